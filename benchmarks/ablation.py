@@ -112,8 +112,8 @@ def _print_features(moments: Moments, names: Sequence[str]) -> Moments:
     shares = "/".join(f"{np.mean([_is_hit(one, k) for _, one in fitted]):.3f}" for k in PLACES)
     print(f"  fitted again: {len(fitted)} moments, @1/3/5 {shares}")
     for feature in names:
-        kept = [one for one in names if one != feature]
-        _print_part(f"feature {feature}", fitted, _fitted(moments, kept, names))
+        others = [one for one in names if one != feature]
+        _print_part(f"feature {feature}", fitted, _fitted(moments, others, names))
     return fitted
 
 

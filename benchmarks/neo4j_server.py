@@ -94,7 +94,7 @@ def _learned(
 
 def _bare(driver: "Driver", memory: AgentMemory, some: Sequence[Bundle]) -> float:
     """Seconds that the same rows take with plain statements."""
-    given = neo4j_baseline.rows_of(some, memory.store.admin.tenant)
+    given = neo4j_baseline.rows_of(some, memory.store.tenant)
     with driver.session(database="neo4j") as session:
         return _seconds(partial(session.execute_write, neo4j_baseline.merge, given))
 
@@ -102,7 +102,7 @@ def _bare(driver: "Driver", memory: AgentMemory, some: Sequence[Bundle]) -> floa
 def _queried(
     memory: AgentMemory, found: Sequence[RawTrajectory], driver: "Driver", size: int, seed: int
 ) -> Iterator[Row]:
-    parameters = _run(driver, _A_VECTOR, tenant=memory.store.admin.tenant)[0]
+    parameters = _run(driver, _A_VECTOR, tenant=memory.store.tenant)[0]
     near = [partial(_run, driver, _NEAR, **parameters)] * 100
     baseline = percentile(latencies(near), 0.5)
     name = "one bare vector-index query"

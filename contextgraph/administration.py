@@ -19,7 +19,6 @@ from contextgraph.model import (
     RawTrajectory,
     Verdict,
 )
-from contextgraph.ports import every_note
 from contextgraph.telemetry import operation
 from contextgraph.text import number_of
 from contextgraph.trace import is_advice_id
@@ -126,7 +125,7 @@ class AdministeredMemory(AdvisingMemory):
         """Write `graph` and all notes to the file *path*: ``graphml``, or (node-link) ``json``."""
         from contextgraph.store.graph import export_graph, with_notes
 
-        export_graph(with_notes(self.graph(), every_note(self.store.notes)), path, graph_format)
+        export_graph(with_notes(self.graph(), self.store.notes.all()), path, graph_format)
 
     def export(
         self,
@@ -146,7 +145,7 @@ class AdministeredMemory(AdvisingMemory):
         return export_memory(
             self.store,
             path,
-            self.store.admin.tenant,
+            self.store.tenant,
             vectors=vectors,
             progress=progress,
             on_damaged=on_damaged,

@@ -19,42 +19,14 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 # The embedder where only an API key is given.
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
-# What ``contextgraph.toml`` may hold. API keys are read from the environment only.
-_TEXTS = (
-    "store",
-    "tenant",
-    "embedder",
-    "summarizer",
-    "conflict_judge",
-    "configuration",
-    "keyed_root",
-    "notes",
-    "source",
-)
-_NUMBERS = (
-    "embedding_price",
-    "prompt_price",
-    "answer_price",
-    "max_cost",
-    "max_run_size",
-    "withhold",
-    "max_notes",
-    "note_retention",
-)
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
-# Settings that are read from the environment only.
 _SECRETS = {
     "token": f"{ENV_PREFIX}TOKEN",
     "qdrant_key": "QDRANT_API_KEY",
     "embedding_api_key": "OPENAI_API_KEY",
 }
-_VARIABLES = {
-    **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
-    "api_url": "OPENAI_BASE_URL",
-    **_SECRETS,
-}
-
+_FROM_ENVIRONMENT_ONLY = {"api_url": "OPENAI_BASE_URL", **_SECRETS}
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
@@ -75,6 +47,11 @@ class Configuration:
     summarizer: str = ""
 
 
+def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> Mapping[str, Any]:
+    """Metadata of a setting that commands offer as an option, with its default as *shown*."""
+    return {"metavar": metavar, "help": text, "shown": shown, **limits}
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a memory is built from.
@@ -85,7 +62,7 @@ class Settings:
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER``, ``openai/MODEL[@DIMENSIONS]`` or
     ``litellm/PROVIDER/MODEL@DIMENSIONS``; empty means that of the active space. *summarizer* is
     ``template`` or ``openai/MODEL``; empty means the template. *conflict_judge*, ``openai/MODEL``,
-    says which notes contradict each other; empty means by their words alone. *embedding_price*,
+    says which notes contradict each other; empty means by their words only. *embedding_price*,
     *prompt_price* and *answer_price* are US dollars per million tokens and override the published
     ones; *max_cost* is how many dollars one process may spend on models. *max_run_size* is the most
     MiB, decompressed, that one recorded run may have.
@@ -102,20 +79,42 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     qdrant_key: str | None = field(default=None, repr=False)
     embedding_api_key: str | None = field(default=None, repr=False)
-    embedder: str = ""
+    embedder: str = field(
+        default="",
+        metadata=_offered(
+            "NAME",
+            "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N",
+            "that of the memory",
+        ),
+    )
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
-    summarizer: str = ""
+    summarizer: str = field(
+        default="", metadata=_offered("NAME", "template or openai/MODEL", "template")
+    )
     conflict_judge: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
-    max_cost: float | None = None
-    max_run_size: float = 256
+    max_cost: float | None = field(
+        default=None, metadata=_offered("DOLLARS", "The most to spend on models", min=0)
+    )
+    max_run_size: float = field(
+        default=256,
+        metadata=_offered("MIB", "The most that one run may have, decompressed", "256", min=1),
+    )
     keyed_root: str = ""
     notes: str = field(default="", repr=False)
-    configuration: Configuration = Configuration()
-    source: str = ""
-    withhold: float = 0.0
+    configuration: Configuration = field(
+        default=Configuration(),
+        metadata=_offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT),
+    )
+    source: str = field(default="", metadata=_offered("NAME", "The source to record"))
+    withhold: float = field(
+        default=0.0,
+        metadata=_offered(
+            "SHARE", "Withhold this share of answers at errors, to compare", min=0, max=1
+        ),
+    )
     max_notes: float = 10_000
     note_retention: float = 365
 
@@ -162,6 +161,19 @@ class Settings:
         if self.address == ":memory:":
             raise SettingsError("keyed files need a folder beside a memory in RAM; set keyed_root")
         return self.companion.with_name(f"{self.companion.name}.keyed")
+
+
+# What ``contextgraph.toml`` may hold.
+_TEXTS = tuple(
+    item.name
+    for item in fields(Settings)
+    if item.type in (str, Configuration) and item.name not in _FROM_ENVIRONMENT_ONLY
+)
+_NUMBERS = tuple(item.name for item in fields(Settings) if item.type in (float, float | None))
+_VARIABLES = {
+    **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
+    **_FROM_ENVIRONMENT_ONLY,
+}
 
 
 @dataclass(frozen=True, slots=True)

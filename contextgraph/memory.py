@@ -113,7 +113,7 @@ class AgentMemory(AdministeredMemory):
 
     def _take(self, parts: Parts) -> None:
         self.store: Store = parts.store
-        self.store_id = parts.store.admin.tenant
+        self.store_id = parts.store.tenant
         self.writer = parts.writer
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
@@ -278,8 +278,7 @@ class AgentMemory(AdministeredMemory):
                 self.notes.count_recalls()
         finally:
             self.spaces.close()
-            self.store.notes.close()
-            self.store.admin.close()
+            self.store.close()
 
     def __enter__(self) -> Self:
         return self

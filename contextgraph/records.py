@@ -186,7 +186,9 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
     ]
     cases: list[Json] = [
         record_of(
-            item, fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments]
+            item,
+            fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments],
+            changed=record_of(item.changed, files=[*item.files]),
         )
         for item in context.similar_cases
     ]

@@ -152,7 +152,7 @@ def store_content(store: Store) -> list[object]:
         [store.runs.raw(run) for run in runs],
         store.runs.fragments(runs),
         store.recoveries.errors(Scope(), 1),
-        store.recoveries.transitions(),
+        store.recoveries.error_steps(),
         store.runs.for_text(["cache"], Scope(), 1000),
         store.recoveries.for_text(["boom"], Scope(), 1000),
     ]

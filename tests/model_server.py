@@ -227,22 +227,19 @@ def truncated(number: int, handler: Handler) -> Reply | None:
 
 def dripping(number: int, handler: Handler) -> Reply | None:
     handler.send(200, {"Content-Length": "5000"}, b"{")
-    for _ in range(30):
-        time.sleep(0.1)
-        try:
-            handler.wfile.write(b" ")
-        except OSError:  # the client has gone
-            break
-    handler.close_connection = True
-    return 0, {}, b""
+    return _drip(handler, b" ")
 
 
 def dripping_headers(number: int, handler: Handler) -> Reply | None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    return _drip(handler, b"X-Wait: a\r\n")
+
+
+def _drip(handler: Handler, part: bytes) -> Reply:
     for _ in range(30):
         time.sleep(0.1)
         try:
-            handler.wfile.write(b"X-Wait: a\r\n")
+            handler.wfile.write(part)
         except OSError:  # the client has gone
             break
     handler.close_connection = True

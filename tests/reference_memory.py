@@ -98,7 +98,7 @@ class ReferenceMemory(ReferenceStore):
         self._drop_edges(lambda edge: edge.error_id in met)
 
     def admin_take_lease(
-        self, holder: str, now: datetime, until: datetime | None
+        self, holder: str, now: datetime, until: datetime | None, process: None = None
     ) -> datetime | None:
         held_by, expires_at = self.lease
         if held_by not in {None, holder} and expires_at > now:
@@ -137,11 +137,11 @@ class ReferenceMemory(ReferenceStore):
         self.stale = {error: since for error, since in self.stale.items() if since > revision}
         self.stale_repos = {r: since for r, since in self.stale_repos.items() if since > revision}
 
-    def recoveries_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+    def recoveries_histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         histories = []
         for error_id in sorted({*error_ids}):
             met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
-            newest = _newest(met)[:runs]
+            newest = _newest(met)[:limit]
             if met:
                 histories.append(ErrorHistory(
                     error=self._pattern(error_id),

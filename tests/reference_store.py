@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
@@ -15,6 +15,7 @@ from contextgraph.model import (
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
+    ErrorSteps,
     ErrorTally,
     Exposure,
     Fragment,
@@ -245,27 +246,21 @@ class ReferenceStore:
         found = [run for run in runs if relevance(_text(run))]
         return sorted(found, key=lambda run: (-relevance(_text(run)), run.id))[:limit]
 
-    def runs_fragments_for_state(
-        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    def runs_find_fragments(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        file_name: str | None = None,
+        loop_command: str | None = None,
     ) -> Sequence[FragmentCandidate]:
         found = [
             FragmentCandidate(fragment, bundle.trajectory)
             for bundle in self._within(scope)
             for fragment in bundle.fragments
             if phase in {None, fragment.phase} and file_name in {None, *_file_names(fragment)}
-        ]
-        found.sort(key=lambda candidate: candidate.fragment.id)
-        found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
-        return found[:limit]
-
-    def runs_loop_fragments(
-        self, command: str, scope: Scope, limit: int
-    ) -> Sequence[FragmentCandidate]:
-        found = [
-            FragmentCandidate(fragment, bundle.trajectory)
-            for bundle in self._within(scope)
-            for fragment in bundle.fragments
-            if command and fragment.loop_command == command
+            if loop_command is None or "" != loop_command == fragment.loop_command
         ]
         found.sort(key=lambda candidate: candidate.fragment.id)
         found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
@@ -355,24 +350,16 @@ class ReferenceStore:
             repositories=len({run.repo for run in runs} - {""}),
         )
 
-    def recoveries_frequency(self) -> Mapping[str, int]:
-        met = {
-            (caused.fragment_id, error.error_type)
-            for bundle in self.bundles.values()
-            for caused in bundle.caused
-            for error in bundle.errors
-            if error.id == caused.error_id
-        }
-        return _by_count(Counter(error_type for _, error_type in met))
-
-    def recoveries_transitions(self) -> Mapping[str, Mapping[str, int]]:
-        pairs = Counter(pair for b in self.bundles.values() for pair in pairwise(_met_types(b)))
-        totals: Counter[str] = Counter()
-        for (before, _), count in pairs.items():
-            totals[before] += count
+    def recoveries_error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
         return {
-            before: _by_count(Counter({b: n for (a, b), n in pairs.items() if a == before}))
-            for before in _by_count(totals)
+            run: sorted(
+                ErrorSteps(one.fragment_id, error.id, error.error_type, one.steps)
+                for one in bundle.caused
+                for error in bundle.errors
+                if error.id == one.error_id
+            )
+            for run, bundle in sorted(self.bundles.items())
+            if bundle.caused
         }
 
     def notes_put(self, notes: Sequence[Note]) -> None:
@@ -423,16 +410,17 @@ class ReferenceStore:
         live = Counter(one.kind for one in self.notes.values() if one.is_live)
         return dict(sorted(live.items()))
 
-    def notes_page(self, after: str, limit: int) -> Sequence[Note]:
-        return [self.notes[id_] for id_ in sorted(self.notes) if id_ > after][:limit]
+    def notes_all(self) -> Sequence[Note]:
+        return [self.notes[id_] for id_ in sorted(self.notes)]
 
     def notes_texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
         waiting = (
             note
-            for note in self.notes_page(after, len(self.notes))
+            for note in self.notes_all()
             if note.is_live
+            and note.id > after
             and (space is None or _space_of(self.note_vectors.get(note.id)) != space)
         )
         return {note.id: rules.note_text(note) for note in islice(waiting, limit)}
@@ -505,9 +493,8 @@ class ReferenceStore:
     def exposures_decide(self, verdicts: Sequence[Verdict]) -> None:
         self.verdicts |= {one.advice: one for one in verdicts}
 
-    def exposures_contexts(self, after: str, limit: int) -> Sequence[Exposure]:
-        later = sorted(context for context in self.shown if context > after)
-        return [self.shown[context] for context in later[:limit]]
+    def exposures_all(self) -> Sequence[Exposure]:
+        return [self.shown[context] for context in sorted(self.shown)]
 
     def _fold(self, bundle: Bundle) -> None:
         for seen in bundle.exposures:
@@ -636,16 +623,6 @@ def _file_names(fragment: Fragment) -> set[str]:
 
 def recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:
     return candidate.fragment_id, candidate.error_id, candidate.error_step
-
-
-def _met_types(bundle: Bundle) -> list[str]:
-    types = {error.id: error.error_type for error in bundle.errors}
-    met = sorted((step, caused.error_id) for caused in bundle.caused for step in caused.steps)
-    return [types[error_id] for _, error_id in met]
-
-
-def _by_count(counted: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _met(bundle: Bundle) -> set[str]:

@@ -1,6 +1,6 @@
 """Two stores that get the same calls and must give the same results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -24,14 +24,13 @@ class Twins:
     memories: Sequence[Sequence[Store]]
     written: int = 0
 
-    def write(self, operation: str, *arguments: object) -> object:
-        """Do it to the reference, and to each memory through one of its doors; what was said."""
+    def write(self, operation: str, *arguments: object, **named: object) -> None:
+        """Do it to the reference, and to each memory through one of its doors."""
         self.written += 1
-        expected = answer(self.reference, operation, arguments)
+        expected = answer(self.reference, operation, arguments, named)
         for doors in self.memories:
             door = doors[self.written % len(doors)]
-            assert answer(door, operation, arguments) == expected, operation
-        return expected
+            assert answer(door, operation, arguments, named) == expected, operation
 
     def ask(self, operation: str, *arguments: object, **named: object) -> None:
         """Ask the reference and every door."""
@@ -62,10 +61,9 @@ class Twins:
         """Release all that was opened."""
         for doors in self.memories:
             for door in doors:
-                door.notes.close()
-                door.admin.close()
+                door.close()
         if not isinstance(self.reference, ReferenceMemory):
-            self.reference.admin.close()
+            self.reference.close()
 
 
 def operation_of(store: object, name: str) -> Callable[..., Any]:
@@ -94,8 +92,5 @@ def _plain(result: Any) -> Any:
         return replace(result, revision=0)  # a number that means something to one store only
     if isinstance(result, Mapping):
         return [(key, _plain(value)) for key, value in result.items()]
-    return (
-        list(result)
-        if isinstance(result, Sequence) and not isinstance(result, str | bytes)
-        else result
-    )
+    is_list = isinstance(result, Sequence | Iterator) and not isinstance(result, str | bytes)
+    return list(result) if is_list else result

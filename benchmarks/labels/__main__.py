@@ -36,10 +36,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.labels", description=__doc__)
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="the labelled runs")
     parser.add_argument("--labels", choices=SETS, default="first", help="which set (first)")
+    parser.add_argument(
+        "--adjudicated", action="store_true", help="with the rulings on labels against conventions"
+    )
     options = parser.parse_args()
     unread: list[str] = []
     try:
-        found = load(options.labels, options.data, unread)
+        found = load(options.labels, options.data, unread, adjudicated=options.adjudicated)
     except ValueError as error:
         sys.exit(f"{error}; {len(unread)} records could not be read")
     for agent in found.agents():

@@ -24,7 +24,9 @@ SETS = {
     "agents-later-dev": LABELS / "agents" / "later_dev",
     "agents-later-held": LABELS / "agents" / "later_held",
     "agents-last-dev": LABELS / "agents" / "last_dev",
+    "agents-last-held": LABELS / "agents" / "last_held",
 }
+_ADJUDICATED = LABELS / "agents" / "adjudicated.jsonl"
 # Tools by which an agent thinks or ends its run; the labels of agents do not count them as steps.
 _NOT_STEPS = frozenset({"think", "finish"})
 _SESSION = re.compile(r'"sessionId":\s*"([^"]+)"')
@@ -61,12 +63,18 @@ class LabelSet:
         return LabelSet(chosen, self.runs)
 
 
-def load(name: str, paths: Iterable[Path], unread: list[str]) -> LabelSet:
+def load(
+    name: str, paths: Iterable[Path], unread: list[str], *, adjudicated: bool = False
+) -> LabelSet:
     """The set *name* with its runs from *paths*; what cannot be read is added to *unread*.
+
+    *adjudicated*: labels that contradict the conventions are replaced, see agents/README.md.
 
     Raises `ValueError` naming labelled runs that are not in *paths*.
     """
     labels = {file.stem: list(read_labels(file)) for file in sorted(SETS[name].glob("*.jsonl"))}
+    if adjudicated:
+        _adjudicate(name, labels)
     by_agent = name.startswith("agents-")
     wanted = {label["run"] for kind in labels.values() for label in kind}
     runs = {}
@@ -90,6 +98,13 @@ def read_labels(file: Path) -> Iterator[Label]:
         if "phases" in label:
             label["phases"] = dict(enumerate(label["phases"]))
         yield label
+
+
+def _adjudicate(name: str, labels: Mapping[str, Sequence[Label]]) -> None:
+    for ruling in read_labels(_ADJUDICATED):
+        for label in labels[ruling["kind"]] if ruling["set"] == name else ():
+            if all(label.get(key) == ruling.get(key) for key in ("run", "error_step")):
+                label.update(ruling)
 
 
 def _run_name(raw: RawTrajectory) -> str:

@@ -267,8 +267,7 @@ class RunSource:
         if paths and (learn or judge):
             raise typer.BadParameter("give PATH, or --learn and --judge, not both")
         self._paths, self._learn, self._judge = paths, learn, judge
-        max_run_size = common.settings().max_run_size
-        self._intake = partial(Intake, max_run_size=max_run_size, follow_links=follow_links)
+        self._intake = partial(Intake, settings=common.settings(), follow_links=follow_links)
         self.failed = 0
 
     def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":
@@ -281,7 +280,7 @@ class RunSource:
     def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
         intake = self._intake(paths or [])
         found = list(intake) if paths else []
-        self.failed += intake.failed
+        self.failed += intake.counts.failed
         return found
 
 

@@ -68,8 +68,7 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
     from contextgraph.evaluation import Replay
 
     common = common.or_temporary()
-    max_run_size = common.settings().max_run_size
-    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
+    intake = Intake(paths, common.settings(), follow_links=follow_links)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
     with common.open() as memory, progress:
@@ -81,7 +80,8 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
             raise
         finally:
             if common.as_json:
-                unread: dict[str, Json] = {"failed": intake.failed, "skipped": intake.skipped}
+                counts = intake.counts
+                unread: dict[str, Json] = {"failed": counts.failed, "skipped": counts.skipped}
                 emit({"summary": {**_counts_record(replayed.counts), **unread}})
             elif replayed.counts.runs:
                 _show_counts(replayed.counts)

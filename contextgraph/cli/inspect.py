@@ -69,8 +69,7 @@ def inspect(
     """
     from contextgraph.cli.intake import Intake
 
-    max_run_size = common.settings().max_run_size
-    intake = Intake(paths, git=git, max_run_size=max_run_size, follow_links=follow_links)
+    intake = Intake(paths, common.settings(), git=git, follow_links=follow_links)
     if html:
         from contextgraph.page import write_page
 
@@ -102,8 +101,7 @@ def loops(
     """
     from contextgraph.cli.intake import Intake
 
-    max_run_size = common.settings().max_run_size
-    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
+    intake = Intake(paths, common.settings(), follow_links=follow_links)
     found: list[Sequence[LoopInfo]] = []
     with ExitStack() as stack:
         memory = None
@@ -127,8 +125,8 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
         if not instances or raw.instance_id in instances:
             matched = True
             yield AgentMemory.inspect(raw)
-    if instances and intake.read and not matched:
-        runs = number_of(intake.read, "run")
+    if instances and intake.counts.runs and not matched:
+        runs = number_of(intake.counts.runs, "run")
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -19,9 +19,10 @@ from contextgraph.cli.output import DONE, FAILED, PARTLY_DONE, confirm, fail, pr
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
+    from contextgraph.config import Settings
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
-    from contextgraph.readers import History, SkippedError
+    from contextgraph.readers import History, ReadCounts, SkippedError
     from contextgraph.readers.sources import StrPath
 
 _MIB = 1 << 20
@@ -96,53 +97,43 @@ class Warnings:
         self.named.clear()
 
 
-def _ignore(_count: int) -> None:
+def _ignore(_: object) -> None:
     """Do nothing."""
 
 
+@dataclass(slots=True)
 class Intake:
     """Iterate over it for the trajectories in *paths*, in order.
 
-    What cannot be read or holds nothing to learn is reported on stderr, passed to *on_failure* or
-    *on_skip*, and left out. *on_bytes* is called with the number of bytes of each read. Iterating
-    raises `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are
-    no trajectories are skipped, as those in a folder are. With *git*, git repositories on this
-    machine say whether the change of each run is still there. *max_run_size* is in MiB.
+    What cannot be read or holds nothing to learn is reported on stderr, passed to *on_unread* and
+    left out. *on_bytes* is called with the number of bytes of each read. Iterating raises
+    `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are no
+    trajectories are skipped, as those in a folder are. With *git*, git repositories on this machine
+    say whether the change of each run is still there.
     """
 
-    def __init__(  # noqa: PLR0913  (one parameter per flag)
-        self,
-        paths: "Sequence[StrPath]",
-        outcomes: Path | None = None,
-        on_failure: "Callable[[ReadError], None] | None" = None,
-        on_skip: "Callable[[SkippedError], None] | None" = None,
-        on_bytes: Callable[[int], None] | None = None,
-        *,
-        selection: Selection | None = None,
-        discovered: bool = False,
-        git: bool = False,
-        max_run_size: float,
-        follow_links: bool = False,
-    ) -> None:
+    paths: "Sequence[StrPath]"
+    settings: "Settings"
+    _: KW_ONLY
+    outcomes: Path | None = None
+    on_unread: "Callable[[ReadError], None]" = _ignore
+    on_bytes: Callable[[int], None] = _ignore
+    selection: Selection = field(default_factory=Selection)
+    discovered: bool = False
+    git: bool = False
+    follow_links: bool = False
+    counts: "ReadCounts" = field(init=False)
+    conflicts: int = field(default=0, init=False)
+    _read: "Callable[..., Iterator[RawTrajectory]]" = field(init=False)
+    _keep: "Callable[[RawTrajectory], None]" = field(default=_ignore, init=False)
+    _warnings: Warnings = field(default_factory=Warnings, init=False)
+    _started: float = field(default_factory=time.monotonic, init=False)
+    _left_out: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
         from contextgraph.readers import ReadCounts, read
 
-        self._paths = paths
-        self._outcomes = outcomes
-        self._on_failure = on_failure
-        self._on_skip = on_skip
-        self._on_bytes = on_bytes
-        self._selection = selection or Selection()
-        self._discovered = discovered
-        self._git = git
-        self._max_run_size = max_run_size
-        self._follow_links = follow_links
-        self._read = read
-        self._keep: Callable[[RawTrajectory], None] | None = None
-        self._warnings = Warnings()
-        self._started = time.monotonic()
-        self._counts = ReadCounts()
-        self._left_out = 0
-        self.conflicts = 0
+        self.counts, self._read = ReadCounts(), read
 
     def read_with(
         self,
@@ -153,21 +144,6 @@ class Intake:
         self._read, self._keep = read, keep
 
     @property
-    def read(self) -> int:
-        """How many runs were taken."""
-        return self._counts.runs
-
-    @property
-    def failed(self) -> int:
-        """How many records could not be read."""
-        return self._counts.failed
-
-    @property
-    def skipped(self) -> int:
-        """How many records hold nothing to learn, or are not selected."""
-        return self._counts.skipped
-
-    @property
     def seconds(self) -> float:
         """Seconds since this was created."""
         return time.monotonic() - self._started
@@ -175,26 +151,26 @@ class Intake:
     @property
     def exit_code(self) -> int:
         """0 all was read, 3 some of it, 1 none."""
-        if not self.read:
+        if not self.counts.runs:
             return FAILED
-        return PARTLY_DONE if self.failed else DONE
+        return PARTLY_DONE if self.counts.failed else DONE
 
     def __iter__(self) -> "Iterator[RawTrajectory]":
         try:
             with closing(self._selected()) as selected:
-                yield from islice(selected, self._selection.limit)
+                yield from islice(selected, self.selection.limit)
         finally:
             self._warnings.close()
         if self._left_out:
             warn(f"{number_of(self._left_out, 'run')} skipped that --filter or --slice leaves out")
-        elif not self.read and not self.failed:
-            warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self._paths)}")
+        elif not self.counts.runs and not self.counts.failed:
+            warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self.paths)}")
 
     def _selected(self) -> "Generator[RawTrajectory]":
-        numbers, number = self._selection.numbers, 0
+        numbers, number = self.selection.numbers, 0
         with closing(self._all()) as found:
             for raw in found:
-                if not self._selection.matches(raw):
+                if not self.selection.matches(raw):
                     self._leave_out(raw, "does not match --filter")
                     continue
                 if number in numbers:
@@ -206,25 +182,24 @@ class Intake:
                     return
 
     def _chosen(self, raw: "RawTrajectory") -> "RawTrajectory":
-        self._counts.runs += 1
-        if self._git:
+        self.counts.runs += 1
+        if self.git:
             from contextgraph.readers.changes import change_status
 
             raw = replace(raw, change=change_status(raw))
-        if self._keep:
-            self._keep(raw)
+        self._keep(raw)
         return raw
 
     def _all(self) -> "Generator[RawTrajectory]":
         yield from self._read(
-            *self._paths,
+            *self.paths,
             on_error=self._fail,
             on_skip=self._skip,
-            on_bytes=self._on_bytes or _ignore,
-            outcomes=self._outcomes,
+            on_bytes=self.on_bytes,
+            outcomes=self.outcomes,
             on_conflict=self.report_conflict,
-            max_run_size=int(self._max_run_size * _MIB),
-            follow_links=self._follow_links,
+            max_run_size=int(self.settings.max_run_size * _MIB),
+            follow_links=self.follow_links,
         )
 
     def report_conflict(self, message: str) -> None:
@@ -237,26 +212,23 @@ class Intake:
 
         self._left_out += 1
         error = SkippedError(raw.source, "", f"{raw.instance_id} {reason}")
-        self._counts.skip(error)
-        if self._on_skip:
-            self._on_skip(error)
+        self.counts.skip(error)
+        self.on_unread(error)
 
     def _skip(self, error: "SkippedError") -> None:
-        self._counts.skip(error)
+        self.counts.skip(error)
         self._warnings.add(error, "skipped: ")
-        if self._on_skip:
-            self._on_skip(error)
+        self.on_unread(error)
 
     def _fail(self, error: "ReadError") -> None:
         from contextgraph.readers import ForeignError
 
-        if self._discovered and isinstance(error, ForeignError):
+        if self.discovered and isinstance(error, ForeignError):
             self._skip(error)
             return
-        self._counts.fail(error)
+        self.counts.fail(error)
         self._warnings.add(error)
-        if self._on_failure:
-            self._on_failure(error)
+        self.on_unread(error)
 
 
 _UNITS = ("B", "kB", "MB", "GB")

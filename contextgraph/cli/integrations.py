@@ -1,9 +1,8 @@
 """``contextgraph hook``, ``integrations`` and ``log``: advice in the sessions of coding agents."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
     from contextgraph.integrations.sessions import HookRecord
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
-
-
-class Action(StrEnum):
-    """What `integrations` does."""
-
-    LIST = "list"
-    INSTALL = "install"
-    UNINSTALL = "uninstall"
 
 
 @common_options(without=("as_json",))
@@ -49,7 +40,9 @@ def hook(common: Common) -> None:
 @common_options()
 def integrations(
     common: Common,
-    action: Annotated[Action, typer.Argument(help="list, install or uninstall.")] = Action.LIST,
+    action: Annotated[
+        Literal["list", "install", "uninstall"], typer.Argument(help="list, install or uninstall.")
+    ] = "list",
     agents: Annotated[
         list[str] | None,
         typer.Argument(
@@ -67,9 +60,10 @@ def integrations(
     """Connect coding agents to the memory.
 
     install adds hooks to the settings of an agent and leaves all other entries as they are;
-    uninstall removes them again. The agent then gets advice at the start of a session and after a
-    failure, and its finished sessions are learned. See docs/hooks.md. mini-swe-agent, SWE-agent,
-    the OpenAI Agents SDK and LangGraph need no settings: docs/ has a page on each.
+    uninstall removes them again. The agent then gets advice at the start of a session, at prompts,
+    before commands and after failures, and its finished sessions are learned. See docs/hooks.md.
+    mini-swe-agent, SWE-agent, the OpenAI Agents SDK and LangGraph need no settings: docs/ has a
+    page on each.
 
     \b
     With --json one line per agent: "agent", "path", "installed", "changed".
@@ -82,10 +76,10 @@ def integrations(
     """
     from contextgraph.integrations.install import Installation, chosen_agents, hook_command
 
-    if action is not Action.LIST and bool(agents) == auto:
+    if action != "list" and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
     settings = common.settings()
-    if settings.is_service and action is Action.INSTALL:
+    if settings.is_service and action == "install":
         raise typer.BadParameter(
             f"hooks read a file beside the store, and {settings.address} is a service: give its "
             "agents the tools at /mcp instead"
@@ -94,15 +88,15 @@ def integrations(
     # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
     address = None if project and not common.store else _absolute(settings)
     command = hook_command(address, is_shared=project)
-    for agent in chosen_agents(agents or [], all_known=action is Action.LIST):
+    for agent in chosen_agents(agents or [], all_known=action == "list"):
         file = _settings_file(agent, folder)
         changed = False
-        if action is Action.INSTALL:
+        if action == "install":
             changed = file.install(agent, command)
-        elif action is Action.UNINSTALL:
+        elif action == "uninstall":
             changed = file.uninstall()
         _report(common, Installation(agent.name, file.path, file.has_hooks(), changed), agent)
-    if action is Action.INSTALL:
+    if action == "install":
         _compile_now(common, settings)
 
 
@@ -206,12 +200,11 @@ def _compile_now(common: Common, settings: "Settings") -> None:
 def _cleared(common: Common) -> "dict[str, bool | None]":
     """Context -> whether its error was cleared, of those whose session was learned."""
     from contextgraph.errors import MemoryNotFoundError
-    from contextgraph.ports import every_exposure
 
     known: dict[str, bool | None] = {}
     try:
         with common.open(read_only=True) as memory:
-            known = {one.context_id: one.helped for one in every_exposure(memory.store)}
+            known = {one.context_id: one.helped for one in memory.store.exposures.all()}
     except MemoryNotFoundError:
         return {}
     return known

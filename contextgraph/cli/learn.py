@@ -175,7 +175,13 @@ class _Learning:
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
-        intake = self._intake_of(paths, unread, progress)
+        intake = self.intake(
+            paths,
+            settings,
+            on_unread=unread.append,
+            on_bytes=progress.advance,
+            follow_links=self.follow_links,
+        )
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
         with results:
@@ -188,18 +194,6 @@ class _Learning:
                     _spool_rest(spool, chain(results.waiting, records), limit, results, error)
                 raise
         return intake.exit_code
-
-    def _intake_of(
-        self, paths: "Sequence[StrPath]", unread: "list[ReadError]", progress: Progress
-    ) -> Intake:
-        return self.intake(
-            paths,
-            on_failure=unread.append,
-            on_skip=unread.append,
-            on_bytes=progress.advance,
-            max_run_size=self.common.settings().max_run_size,
-            follow_links=self.follow_links,
-        )
 
     def _learn_into(
         self,
@@ -305,7 +299,7 @@ class _Results:
 
         learned, seconds = self.counts.total(), self.intake.seconds
         counts = {str(status): self.counts[status] for status in LearnStatus}
-        counts |= {"failed": self.intake.failed, "skipped": self.intake.skipped}
+        counts |= {"failed": self.intake.counts.failed, "skipped": self.intake.counts.skipped}
         counts = {"records": sum(counts.values()), **counts}
         if self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}

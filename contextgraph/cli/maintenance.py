@@ -3,10 +3,9 @@
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,15 +29,7 @@ if TYPE_CHECKING:
     from contextgraph.ports import RunStore
 
 
-class ExportFormat(StrEnum):
-    """What `export` writes."""
-
-    ARCHIVE = "archive"
-    GRAPHML = "graphml"
-    JSON = "json"
-    ATIF = "atif"
-
-
+ExportFormat = Literal["archive", "graphml", "json", "atif"]
 WithVectors = Annotated[
     bool,
     typer.Option(
@@ -167,7 +158,7 @@ def export(
     file_format: Annotated[
         ExportFormat,
         typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
-    ] = ExportFormat.ARCHIVE,
+    ] = "archive",
     agents_md: Annotated[
         str,
         option("--agents-md", "OWNER/REPO", "Write a section of an AGENTS.md or SKILL.md instead."),
@@ -221,11 +212,11 @@ def _export(
     vectors: bool,
     damaged: DamagedRuns,
 ) -> dict[str, int]:
-    if file_format is ExportFormat.ARCHIVE:
+    if file_format == "archive":
         return _export_archive(memory, path, vectors, damaged)
-    if file_format is ExportFormat.ATIF:
+    if file_format == "atif":
         return _export_atif(memory, path, damaged)
-    memory.export_graph(path, "graphml" if file_format is ExportFormat.GRAPHML else "json")
+    memory.export_graph(path, file_format)
     graph = memory.graph()
     return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
 

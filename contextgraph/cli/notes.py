@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option, time_option
+from contextgraph.cli.options import (
+    AboutRepo,
+    Common,
+    Limit,
+    Repo,
+    Tags,
+    common_options,
+    flag,
+    option,
+    time_option,
+)
 from contextgraph.cli.output import FAILED, emit, print_table, warn
 from contextgraph.errors import ReadError
 from contextgraph.records import recalled_record, record_of
@@ -21,7 +31,9 @@ if TYPE_CHECKING:
     from contextgraph.model import Note
 
 
-Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
+RepoOrNone = Annotated[
+    str | None, option("--repo", "OWNER/REPO", "Only notes about this repository, or about none.")
+]
 
 app = typer.Typer(name="notes", invoke_without_command=True)
 
@@ -30,7 +42,7 @@ app = typer.Typer(name="notes", invoke_without_command=True)
 def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common: Common,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
-    repo: Repo = None,
+    repo: AboutRepo = "",
     source: Annotated[
         str, option("--source", "KIND[:NAME]", "user (default), file, tool, system, agent or web.")
     ] = "user",
@@ -65,7 +77,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     with common.open() as memory:
         receipt = memory.notes.remember(
             content,
-            repo=repo or "",
+            repo=repo,
             source=source,
             tags=tag or (),
             locator=locator,
@@ -73,8 +85,8 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
             security=security,
             valid_until=until,
         )
-        if pin or receipt.others:
-            compile_for_hooks(memory, common.settings(), repos=[repo or ""])
+        if repo:
+            compile_for_hooks(memory, common.settings(), repos=[repo])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
@@ -88,10 +100,7 @@ def recall(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
     ] = "",
-    repo: Annotated[
-        str | None,
-        option("--repo", "OWNER/REPO", "Only notes about this repository, or about none."),
-    ] = None,
+    repo: RepoOrNone = None,
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
     ] = None,
@@ -147,16 +156,16 @@ class _Saved:
 
 def _check_saved(common: Common, file: Path, limit: int) -> None:
     """Print at which place each answer in *file* is recalled; fail where one is missing."""
-    asked = _saved_in(file)
+    questions = _saved_in(file)
     with common.open(read_only=True) as memory:
-        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in asked]
-    ranked = [*zip(asked, ranks, strict=True)]
+        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in questions]
+    ranked = [*zip(questions, ranks, strict=True)]
     records = (record_of(one, rank=rank) for one, rank in ranked)
     rows = ((str(rank or "-"), one.note, one.question) for one, rank in ranked)
     common.answer_rows(records, "Saved questions", ("rank", "note", "question"), rows, ("rank",))
     known = sum(rank is not None and rank <= limit for rank in ranks)
-    warn(f"{known} of {number_of(len(asked), 'answer')} among the first {limit}")
-    if known < len(asked):
+    warn(f"{known} of {number_of(len(questions), 'answer')} among the first {limit}")
+    if known < len(questions):
         raise typer.Exit(FAILED)
 
 
@@ -190,9 +199,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     forget: Annotated[
         list[str] | None, option("--forget", "ID", "Delete this note (repeatable).")
     ] = None,
-    repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only notes about this repository.")
-    ] = None,
+    repo: Repo = None,
     pin: Annotated[
         list[str] | None,
         option("--pin", "ID", "Keep it in every snapshot and playbook (repeatable)."),
@@ -264,8 +271,8 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
-        if any(note.pinned for note in known) or changes["pinned"]:
-            compile_for_hooks(memory, common.settings(), repos={note.repo for note in known})
+        if repos := {note.repo for note in known} - {""}:
+            compile_for_hooks(memory, common.settings(), repos=repos)
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
@@ -284,7 +291,7 @@ def review(
     reject: Annotated[
         list[str] | None, option("--reject", "ID", "Do not propose it again (repeatable).")
     ] = None,
-    repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only what is about it.")] = None,
+    repo: Repo = None,
 ) -> None:
     """Show what people said in learned sessions, for review.
 
@@ -349,9 +356,7 @@ def snapshot(
         str, typer.Argument(metavar="TRIGGER", help="What happened, such as a failed check.")
     ],
     focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
-    repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
-    ] = None,
+    repo: RepoOrNone = None,
     tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
 ) -> None:
     """Show what people and agents say that matters now.

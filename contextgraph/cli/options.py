@@ -1,7 +1,7 @@
 """Options that several commands share: which memory, its settings, and the form of the output."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, signature
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast
 import typer
 
 from contextgraph.cli.output import emit, print_table
+from contextgraph.config import ENV_PREFIX, Settings, load_settings, settings_in_force
 from contextgraph.text import plain
 
 if TYPE_CHECKING:
-    from contextgraph.config import SettingInForce, Settings
+    from contextgraph.config import SettingInForce
     from contextgraph.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
@@ -73,6 +74,8 @@ Git = Annotated[
 ]
 Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "Only this repository.")]
+AboutRepo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
 Paths = Annotated[
@@ -91,68 +94,20 @@ TemporaryStore = Annotated[
     ),
 ]
 
+
+def _option_of(setting: Field[Any]) -> Any:
+    """The option of a setting, as its field describes it."""
+    details = dict(setting.metadata)
+    help_text = f"{details.pop('help')} (or {ENV_PREFIX}{setting.name.upper()})."
+    name = f"--{setting.name.replace('_', '-')}"
+    made = option(name, details.pop("metavar"), help_text, details.pop("shown"), **details)
+    is_number = setting.type in (float, float | None)
+    return Annotated[float | None, made] if is_number else Annotated[str | None, made]
+
+
 # Options that are also settings: each command names those that it has.
 SETTINGS: Mapping[str, Any] = {
-    "configuration": Annotated[
-        str | None,
-        option(
-            "--configuration",
-            "NAME",
-            "One of [configurations] in contextgraph.toml (or CONTEXTGRAPH_CONFIGURATION).",
-            "default",
-        ),
-    ],
-    "embedder": Annotated[
-        str | None,
-        option(
-            "--embedder",
-            "NAME",
-            "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N "
-            "(or CONTEXTGRAPH_EMBEDDER).",
-            "that of the memory",
-        ),
-    ],
-    "summarizer": Annotated[
-        str | None,
-        option(
-            "--summarizer",
-            "NAME",
-            "template or openai/MODEL (or CONTEXTGRAPH_SUMMARIZER).",
-            "template",
-        ),
-    ],
-    "max_cost": Annotated[
-        float | None,
-        option(
-            "--max-cost",
-            "DOLLARS",
-            "The most to spend on models (or CONTEXTGRAPH_MAX_COST).",
-            min=0,
-        ),
-    ],
-    "max_run_size": Annotated[
-        float | None,
-        option(
-            "--max-run-size",
-            "MIB",
-            "The most that one run may have, decompressed (or CONTEXTGRAPH_MAX_RUN_SIZE).",
-            "256",
-            min=1,
-        ),
-    ],
-    "source": Annotated[
-        str | None, option("--source", "NAME", "The source to record (or CONTEXTGRAPH_SOURCE).")
-    ],
-    "withhold": Annotated[
-        float | None,
-        option(
-            "--withhold",
-            "SHARE",
-            "Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
-            min=0,
-            max=1,
-        ),
-    ],
+    setting.name: _option_of(setting) for setting in fields(Settings) if setting.metadata
 }
 _COMMON: Mapping[str, Any] = {
     "as_json": Annotated[bool, flag("--json", "Print JSON lines for programs.")],
@@ -187,16 +142,12 @@ class Common:
     tenant: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
 
-    def settings(self) -> "Settings":
+    def settings(self) -> Settings:
         """The settings in force with these options."""
-        from contextgraph.config import load_settings
-
         return load_settings(**self._given())
 
     def settings_in_force(self) -> "list[SettingInForce]":
         """These settings one by one, and where each is set."""
-        from contextgraph.config import settings_in_force
-
         return settings_in_force(**self._given())
 
     def _given(self) -> dict[str, Any]:

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option
+from contextgraph.cli.options import (
+    AboutRepo,
+    Common,
+    Limit,
+    Repo,
+    Tags,
+    common_options,
+    flag,
+    option,
+)
 from contextgraph.cli.output import fail
 from contextgraph.records import record_of
 
@@ -17,8 +26,6 @@ entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the page.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the entity.")]
-Repo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
-OfRepo = Annotated[str | None, option("--repo", "OWNER/REPO", "Its pages.")]
 
 
 @pages.command()
@@ -28,7 +35,7 @@ def put(
     page_id: Id,
     title: Annotated[str, option("--title", "TEXT", "Its title.")],
     summary: Annotated[str, option("--summary", "TEXT", "What it says, in a line.")] = "",
-    repo: Repo = "",
+    repo: AboutRepo = "",
     tag: Tags = None,
     reference: Annotated[
         list[str] | None, option("--reference", "ID", "A page that it refers to (repeatable).")
@@ -81,7 +88,7 @@ def get(common: Common, page_id: Id) -> None:
 
 @pages.command("list")
 @common_options()
-def list_(common: Common, repo: OfRepo = None) -> None:
+def list_(common: Common, repo: Repo = None) -> None:
     """List pages by id, without their content.
 
     \b
@@ -102,7 +109,7 @@ def list_(common: Common, repo: OfRepo = None) -> None:
 def search(
     common: Common,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
-    repo: OfRepo = None,
+    repo: Repo = None,
     limit: Limit = 5,
 ) -> None:
     """Show the pages that share most words with a question.

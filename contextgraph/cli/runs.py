@@ -5,13 +5,12 @@ What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import Common, Workdir, common_options, option, time_option
+from contextgraph.cli.options import Common, Repo, Workdir, common_options, option, time_option
 from contextgraph.cli.output import emit, fail, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
 from contextgraph.text import number_of, one_line, plain
@@ -31,24 +30,14 @@ _RUNS_AT_ONCE = 500
 _FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class OutcomeName(StrEnum):
-    """An outcome by which runs are listed."""
-
-    SOLVED = "solved"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
 @common_options()
 def runs(
     common: Common,
     *,
-    repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only runs in this repository.")
-    ] = None,
+    repo: Repo = None,
     agent: Annotated[str | None, option("--agent", "NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
-        OutcomeName | None,
+        Literal["solved", "failed", "unknown"] | None,
         typer.Option(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
     ] = None,
     since: Annotated[
@@ -328,18 +317,13 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 
 
-class GivenOutcome(StrEnum):
-    """An outcome that is set by hand."""
-
-    SOLVED = "solved"
-    FAILED = "failed"
-
-
 @common_options()
 def outcome(
     common: Common,
     instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
-    result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
+    result: Annotated[
+        Literal["solved", "failed"], typer.Argument(metavar="solved|failed", help="Its outcome.")
+    ],
     agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
     run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
 ) -> None:
@@ -360,14 +344,13 @@ def outcome(
     with common.open(create=False) as memory:
         if not (agent or run):
             _refuse_several(memory.store.runs, instance)
-        solved = result is GivenOutcome.SOLVED
-        changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
+        changed = list(memory.set_outcome(instance, result == "solved", agent=agent, run=run))
     if not changed:
         named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
         fail(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
     common.answer(
-        {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
-        f"{instance}: {number_of(len(changed), 'run')} {result.value}",
+        {"instance_id": instance, "outcome": result, "trajectories": [*changed]},
+        f"{instance}: {number_of(len(changed), 'run')} {result}",
     )
 
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -44,15 +44,6 @@ class ScopeName(StrEnum):
     ADMIN = "admin"
 
 
-class LogLevel(StrEnum):
-    """From which severity on lines are logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 @common_options()
 def serve(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
@@ -75,8 +66,9 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         float, typer.Option(metavar="SECONDS", min=1, help="The longest that a query may take.")
     ] = 30,
     log_level: Annotated[
-        LogLevel, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
-    ] = LogLevel.INFO,
+        Literal["debug", "info", "warning", "error"],
+        typer.Option(metavar="LEVEL", help="debug, info, warning or error."),
+    ] = "info",
 ) -> None:
     """Serve the memory over HTTP.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, flag, option
+from contextgraph.cli.options import Common, Repo, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
@@ -198,12 +198,7 @@ def _followers(stats: "MemoryStats", error: str) -> str:
 @common_options()
 def friction(
     common: Common,
-    repo: Annotated[
-        str,
-        typer.Option(
-            "--repo", metavar="OWNER/REPO", help="Only this repository.", show_default="all"
-        ),
-    ] = "",
+    repo: Repo = None,
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
 ) -> None:
     """Show errors that recur across tasks, and their remedies.
@@ -221,7 +216,7 @@ def friction(
       contextgraph friction --repo owner/repo --top 3
     """
     with common.open(read_only=True) as memory:
-        repo = masked_name(repo)
+        repo = masked_name(repo or "")
         found = memory.stats.get_friction(repo, top)
     if common.as_json:
         emit(friction_record(repo, found))

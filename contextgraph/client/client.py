@@ -17,7 +17,6 @@ from contextgraph.codec import decoded
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import (
     OF_STORE,
-    DamagedRunError,
     NeedsStoreError,
     SettingsError,
     StoreError,
@@ -163,15 +162,8 @@ class Client(_OverHttp, AgentMemory):
         """The entities of the service."""
         return _Entities(self._service, _WRITE)
 
-    def export(
-        self,
-        path: Path,
-        *,
-        vectors: bool = True,
-        progress: Callable[[int, int], None] = lambda done, total: None,
-        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
-    ) -> Exported:
-        """As of `AgentMemory`; neither *progress* nor *on_damaged* is called."""
+    def export(self, /, path: Path, *, vectors: bool = True, **callbacks: Any) -> Exported:
+        """As of `AgentMemory`; *callbacks* are not called."""
         self.note_exposures()
         params = {"vectors": vectors}
         headers = self._service.save("/v1/export", path, self._retries, params=params)

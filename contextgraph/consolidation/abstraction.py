@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
+from typing import Protocol
 
 from contextgraph.consolidation.changes import Changes, Counts, Derived, in_batches, resolved_by
 from contextgraph.consolidation.grouping import groups_of
@@ -17,11 +18,18 @@ from contextgraph.model import (
     Summary,
     TaskType,
 )
-from contextgraph.ports import Store, Summarizer
+from contextgraph.ports import Store
 from contextgraph.retrieval import Credits, credits_for
 
 _DIGITS = 4
 _ALL_HOPS = 1_000
+
+
+class Summarizer(Protocol):
+    """Words what clearances of one kind of error have in common."""
+
+    def summarize(self, group: MethodologyGroup) -> Summary:
+        """When *group* applies and what to do; never fails."""
 
 
 def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:

@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from contextgraph.consolidation.abstraction import Abstraction, credit_of_methodologies
+from contextgraph.consolidation.abstraction import (
+    Abstraction,
+    Summarizer,
+    credit_of_methodologies,
+)
 from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
 from contextgraph.consolidation.merging import Similarity, merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.wording import RewordingResult, Rewriter
+from contextgraph.consolidation.wording import ModelSummarizer, RewordingResult, Rewriter
 from contextgraph.embedding import (
     Lease,
     calibrate,
@@ -30,7 +34,7 @@ from contextgraph.model import (
     Unconsolidated,
     WordingPlan,
 )
-from contextgraph.ports import EmbedderSource, ModelSummarizer, Store, Summarizer
+from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import number_of
 
 # Others may learn all the time; what comes later is for the next consolidation.

@@ -24,7 +24,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.bundle import TASK_CHARS
-from contextgraph.ports import Embedder, EmbedderSource, NoteStore, Store, VectorStore
+from contextgraph.ports import Embedder, EmbedderSource, Store, TextVectors
 from contextgraph.text import words
 from contextgraph.vectors import Vector, cosines
 
@@ -271,9 +271,7 @@ def embed_missing(
     return runs + _embed_missing(store.notes, embedder, progress)
 
 
-def _embed_missing(
-    source: VectorStore | NoteStore, embedder: Embedder, progress: Progress
-) -> Usage:
+def _embed_missing(source: TextVectors, embedder: Embedder, progress: Progress) -> Usage:
     usage, size = NO_USAGE, _FIRST_BATCH
     while found := source.texts_to_embed(size, embedder.space):
         began = time.perf_counter()

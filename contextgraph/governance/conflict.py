@@ -91,7 +91,7 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a note says, who says so (*source*), how credible that is, and when it was said."""
+    """The *text* of a note, its *source* and time, and how credible it is."""
 
     text: str
     source: str
@@ -203,7 +203,7 @@ class _Wording:
         return " ".join(self.words)
 
     def is_equal_to(self, other: "_Wording") -> bool:
-        """Whether the two differ in fillers and forms of "be" alone."""
+        """Whether the two differ only in fillers and forms of "be"."""
         ours, theirs = (self.core, self.modals), (other.core, other.modals)
         return ours == theirs and self.negative == other.negative
 
@@ -212,7 +212,7 @@ class _Wording:
         return _matcher(self.core, other.core).ratio() >= _NEARLY
 
     def has_other_value(self, other: "_Wording") -> bool:
-        """Whether the two differ in one short value alone, of something that has one value."""
+        """Whether the two differ only in one short value, of something that has one value."""
         opcodes = _matcher(self.words, other.words).get_opcodes()
         changes = [code for code in opcodes if code[0] != "equal"]
         if len(changes) != 1 or changes[0][0] != "replace":

@@ -78,7 +78,7 @@ def credits_of(
     """Advice (or another *key* of items) -> its credit, for all that *record* names.
 
     What was tried together shares a success by how often each succeeded, and a failure by how often
-    each failed; the failures of what harmed are its alone. So honest advice recovers from having
+    each failed; failures of harmful advice are not shared. So honest advice recovers from having
     been shown beside bad advice. Where runs have several sources, those that one of them reports
     count at most as much as all others do.
     """
@@ -119,7 +119,7 @@ def _events(
 
 
 def _explained(event: _Event, harmful: str) -> _Event:
-    """*event*, whose failure is that of the *harmful* name alone where it was tried."""
+    """*event*, whose failure counts only for the *harmful* name if that was tried."""
     is_explained = not event.helped and harmful in event.names
     return event._replace(names=(harmful,)) if is_explained else event
 
@@ -227,7 +227,7 @@ def effect_of(exposures: Iterable[Exposure]) -> Effect:
 
 
 def is_withheld(context_id: str, share: float) -> bool:
-    """Whether a context is one of the *share*, 0 to 1, that is not shown: by its id alone."""
+    """Whether a context is one of the *share*, 0 to 1, that is not shown: its id decides."""
     draw = int.from_bytes(sha256(context_id.encode()).digest()[:8], "big")
     return draw < share * 2**64
 

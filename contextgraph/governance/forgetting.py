@@ -7,7 +7,7 @@ from math import exp, log
 
 
 class Layer(StrEnum):
-    """Where a memory is kept: what is in the long-term layer fades more slowly."""
+    """The layer of a memory: in the long-term layer it fades more slowly."""
 
     SHORT_TERM = "short_term"
     LONG_TERM = "long_term"

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -13,7 +14,7 @@ from contextgraph.errors import SettingsError
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from contextgraph.model import ErrorPattern, ErrorSignature, Json
 
@@ -24,7 +25,8 @@ _SCHEMA = """
 CREATE TABLE error_advice (
     repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
     names TEXT NOT NULL, text TEXT NOT NULL, items TEXT NOT NULL, installs INTEGER NOT NULL,
-    paths TEXT NOT NULL, general TEXT NOT NULL, general_items TEXT NOT NULL,
+    programs TEXT NOT NULL, paths TEXT NOT NULL,
+    general TEXT NOT NULL, general_items TEXT NOT NULL,
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
 CREATE TABLE repository (
@@ -34,13 +36,16 @@ CREATE TABLE command (
     repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, paths TEXT NOT NULL,
     PRIMARY KEY (repo, command)
 ) WITHOUT ROWID;
+CREATE TABLE file (
+    repo TEXT NOT NULL, path TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (repo, path)
+) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 """
-_VERSION = 3
+_VERSION = 4
 _FOR_ERROR = """
-SELECT text, items, installs, paths, general, general_items FROM error_advice
+SELECT text, items, installs, programs, paths, general, general_items FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
@@ -55,7 +60,8 @@ ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 class Advice:
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
-    *installs*: it advises to install something; *paths* are those of the repository that it names.
+    *installs*: it advises to install something; *programs* are those that its remedies replace, if
+    each of them replaces one; *paths* are those of the repository that it names.
     An empty *text* means that the memory has nothing to say. *general* is what is said, of
     *general_items*, where one of *paths* is gone.
     """
@@ -63,6 +69,7 @@ class Advice:
     text: str
     items: "tuple[Json, ...]" = ()
     installs: bool = False
+    programs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     general: str = ""
     general_items: "tuple[Json, ...]" = ()
@@ -77,13 +84,14 @@ class RepositoryAdvice:
     """What is said in a repository, by its name in lower case.
 
     *text* stands before *lines*, or alone. *commands* are texts and forms of commands that do not
-    run, with what is to be said of each.
+    run, with what is to be said of each; *files* are paths, with what people noted of them.
     """
 
     repo: str
     text: str
     lines: Sequence[Line]
     commands: Mapping[str, Advice]
+    files: Mapping[str, Sequence[str]]
 
 
 class AdviceFile:
@@ -100,15 +108,18 @@ class AdviceFile:
         names: Sequence[str],
         repo: str,
         tree: WorkingTree | None = None,
+        attempt: str = "",
     ) -> Advice:
         """What cleared this error: the most exact entry that there is, though it may be empty.
 
         *names* are those that the message quotes. In general terms where it names what *tree*
-        lacks.
+        lacks; nothing where it replaces a program that the failed *attempt* does not name.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
-                text, items, installs, paths, general, general_items = row
+                text, items, installs, programs, paths, general, general_items = row
+                if not _could_replace(json.loads(programs), attempt):
+                    return Advice("")
                 if not _has_all(tree, paths):
                     text, items = general, general_items
                 return _advice(text, tuple(json.loads(items)), bool(installs), names, repo)
@@ -123,19 +134,35 @@ class AdviceFile:
         shown = [line for one in known if (line := _line(one, tree))]
         return Advice("" if known and not shown else "\n".join((text, *shown)))
 
-    def for_command(
-        self, repo: str, forms: "Callable[[], Sequence[str]]", tree: WorkingTree | None = None
-    ) -> str:
-        """What is known of a command that does not run; *forms* gives its text and its form.
+    def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
+        """What is known of a shell *line* that does not run; empty for nothing.
 
         Nothing where what runs instead is not in *tree*.
         """
         query = "SELECT command, text, paths FROM command WHERE repo = ?"
         known = {name: one for name, *one in self._connection.execute(query, (repo.casefold(),))}
-        if not known:  # what gives the forms takes longer than all else
+        # What reads a command takes longer than all else.
+        if not any(name.partition(" ")[0] in line for name in known):
             return ""
-        found = (known[one] for one in forms() if one in known)
+        from contextgraph.trace.project import command_use
+
+        use = command_use(line)
+        found = [known[one] for one in (use.text, use.runner) if one in known] if use else []
         return next((text for text, paths in found if _has_all(tree, paths)), "")
+
+    def for_edit(self, repo: str, path: str) -> Sequence[str]:
+        """What people noted of the file *path*, relative to the root, or of a folder that has it.
+
+        A note may name the end of the path only.
+        """
+        query = "SELECT path, texts FROM file WHERE repo = ?"
+        known = self._connection.execute(query, (repo.casefold(),))
+        found = (
+            json.loads(texts)
+            for name, texts in known
+            if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
+        )
+        return list(dict.fromkeys(chain.from_iterable(found)))
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -193,7 +220,7 @@ def write_advice(
             patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
             connection.executemany(_REMOVE, patterns)
             connection.executemany(
-                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 ((*key, *_error_row(one)) for key, one in errors),
             )
             connection.executescript("DELETE FROM submission; DELETE FROM source")
@@ -207,9 +234,9 @@ def write_advice(
 
 
 def _error_row(advice: Advice) -> tuple[str | bool, ...]:
-    lists = (json.dumps(one) for one in (advice.items, advice.paths, advice.general_items))
-    items, paths, general_items = lists
-    return advice.text, items, advice.installs, paths, advice.general, general_items
+    lists = (advice.items, advice.programs, advice.paths, advice.general_items)
+    items, programs, paths, general_items = map(json.dumps, lists)
+    return advice.text, items, advice.installs, programs, paths, advice.general, general_items
 
 
 def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
@@ -220,6 +247,9 @@ def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
         (repo, command, one.text, json.dumps(one.paths)) for command, one in advice.commands.items()
     )
     connection.executemany("INSERT INTO command VALUES (?, ?, ?, ?)", commands)
+    connection.execute("DELETE FROM file WHERE repo = ?", (repo,))
+    files = ((repo, path, json.dumps(texts)) for path, texts in advice.files.items())
+    connection.executemany("INSERT INTO file VALUES (?, ?, ?)", files)
 
 
 @contextmanager
@@ -242,6 +272,15 @@ def _line(line: Line, tree: WorkingTree | None) -> str:
     title, parts = line
     shown = [text for text, names in parts if tree is None or all(tree.has(*one) for one in names)]
     return f"{title} {', '.join(shown)}" if shown else ""
+
+
+def _could_replace(programs: Sequence[str], attempt: str) -> bool:
+    """Whether *attempt* names one of *programs*; True for none."""
+    if not programs:
+        return True
+    from contextgraph.trace.remedies.circumstances import names_program
+
+    return any(names_program(one, attempt) for one in programs)
 
 
 def _has_all(tree: WorkingTree | None, paths: str) -> bool:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from contextgraph.codec import encoded
@@ -26,27 +27,32 @@ from contextgraph.model import (
     Family,
     NoteScope,
     RecoveryCandidate,
+    RemedyAction,
     RemedyKind,
     Scope,
     SignatureLevel,
     State,
 )
-from contextgraph.ports import Store, every_exposure
+from contextgraph.ports import Store
 from contextgraph.retrieval import (
     MemoryRetriever,
     Rendered,
     command_warning,
     fresh_context,
+    note_line,
+    paths_in_prose,
     paths_of_command,
     paths_of_remedy,
+    readable,
     rendered,
     start_of,
 )
 from contextgraph.text import quoted_names
+from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
-_MAX_ERRORS, _MAX_RECOVERIES, _MAX_PINNED = 100_000, 256, 1_000
+_MAX_ERRORS, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 256, 1_000
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
 # Has none of the paths that advice names.
@@ -82,7 +88,7 @@ def compile_advice(
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.
-    with memory.store.admin.snapshot():
+    with memory.store.snapshot():
         return _compiled(memory, path, whole, consolidated, repos)
 
 
@@ -119,13 +125,13 @@ def _judged(store: Store) -> set[str]:
     """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
     decided = [one.advice for one in store.exposures.record([]).verdicts]
     errors = {one.error_id for one in store.methodologies.get(decided)}
-    return errors | {one.error_id for one in every_exposure(store) if one.error_id}
+    return errors | {one.error_id for one in store.exposures.all() if one.error_id}
 
 
 def _with_notes(store: Store) -> set[str]:
     """The repositories with pinned notes, which have no revision; none while notes are away."""
     try:
-        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_PINNED)
+        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
     except ContextGraphError:
         return set()
     return {note.repo for note in pinned}
@@ -172,7 +178,8 @@ class _Compiler:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
-            yield RepositoryAdvice(repo.casefold(), text, lines, self._failing_commands(repo))
+            commands, files = self._failing_commands(repo), self._noted_files(repo)
+            yield RepositoryAdvice(repo.casefold(), text, lines, commands, files)
 
     def _failing_commands(self, repo: str) -> dict[str, Advice]:
         playbooks = self._retriever.playbooks
@@ -188,6 +195,18 @@ class _Compiler:
                 found[command] = Advice(command_warning(history), paths=paths)
                 found[history.form.command] = Advice(command_warning(general), paths=paths)
         return {command: one for command, one in found.items() if one.text}
+
+    def _noted_files(self, repo: str) -> dict[str, list[str]]:
+        """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
+        try:
+            newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
+        except ContextGraphError:
+            return {}
+        found: dict[str, list[str]] = {}
+        for note in readable(newest, self._store, frozenset(), None):
+            for path in () if note.pinned else paths_in_prose(note.content):
+                found.setdefault(path, []).append(f"note: {note_line(note)}")
+        return found
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         question = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
@@ -216,11 +235,23 @@ class _Compiler:
             return key, Advice("")
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
-        installs = any(one.kind is RemedyKind.INSTALL for of_item in remedies for one in of_item)
-        paths = sorted({path for of_item in remedies for path in paths_of_remedy(of_item)})
+        paths = sorted({path for one in remedies for path in paths_of_remedy(one)})
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
-        of_found, of_general = (tuple(map(encoded, one.items)) for one in (found, general))
-        return key, Advice(found.text, of_found, installs, tuple(paths), general.text, of_general)
+        return key, Advice(
+            found.text,
+            tuple(map(encoded, found.items)),
+            installs=any(one.kind is RemedyKind.INSTALL for one in chain.from_iterable(remedies)),
+            programs=_replaced_programs(remedies),
+            paths=tuple(paths),
+            general=general.text,
+            general_items=tuple(map(encoded, general.items)),
+        )
+
+
+def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:
+    """The programs that *remedies* replace; none where one of them replaces none."""
+    found = [{replaced_program(one.pattern) for one in remedy} - {""} for remedy in remedies]
+    return tuple(sorted(set().union(*found))) if all(found) else ()
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

@@ -5,111 +5,28 @@ Imports are made where they are needed: most events end before the error recogni
 
 import json
 import os
-import re
 import sys
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from contextgraph.config import Settings, load_settings
 from contextgraph.integrations.advice import Advice, AdviceFile
+from contextgraph.integrations.events import HookEvent
 from contextgraph.integrations.sessions import HookFiles, HookRecord
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from contextgraph.model import Action, Json, Step
+    from contextgraph.model import ErrorSignature, Json, RawTrajectory
 
-# After compaction or `/clear` the agent no longer knows what it was shown at its start.
-_FORGETTING = ("compact", "clear")
-_OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error")
-# A UUID, or a short name.
-_USUAL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
+_BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
+# At other events OpenHands does not pass on what a hook prints.
+_HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
+_REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = dict[str, "Json"]
-
-
-@dataclass(frozen=True, slots=True)
-class HookEvent:
-    """One event as an agent describes it; what it does not say is empty.
-
-    Claude Code and Codex CLI name the event `hook_event_name`, OpenHands `event_type`.
-    """
-
-    fields: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The name that all agents give it, such as ``SessionStart``."""
-        return self.text("hook_event_name") or self.text("event_type")
-
-    @property
-    def agent(self) -> str:
-        """The agent, by the name that its logs have when they are read."""
-        if "event_type" in self.fields:
-            return "openhands"
-        # The log of a session is named so by Codex CLI.
-        rollout = os.path.basename(self.text("transcript_path")).startswith("rollout-")
-        return "codex-cli" if rollout or "turn_id" in self.fields else "claude-code"
-
-    @property
-    def cwd(self) -> str:
-        """The folder that the agent works in; OpenHands may name it from where the hook runs."""
-        found = self.text("cwd") or self.text("working_dir")
-        return os.path.abspath(found) if found else ""
-
-    @property
-    def folder(self) -> str:
-        """A checksum of `cwd`, which may name more than is to be kept."""
-        return f"{zlib.crc32(self.cwd.encode(errors='replace')):08x}"
-
-    def text(self, name: str) -> str:
-        """The text at *name*."""
-        value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
-
-    def id(self, name: str) -> str:
-        """The id at *name*; loading the rules of secrets takes longer than most events."""
-        found = self.text(name)
-        if _USUAL_ID.fullmatch(found):
-            return found
-        from contextgraph.text import masked_name
-
-        return masked_name(found)
-
-    def action(self) -> "Action":
-        """The call of a tool that the event is about, as readers of logs would read it."""
-        from contextgraph.model import Action
-
-        arguments = self.fields.get("tool_input")
-        arguments = arguments if isinstance(arguments, dict) else {}
-        command = arguments.get("command")
-        if isinstance(command, str):
-            return Action(self.text("tool_name"), command.strip(), arguments)
-        from contextgraph.readers.tool_calls import action_for
-
-        return action_for(self.text("tool_name"), arguments)
-
-    def step(self) -> "Step":
-        """The step of a run that the event is about, with the output of the tool."""
-        from contextgraph.model import Step
-        from contextgraph.readers.envelopes import output_in
-
-        failed = self.name == "PostToolUseFailure"
-        output = output_in(_text_in(self.fields.get("error") if failed else self._response()))
-        return Step(
-            0,
-            "",
-            self.action(),
-            output.text,
-            exit_code=output.exit_code,
-            is_error=failed or None,
-        )
-
-    def _response(self) -> object:
-        return self.fields.get("tool_response") or self.fields.get("tool_output")
 
 
 def answer(text: str, store: str | None = None, tenant: str | None = None) -> str:
@@ -147,18 +64,27 @@ class _Responder:
 
     def output(self) -> _Output:
         """The object to print; empty for nothing."""
-        name, has_advice = self._event.name, self._files.advice.exists()
-        if name == "SessionEnd" and (transcript := self._event.text("transcript_path")):
-            self._files.enqueue(transcript)
+        name = self._event.name
+        if name == "SessionEnd" and (log := self._event.log):
+            self._files.enqueue(log)
         elif name == "SessionStart":
             self._learn_waiting()
-        if name in ("SessionStart", "SubagentStart", "UserPromptSubmit") and has_advice:
-            # Only with a prompt does OpenHands pass context on.
-            is_due = (name == "UserPromptSubmit") == (self._event.agent == "openhands")
-            return self._context(self._playbook()) if is_due else {}
-        if name in ("PostToolUse", "PostToolUseFailure") and has_advice:
-            return self._context(self._at_error())
-        return self._warning() if name == "Stop" and has_advice else {}
+        if not self._files.advice.exists():
+            return {}
+        match name:
+            case "SessionStart" | "SubagentStart" if self._is_heard:
+                return self._context(self._playbook(), self._open_remedy())
+            case "UserPromptSubmit" if prompt := self._event.prompt:
+                return self._context(self._playbook(), self._open_remedy(), self._pasted(prompt))
+            case "PreToolUse":
+                return self._before()
+            case "PostToolUse" | "PostToolUseFailure":
+                return self._context(self._at_error())
+            case "PreCompact":
+                self._files.append(self._record())
+            case "Stop":
+                return self._warning()
+        return {}
 
     def _learn_waiting(self) -> None:
         """Start learning the sessions that ended, in a process of its own."""
@@ -168,42 +94,81 @@ class _Responder:
             os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 
     def _playbook(self) -> str:
-        is_forgotten = self._event.text("source") in _FORGETTING
+        """What work in the repository begins with, unless the agent was shown it."""
+        if any(one.event in _BEGINNINGS and one.text and not one.family for one in self._known):
+            return ""
         with self._file() as file:
             advice = file.for_repository(self._repo, self._tree)
-        return self._shown(advice, self._record(), again=is_forgotten)
+        return self._shown(advice, self._record())
+
+    def _open_remedy(self) -> str:
+        """What clears the error that still stands in the way, where the agent does not know it."""
+        is_unknown = self._event.agent == "openhands" or self._event.text("source") == "compact"
+        if not is_unknown or not (run := self._run()):
+            return ""
+        from contextgraph.trace import error_of, state_at
+
+        state = state_at(run, len(run.steps))
+        error = error_of(state)
+        return self._remedy(error, state.last_action) if error else ""
+
+    def _pasted(self, prompt: str) -> str:
+        """What clears the error that a person pasted into the *prompt*."""
+        from contextgraph.trace import signature_of
+
+        error = signature_of(prompt)
+        return self._remedy(error, prompt) if error else ""
+
+    def _before(self) -> _Output:
+        """What ran in place of a command that never ran here; what people noted of a file."""
+        event = self._event
+        with self._file() as file:
+            if event.command is None:
+                found = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+            else:
+                found = [file.for_command(self._repo, event.command, self._tree)]
+        texts = [self._shown(Advice(one), self._record()) for one in found if one]
+        if any(texts) and event.agent == "openhands":
+            return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
+        return self._context(*texts)
+
+    def _in_tree(self, path: str) -> str:
+        """*path* relative to the root of the working tree."""
+        root = self._tree.root if self._tree else os.curdir
+        return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
-        from contextgraph.text import quoted_names
-        from contextgraph.trace.errors.signature import recognise
+        from contextgraph.trace import recognise
 
         step = self._event.step()
         error = recognise(
             step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
         )
-        if error is None:
-            return ""
+        return self._remedy(error, step.action.text) if error else ""
+
+    def _remedy(self, error: "ErrorSignature", attempt: str) -> str:
+        """What cleared *error* of *attempt* in earlier runs, unless the agent met it before."""
+        from contextgraph.text import quoted_names
+
         record = replace(
             self._record(),
+            forgets=None,
             family=str(error.family),
             error_type=error.error_type,
             template=error.template,
         )
-        if any(record.repeats(one) for one in self._session):
+        if not self._is_heard or any(record.repeats(one) for one in self._known):
             return self._shown(Advice(""), record)
         with self._file() as file:
             names = quoted_names(error.message)
-            advice = file.for_error(error, names, self._repo, self._tree)
-            warning = file.for_command(self._repo, partial(_forms, step), self._tree)
-        if warning and not any(warning in one.text for one in self._before):
-            advice = replace(advice, text=f"{warning}\n{advice.text}".rstrip())
+            advice = file.for_error(error, names, self._repo, self._tree, attempt)
         return self._shown(advice, record)
 
     def _warning(self) -> _Output:
         """A message to the user alone: to the agent it would be a reason to go on."""
         with self._file() as file:
             warnings = file.submission_warnings()
-        earlier = {one.text for one in self._before}
+        earlier = {one.text for one in self._known}
         new = {sign: text for sign, text in warnings.items() if text not in earlier}
         shown = [new[sign] for sign in self._signs() if sign in new] if new else []
         for text in shown:
@@ -212,21 +177,26 @@ class _Responder:
 
     def _signs(self) -> Sequence[str]:
         """The signs of a run that is submitted too early, at the end of the session's log."""
-        from contextgraph.readers import read
         from contextgraph.trace import read_steps, submission_signs
 
-        log = self._event.text("transcript_path")
-        run = next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+        run = self._run()
         return sorted(map(str, submission_signs(read_steps(run)))) if run else ()
+
+    def _run(self) -> "RawTrajectory | None":
+        """The session so far, from its log."""
+        from contextgraph.readers import read
+
+        log = self._event.log
+        return next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
 
     def _file(self) -> AdviceFile:
         return AdviceFile(self._files.advice)
 
-    def _shown(self, advice: Advice, record: HookRecord, *, again: bool = False) -> str:
+    def _shown(self, advice: Advice, record: HookRecord) -> str:
         """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
         from contextgraph.text import fence
 
-        is_known = not again and any(one.text == advice.text for one in self._before)
+        is_known = any(one.text == advice.text for one in self._known)
         text = "" if is_known else advice.text
         if text:
             context = f"ctx_{os.urandom(8).hex()}"
@@ -246,9 +216,9 @@ class _Responder:
 
         return is_withheld(context, self._withhold)
 
-    def _context(self, text: str) -> _Output:
-        """*text* as each agent wants it: Codex CLI refuses keys that it does not know."""
-        if not text:
+    def _context(self, *texts: str) -> _Output:
+        """*texts* as each agent wants them: Codex CLI refuses keys that it does not know."""
+        if not (text := "\n".join(filter(None, texts))):
             return {}
         output: _Output = {"hookEventName": self._event.name, "additionalContext": text}
         if self._event.agent == "openhands":
@@ -265,6 +235,7 @@ class _Responder:
             subagent=event.id("agent_id"),
             folder=event.folder,
             repo=self._repo,
+            forgets=event.forgets or None,
         )
 
     @cached_property
@@ -273,11 +244,20 @@ class _Responder:
         cwd = self._event.cwd
         return WorkingTree.around(cwd) if cwd and os.path.isdir(cwd) else None
 
+    @property
+    def _is_heard(self) -> bool:
+        """Whether the agent is shown what is printed now."""
+        event = self._event
+        return event.agent != "openhands" or event.name in _HEARD_BY_OPENHANDS
+
     @cached_property
-    def _before(self) -> Sequence[HookRecord]:
-        """What this agent of the session was given before; a sub-agent knows nothing of others."""
+    def _known(self) -> Sequence[HookRecord]:
+        """What this agent was given and has not forgotten; a sub-agent knows nothing of others."""
+        if self._event.forgets:
+            return ()
         subagent = self._event.id("agent_id")
-        return [one for one in self._session if one.subagent == subagent]
+        own = [one for one in self._session if one.subagent == subagent]
+        return own[max((n for n, one in enumerate(own) if one.forgets), default=0) :]
 
     @cached_property
     def _session(self) -> Sequence[HookRecord]:
@@ -295,25 +275,5 @@ class _Responder:
         return masked_name(repository_name(self._event.cwd))
 
 
-def _forms(step: "Step") -> Sequence[str]:
-    """The text and the form of the command that did not run; empty where it ran, and failed."""
-    from contextgraph.model import RawTrajectory
-    from contextgraph.trace.project import project_facts
-
-    uses = project_facts(RawTrajectory("", "", "", "", (step,))).commands
-    return [form for use in uses if not use.ran for form in (use.text, use.runner)]
-
-
 def _ignore(_error: object) -> None:
     """A line that cannot be read yet: the agent is still writing."""
-
-
-def _text_in(value: object) -> str:
-    """The text of what a tool returned: a string, or an object that holds it under some name."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "\n".join(filter(None, map(_text_in, value)))
-    if isinstance(value, dict):
-        return "\n".join(filter(None, (_text_in(value.get(key)) for key in _OUTPUT_KEYS)))
-    return ""

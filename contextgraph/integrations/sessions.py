@@ -29,7 +29,8 @@ class HookRecord:
 
     *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
     *template* are those of the error. *text* is without its fence; it is empty, like *context*,
-    where nothing was shown; *is_withheld* as of `Exposure`. Times are ISO 8601, in UTC.
+    where nothing was shown; *is_withheld* as of `Exposure`. *forgets*: what was shown before left
+    the context of the agent. Times are ISO 8601, in UTC.
     """
 
     at: str
@@ -46,12 +47,14 @@ class HookRecord:
     text: str = ""
     items: "tuple[Json, ...]" = ()
     is_withheld: bool | None = None
+    forgets: bool | None = None
 
     def repeats(self, other: "HookRecord") -> bool:
         """Whether the error of *other* was met again, later in the same session."""
         mine = (self.session, self.subagent, self.family, self.error_type, self.template)
         its = (other.session, other.subagent, other.family, other.error_type, other.template)
-        return mine == its and self.at > other.at
+        is_met = self.event.startswith("PostToolUse")
+        return is_met and mine == its and self.at > other.at
 
 
 class HookFiles:
@@ -118,7 +121,7 @@ class HookFiles:
         lines = [line for path in taken for line in _lines(path)]
         transcripts = dict.fromkeys(Path(str(line["transcript"])) for line in lines)
         # Claude Code writes those of sub-agents into a folder beside that of their session.
-        paths = [path for one in transcripts for path in (one, one.with_suffix(""))]
+        paths = dict.fromkeys(path for one in transcripts for path in (one, one.with_suffix("")))
         return [str(path) for path in paths if path.exists()], taken
 
     def note_shown(self, store: "Store") -> None:

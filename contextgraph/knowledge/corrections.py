@@ -47,7 +47,7 @@ _MOMENTARY = re.compile(
     r"let me|i will|i['’]ll|you should be (?:good|able)|it should (?:work|be fine))\b(?! \w+ing\b)",
     re.IGNORECASE,
 )
-# What programs write instead of a person, in logs of agents that run alone.
+# What programs write instead of a person, in logs of agents that run unattended.
 _PROGRAM = re.compile(
     r"tool calls?|function call|continue working on the task|finish the interaction|"
     r"your (?:last|previous) (?:output|response)|image: source|caveat:",

@@ -1,19 +1,23 @@
 """Named entities (services, classes, people) with tags, and relations between them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
 from contextgraph.knowledge.links import entity_id, page_of_note, walk
 from contextgraph.knowledge.notes import with_link
-from contextgraph.knowledge.tags import normalized_tags, tags_of
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore
 from contextgraph.text import clean, mask_secrets, masked_name, words
 
 _ALL = 100_000
+_MAX_TAGS = 8
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
+_PLURAL = re.compile(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +179,20 @@ def _note_of(entity: Entity, now: datetime) -> Note:
 
 def _entity_of(note: Note) -> Entity:
     return Entity(note.title, note.summary, note.content, note.tags, note.updated_at)
+
+
+def tags_of(name: str) -> tuple[str, ...]:
+    """The tags that *name* gives: its parts and, of several, all with hyphens.
+
+    `StateGraphs` gives `state`, `graph`, `state-graph`.
+    """
+    parts = [_PLURAL.sub("", part.lower()) for part in _PART.findall(masked_name(name))]
+    whole = ["-".join(parts)] if len(parts) > 1 else []
+    return tuple(dict.fromkeys((*parts, *whole)))
+
+
+def normalized_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """*tags* in lower case, singular, with hyphens, each once: the first eight of them."""
+    given = (tags_of(tag) for tag in tags)
+    last = chain.from_iterable(some[-1:] for some in given)
+    return tuple(dict.fromkeys(last))[:_MAX_TAGS]

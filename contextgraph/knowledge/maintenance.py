@@ -19,7 +19,7 @@ from contextgraph.governance import (
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.knowledge.statements import confirmed_by
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
-from contextgraph.ports import NoteStore, every_note
+from contextgraph.ports import NoteStore
 from contextgraph.ranking import dice
 from contextgraph.text import compiled
 
@@ -59,7 +59,7 @@ def maintain_notes(
     Pinned notes, and notes that others link to, are not archived. A second call at the same time
     changes nothing.
     """
-    everything = [note for note in every_note(store) if note.is_live]
+    everything = [note for note in store.all() if note.is_live]
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
     moved = [note for note in notes if _is_long_term(note, now, policy) is not note.is_long_term]
     check()

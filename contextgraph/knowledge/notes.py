@@ -33,7 +33,7 @@ from contextgraph.model import (
     Recollection,
     Snapshot,
 )
-from contextgraph.ports import EmbedderSource, NoteStore, every_note
+from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import masked_name, stems
 from contextgraph.vectors import Vector
 
@@ -48,8 +48,8 @@ _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 class Notes:
     """The notes of a memory.
 
-    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked. *judge*
-    says what a statement is to an earlier one, None where it cannot: then their words decide.
+    *clock* gives the time. *embedder* embeds notes, *questions* embeds questions. *judge* decides
+    how a statement relates to an earlier one; where it returns None, their words decide.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Notes:
         Those of *repo* and those about anything; without it, all. With *tags* only notes that have
         all of them. Archived and superseded notes and those that are not valid now are not
         recalled, nor is what answers with less than *min_probability*. Where the question cannot be
-        embedded words alone decide, with a warning.
+        embedded, only words decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
         probable = (
@@ -199,7 +199,7 @@ class Notes:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
         chosen = [
             note
-            for note in every_note(self._store)
+            for note in self._store.all()
             if note.kind is NoteKind.NOTE
             and note.is_live is not archived
             and (repo is None or note.repo == repo_name(repo))
@@ -250,11 +250,11 @@ class Notes:
         )
 
     def reset(self, *, repo: str | None = None, source: str | None = None) -> int:
-        """Delete all notes, of *repo* and *source* alone where given; returns how many."""
+        """Delete all notes, or those of *repo* and *source*; returns how many."""
         return self.forget(
             [
                 note.id
-                for note in every_note(self._store)
+                for note in self._store.all()
                 if (repo is None or note.repo == repo_name(repo))
                 and (source is None or note.source == masked_name(source))
             ]
@@ -265,7 +265,7 @@ class Notes:
         return self._store.delete([*ids])
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
-        """Count that *known* was said *again* by another; what is new in that is added."""
+        """Count *again* as a confirmation of *known*; its tags and its pin are added."""
 
         def confirmed(note: Note) -> Note:
             return replace(
@@ -307,7 +307,7 @@ class Notes:
             embedder = self._questions()
             return embedder.embed([question]).vectors[0] if embedder else None
         except EmbeddingError as error:
-            logging.getLogger(__name__).warning("%s; notes are recalled by words alone", error)
+            logging.getLogger(__name__).warning("%s; notes are recalled by words only", error)
             return None
 
     def _embed(self, note: Note) -> bool:

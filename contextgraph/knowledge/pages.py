@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
+from contextgraph.knowledge.entities import normalized_tags
 from contextgraph.knowledge.links import entity_id, name_of_entity, page_note, page_of_note, walk
 from contextgraph.knowledge.recall import stem_counts
 from contextgraph.knowledge.statements import repo_name
-from contextgraph.knowledge.tags import normalized_tags
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import bm25
@@ -84,7 +84,7 @@ class Pages:
         return bool(self._store.delete([page_note(page_id)]))
 
     def get_index(self, repo: str | None = None) -> tuple[Page, ...]:
-        """All pages, of *repo* alone where given, by id and without their content."""
+        """All pages, or those of *repo*, by id and without their content."""
         repos = None if repo is None else (repo_name(repo),)
         found = self._store.newest(NoteScope(repos, (NoteKind.PAGE,)), _INDEXED)
         pages = (replace(_page_of(note), content="") for note in found)

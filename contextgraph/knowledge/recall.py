@@ -17,8 +17,8 @@ from contextgraph.vectors import Vector
 MOST_WORDS = 32
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
 _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
-# What is said next to an answer is often part of it: a quarter of the notes before and after, and
-# a tenth of those beside them.
+# Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
+# and a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
 _HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND
 _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
@@ -39,7 +39,7 @@ class Question:
 
     @classmethod
     def of(cls, text: str, vector: Vector | None, scope: NoteScope, now: datetime) -> "Question":
-        """The question that *text* asks; of a long one its first 32 different words."""
+        """The question in *text*; of a long one its first 32 different words."""
         return cls(tuple(dict.fromkeys(stems(text)))[:MOST_WORDS], vector, scope, now)
 
 

@@ -116,7 +116,7 @@ def verdicts(
 
 
 def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
-    """Those of *related* that a judge is asked about; nothing confidential."""
+    """Those of *related* that a judge compares; nothing confidential."""
     words = stem_counts(new.content).keys()
     open_ = [one for one in related if not one.security.is_secret]
     similar = {one.id: dice(words, stem_counts(one.content).keys()) for one in open_}

@@ -50,7 +50,7 @@ class LoopDetector:
         finder = EscapeFinder(
             self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
         )
-        with self._store.admin.snapshot():
+        with self._store.snapshot():
             found = finder.for_state(state, MAX_SUGGESTIONS)
         # What one run did several times is one suggestion.
         first_of_runs = {one.runs: one for one in reversed(found)}

@@ -161,8 +161,9 @@ class EscapeFinder:
             return []
         file = PurePosixPath(state.open_file).name
         scope = Scope(state.repo, self.exclude_instances)
-        found = self.store.runs.fragments_for_state(None, file, scope, _CANDIDATES)
-        loops = [one for one in found if one.fragment.loop_command == command]
+        loops = self.store.runs.find_fragments(
+            scope, _CANDIDATES, file_name=file, loop_command=command
+        )
         return _merged(
             Escape(
                 id=after.id,
@@ -180,7 +181,7 @@ class EscapeFinder:
     def _after_command(self, command: str) -> list[Escape]:
         """What runs of several repositories continued with after a loop of *command*."""
         scope = Scope(None, self.exclude_instances)
-        loops = self.store.runs.loop_fragments(command, scope, _CANDIDATES) if command else ()
+        loops = self.store.runs.find_fragments(scope, _CANDIDATES, loop_command=command)
         found = [
             Escape(
                 id=after.id,

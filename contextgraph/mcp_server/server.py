@@ -67,6 +67,12 @@ Name = Annotated[str, Field(max_length=500)]
 Repository = Annotated[str, Field(max_length=500, description="The repository: owner/repo.")]
 Instance = Annotated[str, Field(max_length=500, description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS)]
+FailedActions = Annotated[
+    tuple[Action, ...],
+    Field(
+        max_length=_STEPS, description="Earlier actions that failed, and searches, oldest first."
+    ),
+]
 TakenSteps = Annotated[list[results.TakenStep], Field(min_length=1, max_length=_STEPS)]
 
 _P = ParamSpec("_P")
@@ -146,6 +152,7 @@ class _Tools:
         open_file: Name = "",
         last_action: Action = "",
         last_outcome: Annotated[Text, Field(description="The output of last_action.")] = "",
+        failed_actions: FailedActions = (),
         instance_id: Instance = "",
         limit: Limit = 3,
     ) -> results.QueryAdvice:
@@ -162,6 +169,7 @@ class _Tools:
             last_outcome=last_outcome,
             open_file=open_file,
             instance_id=instance_id or None,
+            failed_actions=failed_actions,
         )
         if state == State():
             raise ToolError("describe a state: at least repo, task_description or current_error")

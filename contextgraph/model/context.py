@@ -18,7 +18,7 @@ from contextgraph.model.fragment import Fragment, LoopInfo, Phase
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.trajectory import Json, Outcome, Trajectory
+from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,9 @@ class State:
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing: they are not advised again. *repo* is ``owner/repo``. *phase* may be
-    given by its value, such as ``"testing"``; raises `ValueError` for any other text.
+    failed or found nothing, and its searches and listings: they are not advised again. *repo* is
+    ``owner/repo``. *phase* may be given by its value, such as ``"testing"``; raises `ValueError`
+    for any other text.
     """
 
     tools: tuple[str, ...] = ()
@@ -131,6 +132,15 @@ class ErrorTally:
     steps: int
     cleared_runs: int
     trajectories: tuple[str, ...]
+
+
+class ErrorSteps(NamedTuple):
+    """The steps at which a fragment met an error."""
+
+    fragment_id: str
+    error_id: str
+    error_type: str
+    steps: tuple[int, ...]
 
 
 class ScopeLevel(StrEnum):
@@ -252,9 +262,9 @@ class ErrorSolution:
 class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
-    *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to that of the query; *is_shown*: it is close enough for the text of
-    the answer.
+    *title* is the first line of its task, *files* are those that it changed, *changed* is what in
+    them, empty for a run of another repository. *probability* is that people would link its task to
+    that of the query; *is_shown*: it is close enough for the text of the answer.
     """
 
     trajectory_id: str
@@ -267,6 +277,7 @@ class SimilarCase:
     score: float
     why: Why
     title: str = ""
+    changed: PatchSummary = field(default_factory=PatchSummary)
     probability: float = 0.0
     is_shown: bool = True
 

@@ -136,7 +136,8 @@ class RemedyPattern:
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
     ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment
-    variables as they are. *parameters* qualify the action.
+    variables as they are. *parameters* qualify the action: flags that it adds, where *replaced* are
+    those that it leaves out; of an installation the version, and the program if not pip or conda.
     """
 
     kind: RemedyKind

@@ -159,6 +159,19 @@ class Trajectory:
         return self.run_at or self.learned_at
 
 
+@dataclass(frozen=True, slots=True)
+class PatchSummary:
+    """What a patch changed in existing files, in its order.
+
+    *symbols* are the functions and classes around the changed lines, *added* and *removed* the
+    identifiers that only the new or only the old lines have.
+    """
+
+    symbols: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 class Judged(Protocol):
     """A run in any form, with its outcome."""
 

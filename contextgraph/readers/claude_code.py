@@ -44,8 +44,18 @@ _DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
-# What the terminal adds to the conversation; no person wrote it.
-_LOCAL = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: The messages ")
+# What the terminal, background tasks and other agents add to the conversation.
+_MACHINE_WRITTEN = (
+    "<command-",
+    "<local-command-",
+    "<bash-",
+    "<system-reminder>",
+    "<task-notification>",
+    "<teammate-message",
+    "<agent-message",
+    "<cross-session-message",
+    "Caveat: The messages ",
+)
 
 
 def is_line(value: object) -> bool:
@@ -59,6 +69,11 @@ def is_line(value: object) -> bool:
     if not isinstance(kind, str) or kind not in _OTHER_LINES:
         return False
     return any(mark in value for mark in _MARKS) and "payload" not in value
+
+
+def is_machine_written(message: str) -> bool:
+    """Whether no person wrote *message*, though it stands where a person's would."""
+    return message.startswith(_MACHINE_WRITTEN)
 
 
 def recognises(value: object) -> bool:
@@ -215,7 +230,7 @@ def _answer(row: Row, block: Row) -> Iterator[Turn]:
 def _user_turns(words: str) -> Iterator[Turn]:
     if words.startswith(_INTERRUPTED):
         yield UserMessage("", interrupted=True)
-    elif not words.startswith(_LOCAL):
+    elif not is_machine_written(words):
         yield UserMessage(words)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from contextgraph.errors import ReadError
 from contextgraph.readers.databases import count_sessions
 from contextgraph.readers.formats import FORMATS
+from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, TASK_FILE
 from contextgraph.readers.sources import size_of
 
 # Where each agent keeps its sessions, below a folder: that of the first variable that is set, else
@@ -45,14 +46,10 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "Library/Application Support",
         ("Cursor/User/globalStorage/state.vscdb",),
     ),
-    ("cline", "CLINE_DIR", ".cline", ("data/sessions/*/*.messages.json",)),
+    (CLINE, "CLINE_DIR", ".cline", ("data/sessions/*/*.messages.json",)),
     *(
-        (
-            "cline",
-            "",
-            folder,
-            ("*/User/globalStorage/*/tasks/*/api_conversation_history.json",),
-        )
+        (agent, "", folder, (f"*/User/globalStorage/{extension}/tasks/*/{TASK_FILE}",))
+        for agent, extension in ((CLINE, "saoudrizwan.claude-dev"), (ROO, ROO_EXTENSION))
         for folder in (".config", "Library/Application Support")
     ),
     ("aider", "", "", (".aider.chat.history.md",)),
@@ -95,7 +92,7 @@ def discover(
         files = tuple(_files(folder, patterns, exclude))
         if files:
             runs = sum(map(_sessions, files))
-            experimental = FORMATS[agent].experimental
+            experimental = FORMATS[CLINE if agent == ROO else agent].experimental
             found.append(History(agent, folder, files, runs, size_of(files), experimental))
     return found
 

@@ -26,8 +26,12 @@ from contextgraph.readers.histories import finished_run, history, lines_run
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
 
 CLINE = "cline"
+ROO = "roo-code"
 AIDER = "aider"
 
+# Roo Code keeps tasks as Cline does, in a folder of its own extension of VS Code.
+ROO_EXTENSION = "rooveterinaryinc.roo-cline"
+TASK_FILE = "api_conversation_history.json"
 AIDER_START = "# aider chat started at "
 
 _CLINE_RESULT = re.compile(r"\A\[(?P<tool>\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
@@ -58,18 +62,21 @@ def is_cline(value: object) -> bool:
 
 
 def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one task."""
+    """The run of one task; the folder of the extension says whose it is."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
-    yield from lines_run(
-        CLINE, _cline_turns, lambda _: {"session": _task_id(place)}, messages, place
-    )
+    facts, is_roo = {"session": _task_id(place)}, ROO_EXTENSION in PurePath(place.file).parts
+    for found in lines_run(CLINE, _cline_turns, lambda _: facts, messages, place):
+        if is_roo and isinstance(found, RawTrajectory):
+            yield replace(found, agent=ROO)
+        else:
+            yield found
 
 
 def _task_id(place: Place) -> str:
     """The id that the folder of a task has, or its file (``ID.messages.json``)."""
-    stem = file_stem(place.file)
-    named_by_folder = stem == "api_conversation_history"
-    return PurePath(place.file).parent.name if named_by_folder else stem.removesuffix(".messages")
+    path = PurePath(place.file)
+    named_by_folder = path.name == TASK_FILE
+    return path.parent.name if named_by_folder else file_stem(path.name).removesuffix(".messages")
 
 
 def _cline_turns(message: Row) -> Iterator[Turn]:

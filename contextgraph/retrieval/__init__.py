@@ -17,8 +17,8 @@ from contextgraph.retrieval.freshness import (
 )
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
-from contextgraph.retrieval.names import paths_of_command, paths_of_remedy
-from contextgraph.retrieval.notes import by_notes
+from contextgraph.retrieval.names import paths_in_prose, paths_of_command, paths_of_remedy
+from contextgraph.retrieval.notes import by_notes, readable
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
 from contextgraph.retrieval.render import (
@@ -27,6 +27,7 @@ from contextgraph.retrieval.render import (
     Rendered,
     caveat,
     command_warning,
+    note_line,
     playbook_lines,
     remedy_line,
     render,
@@ -68,10 +69,13 @@ __all__ = [
     "fresh_context",
     "fresh_history",
     "fresh_playbook",
+    "note_line",
+    "paths_in_prose",
     "paths_of_command",
     "paths_of_remedy",
     "playbook_lines",
     "query_of",
+    "readable",
     "remedy_line",
     "render",
     "render_playbook",

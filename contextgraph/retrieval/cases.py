@@ -1,6 +1,6 @@
 """From the past runs that channels found to the cases that are shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.ranking import blend, ranks_in, word_counts
 from contextgraph.retrieval.credit import credits_for
-from contextgraph.retrieval.files import is_named
+from contextgraph.retrieval.files import KnownRun, is_named
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
@@ -38,16 +38,25 @@ def cases_of(
     store: Store,
     limit: int,
     weights: Mapping[str, float],
+    known: Callable[[Trajectory], KnownRun],
 ) -> tuple[SimilarCase, ...]:
-    """*found* (by channel) as one ranking, at most *limit*; none where the gate admits none."""
+    """*found* (by channel) as one ranking, at most *limit*; none where the gate admits none.
+
+    *known* gives what a run shows of its project.
+    """
     ranks = ranks_in(
         {name: [(hit.trajectory.id, hit.evidence) for hit in hits] for name, hits in found.items()}
     )
-    cases = [
-        _case(query, one, ranks[one.run], gate) for one in ranking_of(query, found, weights)[:limit]
-    ]
+    ranking = ranking_of(query, found, weights)[:limit]
+    cases = [_case(query, one, ranks[one.run], gate) for one in ranking]
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
+    cases = [
+        replace(case, changed=known(one.hits[0].trajectory).facts.patch)
+        if case.why.scope is ScopeLevel.REPO
+        else case
+        for case, one in zip(cases, ranking, strict=True)
+    ]
     return _without_quarantined(_with_fragments(cases, store), store)
 
 

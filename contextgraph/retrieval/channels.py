@@ -71,7 +71,7 @@ def by_state(query: Query, store: Store) -> Findings:
     if query.is_at_error or not (state.repo and state.phase and state.open_file):
         return Findings()
     name = PurePosixPath(state.open_file).name
-    found = store.runs.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
+    found = store.runs.find_fragments(query.scope, OVERFETCH, phase=state.phase, file_name=name)
     return Findings(cases=best_first([_at_file(query, group) for group in _by_run(found)]))
 
 

@@ -13,7 +13,7 @@ from contextgraph.governance import (
     is_active,
 )
 from contextgraph.model import Evidence, Exposure, ShownItem
-from contextgraph.ports import Store, every_exposure
+from contextgraph.ports import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
 
 
 def _shown_as(store: Store, name: str) -> Iterator[tuple[Exposure, ShownItem]]:
-    for exposure in every_exposure(store):
+    for exposure in store.exposures.all():
         yield from ((exposure, item) for item in exposure.items if name in (item.id, item.advice))
 
 

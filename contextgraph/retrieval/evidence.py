@@ -5,7 +5,7 @@ import re
 import sys
 import typing
 
-from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern, State
+from contextgraph.model import Family, RemedyAction, RemedyKind, RemedyPattern, State
 from contextgraph.retrieval.query import Query
 from contextgraph.trace import (
     CURRENT_FOLDER,
@@ -39,31 +39,49 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     if is_import(pattern.target):
         return (is_same_name and is_near) or _is_importable(query, pattern)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
-        return is_same_name or _is_imported(query)
+        return (is_same_name and is_near) or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
         return pattern.target.partition("=")[0] in _shown(state)
     if pattern.kind is RemedyKind.CONFIGURE:
         return pattern.target.partition(".")[0] in _shown(state)
     if pattern.kind is RemedyKind.EDIT and not action.is_general:
         return _has_what_it_replaces(state, action)
+    if pattern.kind is RemedyKind.OPEN and _timed_out(query):
+        return False
     return shows_cause(pattern, state.last_action, state.last_outcome)
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:
-    """True where the run did what *action* says before, and failed."""
+    """True where the run did what *action* says before, and got no further."""
     state, pattern = query.state, action.pattern
+    if any(line in state.failed_actions for line in (action.target, *action.values_of("command"))):
+        return True
+    if pattern.kind is RemedyKind.SET_ENV:
+        return f"{action.target} {state.last_action}" in state.failed_actions
     if pattern.kind is RemedyKind.INSTALL:
         package = rf"(?<![\w-]){re.escape(query.names.fill(action.target))}(?![\w-])"
         what = r"\s\.(?=[\s[]|$)" if pattern.target == THE_REPOSITORY else package
         installing = re.compile(rf"\binstall\b.*{what}")
         return any(map(installing.search, state.failed_actions))
     if pattern.target == CURRENT_FOLDER:
-        return any(state.last_action.startswith(f"{tried} ") for tried in state.failed_actions)
+        return any(_is_wider(tried, state.last_action) for tried in state.failed_actions)
     if not (pattern.kind is RemedyKind.USE and pattern.replaced and state.last_action):
         return False
     replaced = rf"(?<![\w-]){re.escape(pattern.replaced)}\b"
     instead = re.sub(replaced, lambda _: pattern.target, state.last_action)
     return instead != state.last_action and instead in state.failed_actions
+
+
+def _timed_out(query: Query) -> bool:
+    return query.signature is not None and query.signature.family is Family.TIMEOUT
+
+
+def _is_wider(look: str, narrow: str) -> bool:
+    """True where *look* says all that *narrow* says but for some arguments; options apart."""
+    one, other = (
+        [word for word in line.split() if not word.startswith("-")] for line in (look, narrow)
+    )
+    return one[:1] == other[:1] and set(one) < set(other)
 
 
 def _is_importable(query: Query, pattern: RemedyPattern) -> bool:

@@ -160,4 +160,8 @@ def _of_test(test: FailingTest, tree: WorkingTree) -> str:
 def _fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
     if case.why.scope is not ScopeLevel.REPO:
         return case
-    return replace(case, files=tuple(one for one in case.files if tree.has(one)))
+    files = tuple(one for one in case.files if tree.has(one))
+    symbols = tuple(
+        name for name in case.changed.symbols if any(tree.has(file, name) for file in files)
+    )
+    return replace(case, files=files, changed=replace(case.changed, symbols=symbols))

@@ -41,6 +41,14 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
                 yield path
 
 
+def paths_in_prose(text: str) -> Iterator[str]:
+    """The paths that sentences name."""
+    for word in text.split():
+        path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?/")
+        if _FILE.search(path) and not _NO_PATH.search(path):
+            yield posixpath.normpath(path)
+
+
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:
     """The file and the function of a test as pytest names it; nothing of another name."""
     path, *names = test.name.partition("[")[0].split("::")

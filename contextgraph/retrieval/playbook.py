@@ -121,7 +121,7 @@ class Playbooks:
         hidden = frozenset(map(masked_name, exclude_instances))
         scope = Scope(repo, hidden, as_of)
         found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
-        return [self._known(one) for one in found]
+        return [self.known(one) for one in found]
 
     def _notes(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
@@ -138,7 +138,8 @@ class Playbooks:
         valid = (note for note in pinned if as_of or note.is_valid(self._now()))
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
-    def _known(self, run: Trajectory) -> KnownRun:
+    def known(self, run: Trajectory) -> KnownRun:
+        """*run* with what it shows of its project."""
         known = self._runs.get(run.id)
         if known is None:
             raw = self._store.runs.raw(run.id)

@@ -278,14 +278,15 @@ def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     """True for what cannot help in this state.
 
-    The project's own module is not to be installed, an attribute that a class lacks is not to be
-    imported, and what the attempt did not do cannot be replaced.
+    The project's own module is not to be installed, nor one whose folder is shown; an attribute
+    that a class lacks is not to be imported, and what the attempt did not do cannot be replaced.
     """
     state, names = query.state, query.names
     if pattern.kind is RemedyKind.INSTALL:
-        return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
-            names.fill(pattern.target), state.repo, state.open_file
-        )
+        module = names.fill(pattern.target)
+        is_shown = f"/{module}/" in state.last_outcome
+        never = is_never_installed(names.fill(MISSING_MODULE), state.last_action)
+        return never or is_shown or is_own_module(module, state.repo, state.open_file)
     if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)

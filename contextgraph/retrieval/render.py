@@ -14,6 +14,7 @@ from contextgraph.model import (
     MemoryContext,
     Note,
     Outcome,
+    PatchSummary,
     PlaybookFile,
     RemedyAction,
     RepositoryPlaybook,
@@ -42,7 +43,7 @@ _TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
-_SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
+_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS = 2, 3, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _USUAL = (f"python {SCRIPT}", "python -c <code>")
@@ -153,7 +154,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
-        yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
+        yield "pinned note:", [PlaybookPart(note_line(note, _PINNED_CHARS))]
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
     yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
@@ -252,13 +253,14 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (one.note for one in context.notes[:_NOTES])
-    noted = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
+    noted = (_Entry(note_line(note), ShownItem(note.id)) for note in notes)
     yield from _titled("What people said:", noted)
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
 
 
-def _note_text(note: Note, most: int) -> str:
+def note_line(note: Note, most: int = _NOTE_CHARS) -> str:
+    """*note* with its source in one line, clipped to *most* characters."""
     return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
 
 
@@ -339,5 +341,16 @@ def _case(case: SimilarCase) -> _Entry:
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     # Paths of another repository say nothing here.
     shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
-    files = f"; changed {', '.join(shown)}" if shown else ""
-    return _Entry(f"{head}: {case.title}{files}")
+    changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
+    return _Entry(f"{head}: {case.title}{changed}")
+
+
+def _patch(changed: PatchSummary) -> str:
+    """What a patch changed in its files, in brackets; empty for nothing."""
+    named = (
+        ("in", changed.symbols[:_SYMBOLS]),
+        ("adds", changed.added[:_IDENTIFIERS]),
+        ("removes", changed.removed[:_IDENTIFIERS]),
+    )
+    parts = "; ".join(f"{what} {', '.join(names)}" for what, names in named if names)
+    return f" ({parts})" if parts else ""

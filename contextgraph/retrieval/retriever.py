@@ -82,7 +82,7 @@ class MemoryRetriever:
         error: ErrorSignature | None = None,
     ) -> tuple[MemoryContext, ...]:
         """What `retrieve` answers under each of *gates*, from one search of the memory."""
-        with self._store.admin.snapshot():
+        with self._store.snapshot():
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
@@ -133,7 +133,9 @@ class MemoryRetriever:
         def answer(gate: Gate, limit: int) -> MemoryContext:
             return MemoryContext(
                 new_context_id(),
-                similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
+                similar_cases=cases_of(
+                    query, cases, gate, self._store, limit, self.weights, self.playbooks.known
+                ),
             )
 
         return answer

@@ -15,7 +15,6 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.page import shown
-from contextgraph.ports import every_exposure
 from contextgraph.retrieval import playbook_lines
 from contextgraph.server.drawings import graph_address, numbers, share_bar, table, tiles
 from contextgraph.text import number_of, one_line
@@ -70,7 +69,7 @@ def friction_table(memory: AgentMemory, repo: str) -> str:
 
 def effect_table(memory: AgentMemory) -> str:
     """How often errors were cleared after advice was shown, and after it was withheld."""
-    found = [*every_exposure(memory.store)]
+    found = [*memory.store.exposures.all()]
     groups = (
         ("shown", [one for one in found if not one.is_withheld]),
         ("withheld by chance, to compare", [one for one in found if one.is_withheld]),

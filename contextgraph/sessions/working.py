@@ -55,7 +55,7 @@ class WorkingMemory:
         self._rules.append(instruction)
 
     def add_llm_response(self, content: str) -> None:
-        """Add what the model said; it belongs to the call that follows."""
+        """Add a message of the model; it belongs to the call that follows."""
         self._thought = "\n".join(filter(None, (self._thought, content)))
 
     def add_function_call(

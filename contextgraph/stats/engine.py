@@ -28,8 +28,15 @@ from contextgraph.model import (
     Trajectory,
     Usage,
 )
-from contextgraph.ports import Store, every_exposure
-from contextgraph.stats.errors import Friction, error_text, errors_in, friction
+from contextgraph.ports import Store
+from contextgraph.stats.errors import (
+    Friction,
+    error_text,
+    errors_in,
+    friction,
+    type_frequency,
+    type_transitions,
+)
 from contextgraph.stats.outcomes import (
     Ending,
     OutcomePeriod,
@@ -181,14 +188,15 @@ class StatisticsEngine:
 
     def get_stats(self) -> MemoryStats:
         """All of it."""
+        met = self._store.recoveries.error_steps()
         return MemoryStats(
             counts=self._store.admin.counts(),
-            error_frequency=self.get_error_frequency(),
-            transitions=self.get_error_transitions(),
+            error_frequency=type_frequency(met),
+            transitions=_shares(type_transitions(met)),
             common_mistakes=self.get_common_mistakes,
             failure_patterns=self.get_failure_patterns(),
             usage=self._usage(),
-            withholding=effect_of(every_exposure(self._store)),
+            withholding=effect_of(self._store.exposures.all()),
             notes=self._notes(),
             gate=self._store.admin.gate(),
         )
@@ -214,14 +222,11 @@ class StatisticsEngine:
 
     def get_error_frequency(self) -> Mapping[str, int]:
         """Error type -> number of fragments that met it, most frequent first."""
-        return self._store.recoveries.frequency()
+        return type_frequency(self._store.recoveries.error_steps())
 
     def get_error_transitions(self) -> Mapping[str, Mapping[str, float]]:
         """Error type -> next error type in the same run -> probability; each row sums to 1."""
-        return {
-            error: {following: count / sum(counts.values()) for following, count in counts.items()}
-            for error, counts in self._store.recoveries.transitions().items()
-        }
+        return _shares(type_transitions(self._store.recoveries.error_steps()))
 
     def get_common_mistakes(
         self, situation: str = "", repo: str = ""
@@ -293,3 +298,10 @@ class StatisticsEngine:
         for start in range(0, len(ids), _RUNS_AT_ONCE):
             batch = ids[start : start + _RUNS_AT_ONCE]
             yield from self._store.runs.trajectories(batch).values()
+
+
+def _shares(transitions: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
+    return {
+        error: {following: count / sum(counts.values()) for following, count in counts.items()}
+        for error, counts in transitions.items()
+    }

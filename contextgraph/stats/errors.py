@@ -1,12 +1,15 @@
 """The errors that runs met in a situation, and those that recur across tasks."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from contextgraph.model import (
     Clearance,
     ErrorHistory,
+    ErrorSteps,
     ErrorTally,
     Phase,
     RemedyAction,
@@ -56,7 +59,7 @@ def _runs_at_file(situation: str, scope: Scope, store: Store) -> list[str]:
     if not _names_file(situation):
         return []
     name = PurePosixPath(situation).name
-    found = store.runs.fragments_for_state(None, name, scope, FRAGMENTS_AT_A_FILE)
+    found = store.runs.find_fragments(scope, FRAGMENTS_AT_A_FILE, file_name=name)
     return list(dict.fromkeys(candidate.trajectory.id for candidate in found))
 
 
@@ -69,6 +72,30 @@ def _runs_about(situation: str, scope: Scope, store: Store) -> list[str]:
 
 def _names_file(situation: str) -> bool:
     return len(situation.split()) == 1 and PurePosixPath(situation).suffix != ""
+
+
+def type_frequency(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, int]:
+    """Error type -> in how many fragments it occurred, most frequent first, then by name."""
+    found = {(one.fragment_id, one.error_type) for run in met.values() for one in run}
+    return _most_frequent_first(Counter(error_type for _, error_type in found))
+
+
+def type_transitions(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, dict[str, int]]:
+    """Error type -> the one that came next in the same run -> how often, most frequent first.
+
+    Errors of one step follow each other by the ids of their patterns.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for run in met.values():
+        at = sorted((step, one.error_id, one.error_type) for one in run for step in one.steps)
+        for (_, _, before), (_, _, after) in pairwise(at):
+            counts[before][after] += 1
+    totals = Counter({before: after.total() for before, after in counts.items()})
+    return {before: _most_frequent_first(counts[before]) for before in _most_frequent_first(totals)}
+
+
+def _most_frequent_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 # An error of one task does not count as friction across tasks.

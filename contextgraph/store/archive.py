@@ -21,7 +21,7 @@ from contextgraph.model import (
     ResolvedBy,
     Verdict,
 )
-from contextgraph.ports import Store, every_exposure, every_note
+from contextgraph.ports import Store
 from contextgraph.store.archive_file import (
     FORMAT,
     VERSION,
@@ -129,9 +129,9 @@ def _lines_of(
     for trajectory_id in runs:
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
-    yield from every_exposure(store)
+    yield from store.exposures.all()
     yield from store.exposures.record(()).verdicts
-    yield from every_note(store.notes)
+    yield from store.notes.all()
 
 
 def _readable(store: Store, runs: Sequence[str], on_damaged: OnDamaged | None) -> Iterator[Bundle]:

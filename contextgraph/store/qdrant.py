@@ -52,7 +52,6 @@ class QdrantNotes:
         self._url, self._tenant, self._key = url, tenant, key
         self._opened: QdrantClient | None = None
         self._lock = RLock()
-        self._paged: list[str] = []
 
     def put(self, notes: Sequence[Note]) -> None:
         self.change((), lambda note: note, notes)
@@ -133,16 +132,13 @@ class QdrantNotes:
             }
         return {kind: count for kind, count in found.items() if count}
 
-    def page(self, after: str, limit: int) -> Sequence[Note]:
+    def all(self) -> Iterator[Note]:
         with self._client() as client:
-            if not after or after not in self._paged[-1:]:
-                self._paged = sorted(map(_id, self._all(client, payload=["id"])), reverse=True)
-            while self._paged and self._paged[-1] <= after:
-                self._paged.pop()
-            chosen = self._paged[-limit:][::-1] if limit > 0 else []
-            if chosen:
-                del self._paged[len(self._paged) - len(chosen) + 1 :]
-            return self._notes(client, chosen)
+            ids = sorted(map(_id, self._all(client, payload=["id"])))
+        for start in range(0, len(ids), _AT_ONCE):
+            with self._client() as client:
+                found = self._notes(client, ids[start : start + _AT_ONCE])
+            yield from found
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

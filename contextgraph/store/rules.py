@@ -1,13 +1,13 @@
 """What every store computes the same way, from rows that each of them reads in its own language."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from typing import NamedTuple
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -55,6 +55,10 @@ COSINE_DECIMALS = 4
 CONTEXT_PREFIX = "ctx_"
 # Of each advice so many of the newest reported contexts count.
 REPORTS_USED = 100
+
+_ITEMS_AT_ONCE = 256
+
+Item = TypeVar("Item")
 
 _HELPED = {None: "not known", True: "yes", False: "no"}
 
@@ -319,25 +323,12 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def count_transitions(
-    runs: Iterable[Iterable[tuple[Sequence[int], str, str]]],
-) -> dict[str, dict[str, int]]:
-    """Error type -> the one that came next in the same run -> how often, most frequent first.
-
-    Each run has (steps, error id, error type) for each time that a fragment met an error.
-    """
-    transitions: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for run in runs:
-        met = sorted((step, error, kind) for steps, error, kind in run for step in steps)
-        for (_, _, before), (_, _, after) in pairwise(met):
-            transitions[before][after] += 1
-    by_size = sorted(transitions.items(), key=lambda item: (-item[1].total(), item[0]))
-    return {before: most_frequent_first(after) for before, after in by_size}
-
-
-def most_frequent_first(counts: Mapping[str, int]) -> dict[str, int]:
-    """*counts* with the highest first, then by name."""
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def paged(page: Callable[[str, int], Sequence[Item]], key: Callable[[Item], str]) -> Iterator[Item]:
+    """All items, in the order of their *key*: *page* gives so many that are greater than one."""
+    after = ""
+    while found := page(after, _ITEMS_AT_ONCE):
+        yield from found
+        after = key(found[-1])
 
 
 def check_space(active: Space | None, vector: Vector) -> None:

@@ -140,7 +140,7 @@ def fence(text: str, context_id: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """True for letters, digits and ``_.:-`` alone, at most 128 of them."""
+    """True for at most 128 characters, all of them letters, digits or ``_.:-``."""
     return _ID.fullmatch(text) is not None
 
 
@@ -153,7 +153,7 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* without its fenced blocks, and the context ids found, first seen first.
 
     Fences may be escaped as JSON or HTML and nested. A fence that is not closed (its end was cut
-    off) reaches to the end of the text; an end without a beginning is dropped alone.
+    off) reaches to the end of the text; an end without a beginning is dropped by itself.
     """
     if not may_be_fenced(text):
         return text, ()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.circumstances import (
         circumstances_of,
         could_apply,
+        names_program,
+        replaced_program,
         shows_cause,
     )
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
@@ -130,6 +132,7 @@ __all__ = [
     "loop_in",
     "loops_of",
     "names_in",
+    "names_program",
     "net_changes",
     "patterns_tried",
     "project_facts",
@@ -137,6 +140,7 @@ __all__ = [
     "read_steps",
     "recognise",
     "recoveries_of",
+    "replaced_program",
     "sets_own_variable",
     "shows_cause",
     "signature_of",

@@ -47,9 +47,11 @@ def _files(patch: str) -> tuple[list[str], set[str]]:
     return [path for path in found if path and path != _NO_FILE], created
 
 
-def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
-    """File -> the functions and classes in which the unified diff *patch* changes lines."""
-    found: dict[str, dict[str, None]] = {}
+def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:
+    """Each line that the unified diff *patch*, or several in a row, adds or removes.
+
+    File, the name of the function or class around it (empty for none), and the line with its sign.
+    """
     file = symbol = ""
     in_hunk = 0, 0
     for line in patch.splitlines():
@@ -57,30 +59,19 @@ def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
             in_hunk = _remaining(line, in_hunk)
             if match := _SYMBOL.match(line):
                 symbol = match[1]
-            if symbol and line[:1] in ("+", "-") and line[1:].strip():
-                found.setdefault(file, {})[symbol] = None
+            if line[:1] in ("+", "-"):
+                yield file, symbol, line
         elif line.startswith("+++ "):
             file, symbol = _path(line), ""
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
             match = _SYMBOL.match(line.rpartition("@@ ")[2])
             symbol = match[1] if match else symbol
-    return {path: tuple(names) for path, names in found.items()}
 
 
 def added_lines(patch: str) -> Iterator[tuple[str, str]]:
     """File and text of each line that the unified diff *patch*, or several in a row, adds."""
-    file = ""
-    in_hunk = 0, 0
-    for line in patch.splitlines():
-        if any(in_hunk):
-            in_hunk = _remaining(line, in_hunk)
-            if line.startswith("+"):
-                yield file, line[1:]
-        elif line.startswith("+++ "):
-            file = _path(line)
-        elif line.startswith("@@ "):
-            in_hunk = _hunk_lines(line)
+    return ((file, line[1:]) for file, _, line in lines_changed(patch) if line.startswith("+"))
 
 
 def _path(line: str) -> str:

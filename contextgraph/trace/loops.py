@@ -50,6 +50,7 @@ class LoopTracker:
         self._restored: dict[str, _Series] = {}
         self._written: deque[tuple[int, str]] = deque(maxlen=_MAX_GAP)
         self._undone = ""
+        self._fixed = -1
         self._is_original = False
         self._novelty = _Novelty()
         self._closed: list[LoopInfo] = []
@@ -137,6 +138,10 @@ class LoopTracker:
     def _extend_series(self, key: str, now: Predicament, index: int) -> "_Series":
         """The series of equal attempts that *now* continues or starts."""
         series = self._series.pop(key, None)
+        if series is not None and self._is_check(series, now):
+            series.last = index
+            _add_to_cache(self._series, key, series)
+            return series
         continues = series is not None and self._continues(series, now, index)
         known = self._novelty.relevant_to(now)
         self._novelty.add(now, index)
@@ -148,10 +153,18 @@ class LoopTracker:
             series.varied = series.count == 1 and known > series.novelty
             series.count += 1
         series.last = index
+        self._fixed = index if now.written and now.phase is Phase.FIXING else self._fixed
         series.novelty = self._novelty.relevant_to(now)
         series.tries = self._novelty.tries[now.goal]
+        series.work = self._novelty.work
         _add_to_cache(self._series, key, series)
         return series
+
+    def _is_check(self, series: "_Series", now: Predicament) -> bool:
+        """True for a program that shows the same without a fix since, but after other work."""
+        if now.error is not None or not now.inconclusive:
+            return False
+        return self._fixed < series.last and self._novelty.work > series.work
 
     def _is_next_try(self, now: Predicament, series: "_Series") -> bool:
         """True where nothing else was tried for the goal since, and what was done remains."""
@@ -213,8 +226,8 @@ def loop_in(states: Sequence[State]) -> LoopInfo | None:
 class _Series:
     """Attempts with the same outcome, from *start* to *last*.
 
-    *novelty* and *tries* are what the run had shown and tried by the last of them; *varied* is
-    true where something new lies between the first two.
+    *novelty*, *work* and *tries* are what the run had shown and tried by the last of them; *varied*
+    is true where something new lies between the first two.
     """
 
     first: Predicament
@@ -222,6 +235,7 @@ class _Series:
     last: int = 0
     count: int = 1
     novelty: int = 0
+    work: int = 0
     tries: int = 0
     varied: bool = False
 

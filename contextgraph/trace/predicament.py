@@ -24,6 +24,7 @@ _RESTORED = re.compile(
     r"|(?:cp|mv)(?: -\w+)* (?P<copy>\S+?)[._~-](?:bak|backup|orig|original|save|old)\w*"
     r" (?P=copy)(?: |$)"
 )
+_SCRIPT_FOLDER = re.compile(r"(?<= )[\w./-]*/(?=[\w-]+\.(?:py|sh|js)(?: |$))")
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
 _SUCCESS = re.compile(
@@ -105,10 +106,12 @@ def predicament_of(step: StepTrace) -> Predicament:
 
 
 def _program(step: StepTrace) -> str:
-    """The command of a run; of a program typed on the line what it imports."""
+    """The command of a run, a script without its folder; of what is typed what it imports."""
     command = step.reading.command
-    names = imported_names(command) if command.startswith("python -c ") else ()
-    return f"python -c import {', '.join(sorted(names))}" if names else command
+    if command.startswith("python -c "):
+        names = imported_names(command)
+        return f"python -c import {', '.join(sorted(names))}" if names else command
+    return _SCRIPT_FOLDER.sub("", command) if step.reading.kind is ActionKind.RUN else command
 
 
 def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:

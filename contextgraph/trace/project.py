@@ -4,14 +4,26 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
+from contextgraph.model import (
+    EXCEPTIONS,
+    Action,
+    ErrorSignature,
+    Family,
+    PatchSummary,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.trace.actions.commands import read_command_line
 from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, SHELL_TOOLS, ActionKind
-from contextgraph.trace.actions.reading import ActionReading, read_action, within_repository
-from contextgraph.trace.errors.python_tests import failed_tests
-from contextgraph.trace.errors.signature import recognise
-from contextgraph.trace.files import files_changed, files_created, symbols_changed
+from contextgraph.trace.actions.reading import (
+    ActionReading,
+    read_action,
+    repository_path,
+    within_repository,
+)
+from contextgraph.trace.files import files_changed, files_created, lines_changed
 from contextgraph.trace.remedies.command_lines import (
     SCRIPT,
     Command,
@@ -20,6 +32,7 @@ from contextgraph.trace.remedies.command_lines import (
     is_path,
     shell_line,
 )
+from contextgraph.trace.wording import identifiers
 
 TESTS = "<tests>"
 
@@ -40,7 +53,7 @@ _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
 _SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
 _PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
 _LISTED = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
-_LONGEST, _LONGEST_MESSAGE, _LONGEST_LISTING = 400, 500, 10_000
+_LONGEST, _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 400, 500, 10_000, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,8 @@ class ProjectFacts:
 
     *created* are files that the run itself made, *opened* those it looked at, *listed* those whose
     paths listings and searches showed. *failing* are the
-    tests that failed when they were last run, *symbols* the functions and classes changed, by file.
+    tests that failed when they were last run. *patch* is what it changed in existing files, and
+    *symbols* the functions and classes of that by file.
     """
 
     commands: tuple[CommandUse, ...] = ()
@@ -81,6 +95,7 @@ class ProjectFacts:
     opened: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
     failing: tuple[str, ...] = ()
+    patch: PatchSummary = field(default_factory=PatchSummary)
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
@@ -102,8 +117,28 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         frozenset(seen.opened),
         frozenset(seen.listed),
         tuple(seen.failing),
-        symbols_changed(patch),
+        *_changes(patch, made_by_patch),
     )
+
+
+def _changes(
+    patch: str, created: Collection[str]
+) -> tuple[PatchSummary, dict[str, tuple[str, ...]]]:
+    """What *patch* changes in files that it has not *created*; functions and classes by file."""
+    names: dict[str, dict[str, None]] = {"+": {}, "-": {}}
+    symbols: dict[str, dict[str, None]] = {}
+    for file, symbol, line in lines_changed(patch):
+        if file not in created and line[1:].strip():
+            names[line[0]].update(dict.fromkeys(sorted(identifiers([line[1:]]))))
+            if symbol:
+                symbols.setdefault(file, {})[symbol] = None
+    added, removed = names["+"], names["-"]
+    summary = PatchSummary(
+        tuple(dict.fromkeys(chain.from_iterable(symbols.values()))),
+        tuple(name for name in added if name not in removed)[:_MOST_NAMES],
+        tuple(name for name in removed if name not in added)[:_MOST_NAMES],
+    )
+    return summary, {file: tuple(found) for file, found in symbols.items()}
 
 
 @dataclass(slots=True)
@@ -128,9 +163,11 @@ class _Seen:
         elif reading.kind.searches:
             self.listed.update(_listed(step.observation or "", cwd))
         elif reading.kind in _RUNNABLE and step.observation is not None:
-            for use in _uses(step, reading, cwd, self.created):
+            for use in _uses(step, _error(step, reading), cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
+                    from contextgraph.trace.errors.python_tests import failed_tests
+
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
@@ -145,13 +182,13 @@ class _Seen:
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
     """What *line* is for, as if it had run; None where it runs nothing."""
     step = Step(0, "", Action("bash", line), "")
-    return next(reversed([*_uses(step, read_action(step.action, None, None), None, created)]), None)
+    return next(reversed([*_uses(step, None, None, created)]), None)
 
 
 def _uses(
-    step: Step, reading: ActionReading, cwd: str | None, created: Collection[str]
+    step: Step, error: ErrorSignature | None, cwd: str | None, created: Collection[str]
 ) -> Iterator[CommandUse]:
-    """The commands of a shell line.
+    """The commands of a shell line, which met *error*.
 
     None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
@@ -160,7 +197,6 @@ def _uses(
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
     commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
-    error = _error(step, reading)
     if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
         return
     folder = _folder(line, cwd)
@@ -198,7 +234,7 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
 def _listed(observation: str, cwd: str | None) -> Iterator[str]:
     """The paths in folders that a listing or a search shows, relative to the repository."""
     for path in dict.fromkeys(_LISTED.findall(observation[:_LONGEST_LISTING])):
-        yield within_repository(path, cwd) if path.startswith("/") else path.removeprefix("./")
+        yield repository_path(path, cwd)
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:
@@ -208,6 +244,8 @@ def _is_shown(step: Step, reading: ActionReading) -> bool:
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
+    from contextgraph.trace.errors.signature import recognise  # slow to load
+
     return recognise(
         step.action,
         step.observation,
@@ -225,8 +263,8 @@ def _kind(kind: ActionKind, command: Command) -> ActionKind:
 def _folder(line: str, cwd: str | None) -> str:
     """The folder in which *line* runs, relative to the repository; empty for its root."""
     target = folder_of(line)
-    if (cwd and cwd.startswith("/")) or target.startswith("/"):
-        return within_repository(posixpath.join(cwd or "", target), cwd)
+    if (cwd and cwd.startswith(("/", "./"))) or target.startswith("/"):
+        return within_repository(target or ".", cwd)
     return posixpath.normpath(target) if target.strip("./") else ""
 
 

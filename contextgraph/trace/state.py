@@ -24,8 +24,8 @@ _SCATTERED = frozenset({Family.TEST_FAILURE, Family.BUILD, Family.ENVIRONMENT})
 _REPORT_STARTS = ("Traceback (most recent call last)", "\n____", "\n=====", "\nFAIL", "\nERROR")
 _DOCUMENTED = re.compile(r"^([a-z]\w*):\n\s+docstring:", re.MULTILINE)
 _SHELL_ONLY = "mini-swe"
-# Failed actions of a run that its state keeps, and how much of each.
-_FAILED_ACTIONS = 20
+# Failed actions and searches of a run that its state keeps, and how much of each.
+_FAILED_ACTIONS = 30
 _ACTION_CHARS = 300
 
 
@@ -55,7 +55,7 @@ class StateTracker:
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
         failed = before.failed_actions
-        if step.error is not None or answers_nothing(step):
+        if step.error is not None or answers_nothing(step) or step.reading.kind.searches:
             failed = (*failed, step.step.action.text[:_ACTION_CHARS])[-_FAILED_ACTIONS:]
         adds_tool = not self._has_tools and tool and tool not in before.tools
         self._state = replace(

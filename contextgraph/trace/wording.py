@@ -1,10 +1,16 @@
-"""Short forms of code and commands."""
+"""Short forms of code and commands, and the names in code."""
 
-from collections.abc import Sequence
+import builtins
+import keyword
+import re
+from collections.abc import Iterable, Sequence
 
-_CODE_CHARS = 100
+_CODE_CHARS, _LINE_READ = 100, 500
 _LINES_NAMED = 2
 ELLIPSIS = "…"
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
+_STRING = re.compile(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
+_COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "args"})
 
 
 def one_line(text: str, limit: int) -> str:
@@ -31,6 +37,12 @@ def command_text(text: str, limit: int) -> str:
 def code(text: str) -> str:
     """A line of code or a command in backquotes."""
     return f"`{command_text(text, _CODE_CHARS)}`"
+
+
+def identifiers(lines: Iterable[str]) -> set[str]:
+    """The names in *lines*, without keywords and builtins; strings and comments do not count."""
+    bare = (_STRING.sub("", line[:_LINE_READ]).partition("#")[0] for line in lines)
+    return {name for line in bare for name in _IDENTIFIER.findall(line)} - _COMMON
 
 
 def informative_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:

@@ -14,9 +14,7 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
 WITH number, collect(m) AS found ORDER BY number LIMIT 1
 UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .superseded_by, .remedies, .words} AS methodology, [] AS sources
+RETURN m {.*, .id} AS methodology, [] AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
 // name: methodologies
@@ -30,9 +28,7 @@ CALL () {
     MATCH (m:Methodology {tenant: $tenant, error_id: id})
     RETURN m
 }
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .superseded_by, .remedies, .words} AS methodology,
+RETURN m {.*, .id} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
@@ -43,9 +39,7 @@ MATCH (given:ErrorPattern {tenant: $tenant, id: id})
 WITH DISTINCT given.family AS family, given.error_type AS error_type
 MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .superseded_by, .remedies, .words} AS methodology,
+RETURN m {.*, .id} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id

@@ -200,18 +200,12 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
     runs, steps, cleared, trajectories
 ORDER BY runs DESC, e.id
 
-// name: error_frequency
-// In how many fragments errors of each type occurred.
-MATCH (e:ErrorPattern {tenant: $tenant})<-[:CAUSED_ERROR]-(f:Fragment)
+// name: error_steps
+// The steps at which fragments met errors, by run.
+MATCH (e:ErrorPattern {tenant: $tenant})<-[c:CAUSED_ERROR]-(f:Fragment)
 WHERE e.id IS NOT NULL
-RETURN e.error_type AS error_type, count(DISTINCT f) AS fragments
-ORDER BY fragments DESC, error_type
-
-// name: errors_by_run
-// The errors of each run with their steps.
-MATCH (e:ErrorPattern {tenant: $tenant})<-[c:CAUSED_ERROR]-(:Fragment)
-WHERE e.id IS NOT NULL
-RETURN c.trajectory_id AS run, collect([c.steps, e.id, e.error_type]) AS met
+WITH c.trajectory_id AS run, f, e, c ORDER BY run, f.id, e.id
+RETURN run, collect([f.id, e.id, e.error_type, c.steps]) AS met
 ORDER BY run
 
 // name: similar_of_run

@@ -284,7 +284,7 @@ RETURN word.word AS word, count
 // name: fragments_at_file_in_repo
 // Fragments that touched a file of this name in a repository, those of the newest run first.
 MATCH (:File {tenant: $tenant, repo: $repo, name: $file_name})<-[:TOUCHED]-(f:Fragment)
-WHERE f.phase IN $phases
+WHERE f.phase IN $phases AND ($loop_command IS NULL OR f.loop_command = $loop_command)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f
@@ -294,14 +294,14 @@ RETURN collect([f.trajectory_id, f.id]) AS found
 // name: fragments_at_file_everywhere
 // Fragments that touched a file of this name, those of the newest run first.
 MATCH (:File {tenant: $tenant, name: $file_name})<-[:TOUCHED]-(f:Fragment)
-WHERE f.phase IN $phases
+WHERE f.phase IN $phases AND ($loop_command IS NULL OR f.loop_command = $loop_command)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f
 ORDER BY f.seen_at DESC, f.id LIMIT $limit
 RETURN collect([f.trajectory_id, f.id]) AS found
 
-// name: fragments_for_state_in_repo
+// name: fragments_in_repo
 // Fragments of some phases in a repository, those of the newest run first.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.repo = $repo
@@ -312,7 +312,7 @@ WITH f
 ORDER BY f.tenant DESC, f.repo DESC, f.seen_at DESC, f.id LIMIT $limit
 RETURN collect([f.trajectory_id, f.id]) AS found
 
-// name: fragments_for_state_everywhere
+// name: fragments_everywhere
 // Fragments of some phases, those of the newest run first.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant
@@ -326,7 +326,8 @@ RETURN collect([f.trajectory_id, f.id]) AS found
 // name: loop_fragments
 // Loops of a command, those of the newest run first.
 MATCH (f:Fragment)
-WHERE f.tenant = $tenant AND f.loop_command = $command AND f.seen_at IS NOT NULL
+WHERE f.tenant = $tenant AND f.loop_command = $loop_command AND f.seen_at IS NOT NULL
+    AND f.phase IN $phases
     AND ($repo IS NULL OR f.repo = $repo)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded

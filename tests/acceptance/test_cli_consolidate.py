@@ -8,19 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NO_MODULE, run
-
-
-def installing_run(number: int):
-    error = NO_MODULE.replace("tariffs", f"mod{number}")
-    return run(
-        [
-            ("python reproduce.py", error, 1),
-            (f"pip install mod{number}", "Successfully installed", 0),
-            ("python reproduce.py", "total: 12\n", 0),
-        ],
-        instance_id=f"acme__shop-{number}",
-    )
+from tests.builders import NO_MODULE, installing_run
 
 
 @pytest.fixture

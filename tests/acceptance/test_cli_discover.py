@@ -9,6 +9,8 @@ from contextgraph.model import Outcome, RawTrajectory
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 
+SAMPLES = Path(__file__).parents[1] / "data" / "readers"
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
@@ -45,6 +47,20 @@ def test_discovered_histories_are_listed_and_learned(home: Path, store: Path) ->
     assert result.code == 0
     assert "claude-code" in result.err
     assert (summary["created"], summary["skipped"], summary["records"]) == (1, 1, 2)
+
+
+def test_the_tasks_of_roo_code_are_listed_and_learned_as_its_own(home: Path, store: Path) -> None:
+    sample = SAMPLES / "cline" / "api_conversation_history.json"
+    for extension in ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"):
+        task = home / ".config" / "Code" / "User" / "globalStorage" / extension / "tasks" / "17"
+        task.mkdir(parents=True)
+        (task / sample.name).write_bytes(sample.read_bytes())
+
+    result = contextgraph("learn", "--discover", "--yes", "--store", store)
+
+    found = contextgraph("runs", "--store", store, "--json").records
+    assert {run["agent"] for run in found} == {"claude-code", "cline", "roo-code"}
+    assert all(agent in result.err for agent in ("cline", "roo-code"))
 
 
 def test_discover_asks_before_it_learns(home: Path, store: Path) -> None:

@@ -66,6 +66,23 @@ def failure(project: Path, **fields: object) -> dict[str, object]:
     }
 
 
+def command(project: Path, line: str, **fields: object) -> dict[str, object]:
+    """The event before Claude Code runs *line*."""
+    event = failure(project, hook_event_name="PreToolUse", tool_input={"command": line}, **fields)
+    return {name: value for name, value in event.items() if name != "error"}
+
+
+def started(project: Path, **fields: object) -> dict[str, object]:
+    """The event of a session that starts."""
+    event = {"hook_event_name": "SessionStart", "session_id": "5f0c", "cwd": str(project)}
+    return {**event, "source": "startup", **fields}
+
+
+def prompt(project: Path, text: str, **fields: object) -> dict[str, object]:
+    """The event of a prompt, as Claude Code writes it."""
+    return started(project, hook_event_name="UserPromptSubmit", prompt=text, **fields)
+
+
 def shown(event: dict[str, object], store: Path) -> str:
     """What the agent is shown at *event*."""
     output = answer(json.dumps(event), str(store))
@@ -134,6 +151,28 @@ def installing() -> Any:
             ("python a.py", "total: 12\n", 0),
         ]
     )
+
+
+def test_another_program_is_advised_only_where_the_failed_command_names_the_one_it_replaces(
+    tmp_path: Path, project: Path
+) -> None:
+    store, error = tmp_path / "memory.db", "SyntaxError: invalid syntax"
+    steps = [("python a.py", error, 1), ("python3 a.py", "total: 12\n", 0)]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    events = [
+        failure(
+            project,
+            session_id=line.partition(" ")[0],
+            tool_input={"command": line},
+            error=f"Exit code 1\n{error}",
+        )
+        for line in ("python b.py", "python3 b.py")
+    ]
+
+    shown_texts = [shown(event, store) for event in events]
+
+    assert ["use `python3` instead of `python`" in text for text in shown_texts] == [True, False]
 
 
 def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
@@ -232,25 +271,100 @@ def test_after_a_decision_by_hand_consolidating_compiles_its_error_again(
     assert not shown(failure(project, session_id="2"), store)
 
 
-def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that_runs(
-    tmp_path: Path, project: Path
-) -> None:
+@pytest.fixture
+def tested(tmp_path: Path, project: Path) -> Path:
+    """A memory of four runs in which pytest is missing, with compiled advice."""
     store = tmp_path / "memory.db"
     learn(store, [run(RUN_TESTS, instance_id=f"acme__shop-{number}") for number in range(4)])
     contextgraph("integrations", "install", "claude-code", "--store", store)
-    command = {"command": "python -m pytest tests/test_b.py"}
+    return store
 
-    shown_text = shown(
-        failure(project, tool_input=command, error=f"Exit code 1\n{NO_PYTEST}"), store
-    )
-    start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
-    given = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
+
+def test_a_session_begins_with_the_playbook(tested: Path, project: Path) -> None:
+    given = [
+        shown(started(project, source=source), tested)
+        for source in ("startup", "resume", "clear", "resume")
+    ]
 
     assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in given[0]
-    assert not given[1]
     assert given[2]  # the agent has forgotten it
+    assert not given[1]
+    assert not given[3]
+
+
+def test_before_a_command_that_never_ran_stands_what_ran_instead(
+    tested: Path, project: Path
+) -> None:
+    failing = command(project, "cd tests && python -m pytest test_b.py")
+
+    shown_text = shown(failing, tested)
+
     assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in shown_text
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in shown_text
+    assert not shown(failing, tested)
+    assert not shown(command(project, "python tests/runtests.py b", session_id="2"), tested)
+
+
+def test_openhands_refuses_a_command_once(tested: Path, project: Path) -> None:
+    event = {"event_type": "PreToolUse", "session_id": "1", "working_dir": str(project)}
+    call = {"tool_name": "terminal", "tool_input": {"command": "python -m pytest tests"}}
+
+    first, second = (answer(json.dumps({**event, **call}), str(tested)) for _ in range(2))
+
+    refusal = json.loads(first)
+    assert refusal["decision"] == "deny"
+    assert "`python tests/runtests.py <tests>` (4 of 4) did" in refusal["reason"]
+    assert not second
+
+
+def test_a_prompt_brings_the_playbook_and_the_remedy_of_its_error_once(
+    store: Path, project: Path
+) -> None:
+    (project / "reproduce.py").touch()
+    first = shown(prompt(project, "Totals are wrong"), store)
+    pasted = prompt(project, f"It still fails:\n{NO_MODULE}")
+
+    assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
+    assert "What cleared this error" not in first
+    assert shown(pasted, store).count(REMEDY) == 1
+    assert not shown(pasted, store)
+    assert not shown(failure(project), store)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"prompt": f"<task-notification>{NO_MODULE}"}, {"agent_id": "a1"}]
+)
+def test_what_programs_write_as_a_prompt_is_skipped(
+    store: Path, project: Path, fields: dict[str, str]
+) -> None:
+    assert not shown({**prompt(project, NO_MODULE), **fields}, store)
+
+
+def test_after_compaction_the_playbook_and_the_remedy_of_the_open_error_are_shown_again(
+    store: Path, project: Path, tmp_path: Path
+) -> None:
+    (project / "reproduce.py").touch()
+    transcript = tmp_path / "session.jsonl"
+    *lines, _, _ = session(project, "")  # which ends before the error is cleared
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    shown(started(project), store)
+    shown(failure(project), store)
+
+    assert not answer(json.dumps(started(project, hook_event_name="PreCompact")), str(store))
+    fields = {"source": "compact", "transcript_path": str(transcript)}
+    again = shown(started(project, **fields), store)
+
+    assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in again
+    assert "1. set `PYTHONPATH=lib`" in again
+    assert not shown(prompt(project, "Go on"), store)
+    assert [one["event"] for one in log(store)].count("SessionStart") == 3
+
+
+def test_a_sub_agent_that_was_compacted_gets_the_remedy_again(store: Path, project: Path) -> None:
+    assert shown(failure(project, agent_id="a1"), store)
+    answer(json.dumps(started(project, hook_event_name="PreCompact", agent_id="a1")), str(store))
+
+    assert shown(failure(project, agent_id="a1"), store)
 
 
 def test_a_session_begins_with_the_pinned_notes_of_the_repository(
@@ -268,6 +382,26 @@ def test_a_session_begins_with_the_pinned_notes_of_the_repository(
     assert ["pinned note: use tox (user)" in text for text in (before, after)] == [True, False]
 
 
+def test_before_an_edit_stands_what_people_noted_of_the_file(store: Path, project: Path) -> None:
+    for text in ("lib/schema.py is generated by `make schema`", "say hello in lib/a.py"):
+        contextgraph("remember", text, "--repo", "acme/shop", "--store", store)
+
+    def edit(path: str, session: str = "1") -> str:
+        event = command(project, "", session_id=session, tool_name="Edit")
+        return shown({**event, "tool_input": {"file_path": str(project / path)}}, store)
+
+    assert "note: lib/schema.py is generated by `make schema` (user)" in edit("lib/schema.py")
+    assert not edit("lib/schema.py")
+    assert not edit("lib/other_schema.py")
+    (note,) = (one for one in notes(store) if "schema" in one["content"])
+    contextgraph("notes", "--forget", note["id"], "--store", store)
+    assert not edit("lib/schema.py", "2")
+
+
+def notes(store: Path) -> list[dict[str, Any]]:
+    return contextgraph("notes", "--store", store, "--json").records
+
+
 def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
     tmp_path: Path, project: Path
 ) -> None:
@@ -275,14 +409,11 @@ def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
     steps = [("python a.py", "ValueError: no codes", 1), ("python b.py", "total: 12", 0)]
     learn(store, [run([*steps, *RUN_TESTS], instance_id=f"acme__shop-{n}") for n in range(4)])
     contextgraph("integrations", "install", "claude-code", "--store", store)
-    failed = failure(
-        project, tool_input={"command": RUN_TESTS[0][0]}, error=f"Exit code 1\n{NO_PYTEST}"
-    )
-    started = {"hook_event_name": "SessionStart", "cwd": str(project)}
-    before = [shown({**event, "session_id": "1"}, store) for event in (started, failed)]
+    events = started(project), command(project, RUN_TESTS[0][0])
+    before = [shown({**event, "session_id": "1"}, store) for event in events]
 
     (project / "tests/runtests.py").unlink()
-    after = [shown({**event, "session_id": "2"}, store) for event in (started, failed)]
+    after = [shown({**event, "session_id": "2"}, store) for event in events]
 
     assert ["runtests" in one for one in before] == [True, True]
     assert ["runtests" in one for one in after] == [False, False]
@@ -352,11 +483,13 @@ def test_each_agent_gets_the_answer_in_its_own_form(store: Path, project: Path) 
     fields = {"working_dir": str(project), "session_id": "1", "tool_name": "terminal"}
     response = {"content": [{"type": "text", "text": NO_MODULE}], "exit_code": 1}
     openhands = {**fields, "event_type": "PostToolUse", "tool_response": response}
+    asked = {**fields, "event_type": "UserPromptSubmit", "message": NO_MODULE}
     codex = failure(
         project, hook_event_name="PostToolUse", turn_id="1", tool_response=NO_MODULE, error=None
     )
 
-    assert REMEDY in json.loads(answer(json.dumps(openhands), str(store)))["additionalContext"]
+    assert not answer(json.dumps(openhands), str(store))  # it would not pass it on
+    assert REMEDY in json.loads(answer(json.dumps(asked), str(store)))["additionalContext"]
     assert REMEDY in shown({**codex, "session_id": "2"}, store)
 
 
@@ -452,7 +585,8 @@ def test_hooks_of_a_project_are_in_its_folder(
     contextgraph("integrations", "install", "openhands", "--project", "--store", store)
 
     hooks = json.loads((project / ".openhands" / "hooks.json").read_text())["hooks"]
-    assert [*hooks] == ["UserPromptSubmit"]
+    shared = "SessionStart UserPromptSubmit PreToolUse PostToolUse Stop SessionEnd"
+    assert [*hooks] == shared.split()
 
 
 def test_people_see_what_was_shown_and_whether_the_error_came_back(

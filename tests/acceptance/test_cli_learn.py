@@ -219,9 +219,9 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert plain.stat().st_size > 1 << 20
     write_runs(folder / "2.jsonl", map(recovering_run, range(40)))
     write_runs(folder / "3.jsonl", [recovering_run(3, outcome=Outcome.SOLVED)])
-    asked, said = {"role": "user", "content": "Fix it"}, {"role": "assistant", "content": "`ls`"}
+    task, reply = {"role": "user", "content": "Fix it"}, {"role": "assistant", "content": "`ls`"}
     for number in range(1, 67):
-        call = {"messages": [asked, *[said, asked] * number, said]}
+        call = {"messages": [task, *[reply, task] * number, reply]}
         (folder / f"call-{number:02}.json").write_bytes(orjson.dumps(call))
     (folder / "report.json").write_bytes(orjson.dumps({"resolved_ids": ["acme__tea-7"]}))
     return folder

@@ -6,18 +6,19 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.acceptance.test_agent_sdks import chat_reply
-from tests.builders import recovering_run
+from tests.builders import NO_MODULE, run
 from tests.model_server import Body, Handler, Reply, serving
 
 TASK = "Totals are wrong"
 FAILING = "python3 -c 'import tariffs'"
-COMMANDS = (FAILING, f"PYTHONPATH=lib {FAILING}")
+TESTS = "python -m pytest tests"
+COMMANDS = (FAILING, f"PYTHONPATH=lib {FAILING}", TESTS)
 OPENHANDS = """
 import sys
 from openhands.sdk import LLM, Agent, Conversation, Tool
@@ -33,18 +34,29 @@ conversation = Conversation(
     hook_config=HookConfig.load(),
     persistence_dir=folder,
 )
-conversation.send_message(task)
-conversation.run()
+for prompt in (task, "Go on"):
+    conversation.send_message(prompt)
+    conversation.run()
 conversation.close()
 """
+WARNING = "`python tests/runtests.py <tests>` (3 of 3) did"
+CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+Command: TypeAlias = Sequence[str | Path]
 SHOWN = re.compile(r"<contextgraph-memory.*?</contextgraph-memory>", re.DOTALL)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A memory in which three runs cleared the error of the failing command."""
+    """A memory of three runs that cleared the error of the failing command, and miss pytest."""
     path = tmp_path / "memory.db"
-    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    steps = [
+        ("python reproduce.py", NO_MODULE, 1),
+        ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
+        (TESTS, "/usr/bin/python: No module named pytest", 1),
+        ("python tests/runtests.py tariffs", "Ran 4 tests in 0.1s\n\nOK", 0),
+    ]
+    learned = [run(steps, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)]
+    runs = write_runs(tmp_path / "runs.jsonl", learned)
     assert contextgraph("learn", runs, "--store", path).code == 0
     return path
 
@@ -53,8 +65,9 @@ def store(tmp_path: Path) -> Path:
 def project(tmp_path: Path) -> Path:
     """A checkout whose module is in the folder ``lib``."""
     folder = tmp_path / "checkout"
-    (folder / "lib").mkdir(parents=True)
-    for name in ("lib/tariffs.py", "reproduce.py"):
+    for name in ("lib", "tests"):
+        (folder / name).mkdir(parents=True)
+    for name in ("lib/tariffs.py", "tests/runtests.py", "reproduce.py"):
         (folder / name).touch()
     for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
         subprocess.run(["git", "-C", folder, *command], check=True)
@@ -114,26 +127,31 @@ ROUTES = {"/responses": response, "/messages": message, "/completions": completi
 
 
 def shown_to(
-    command: Sequence[str | Path], project: Path, settings: Mapping[str, str]
+    commands: Sequence[Command],
+    project: Path,
+    settings: Mapping[str, str],
+    calls: Sequence[str] = COMMANDS,
 ) -> Sequence[str]:
-    """What the memory says in each request of an agent whose model calls `COMMANDS`."""
+    """What the memory says in each request of *commands*, whose model makes these *calls*."""
 
     def answer(number: int, handler: Handler) -> Reply:
-        call = COMMANDS[number] if number < len(COMMANDS) else None
+        call = calls[number] if number < len(calls) else None
         path = handler.path.partition("?")[0]
         return next(reply for end, reply in ROUTES.items() if path.endswith(end))(call)
 
     with serving(fault=answer) as server:
-        done = subprocess.run(
-            [str(one).replace("{url}", server.url) for one in command],
-            cwd=project,
-            env={**os.environ, **settings, "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1")},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
+        settings = {**settings, "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1")}
+        for command in commands:
+            done = subprocess.run(
+                [str(one).replace("{url}", server.url) for one in command],
+                cwd=project,
+                env={**os.environ, **settings},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
     return ["\n".join(texts_of(body)) for body in server.requests]
 
 
@@ -142,18 +160,19 @@ def texts_of(body: Body) -> Sequence[str]:
 
 
 def check(agent: str, requests: Sequence[str], store: Path) -> None:
-    """The playbook came first, the remedy once after the failure; the session is learned."""
-    first, second, third = requests
+    """The playbook came first, the remedy and the warning once; the session is learned."""
+    first, second, third, fourth = requests
     assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
     assert "What cleared this error" not in first
     assert "1. set `PYTHONPATH=lib`" in second
     assert third.count("1. set `PYTHONPATH=lib`") == 1
+    assert fourth.count(WARNING) == 1
 
     assert contextgraph("learn", "--discover", "--yes", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert len(runs) == 4
     shown = contextgraph("log", "--store", store, "--json").records
-    assert [one["agent"] for one in shown] == [agent] * 2
+    assert [one["agent"] for one in shown] == [agent] * 3
     assert shown[1]["cleared"] is True
 
 
@@ -161,11 +180,25 @@ def test_claude_code_is_advised_and_its_session_is_learned(
     claude_code: Path, store: Path, project: Path
 ) -> None:
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
-    settings = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    command: Command = [claude_code, "-p", TASK, "--allowedTools", "Bash"]
 
-    requests = shown_to([claude_code, "-p", TASK, "--allowedTools", "Bash"], project, settings)
+    check("claude-code", shown_to([command], project, CLAUDE_CODE), store)
 
-    check("claude-code", requests, store)
+
+def test_claude_code_gets_the_playbook_and_the_open_remedy_again_after_compaction(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    prompts = ([TASK], ["/compact", "--continue"], ["Go on", "--continue"])
+    options = ("--allowedTools", "Bash", "-p")
+
+    _, before, *_, after = shown_to(
+        [(claude_code, *options, *one) for one in prompts], project, CLAUDE_CODE, [FAILING]
+    )
+
+    for request in (before, after):
+        assert request.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
+        assert request.count("1. set `PYTHONPATH=lib`") == 1
 
 
 def test_codex_cli_is_advised_and_its_session_is_learned(
@@ -178,27 +211,29 @@ def test_codex_cli_is_advised_and_its_session_is_learned(
     # In place of a person who trusts the hooks, and of a sandbox that a container may not have.
     options += ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
 
-    requests = shown_to([codex_cli, "exec", *options, TASK], project, {"SCRIPTED_KEY": "scripted"})
+    command: Command = [codex_cli, "exec", *options, TASK]
 
-    check("codex-cli", requests, store)
+    check("codex-cli", shown_to([command], project, {"SCRIPTED_KEY": "scripted"}), store)
 
 
-def test_openhands_is_shown_the_playbook_and_its_session_is_learned(
+def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     openhands: Path, store: Path, project: Path
 ) -> None:
     assert contextgraph("integrations", "install", "openhands", "--store", store).code == 0
     folder = Path.home() / ".openhands" / "conversations"
     # Otherwise it loads the prices of models.
     settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command: Command = [openhands, "-c", OPENHANDS, "{url}", TASK, folder]
 
-    first, _, third = shown_to(
-        [openhands, "-c", OPENHANDS, "{url}", TASK, folder], project, settings
-    )
+    first, second, third, fourth = shown_to([command], project, settings, (FAILING, TESTS))
 
     assert first.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
-    assert third == first
-    assert contextgraph("learn", "--discover", "--yes", "--store", store).code == 0
+    assert second == first  # it passes nothing on after a failure
+    assert third.count(WARNING) == 1  # in place of the command
+    assert fourth.count("1. set `PYTHONPATH=lib`") == 1  # with the next prompt
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert [one["agent"] for one in runs].count("OpenHands") == 1
-    (shown,) = contextgraph("log", "--store", store, "--json").records
-    assert (shown["agent"], shown["event"]) == ("openhands", "UserPromptSubmit")
+    shown = contextgraph("log", "--store", store, "--json").records
+    assert {one["agent"] for one in shown} == {"openhands"}
+    assert [one["event"] for one in shown] == ["UserPromptSubmit", "PreToolUse", "UserPromptSubmit"]

@@ -129,9 +129,9 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
     assert found.note == stored.note
     assert found.score == pytest.approx(stored.score, abs=1e-3)
     assert (found.note.id, found.note.source) == (receipt.id, "agent:ci")
-    asked = client.query(State(repo="acme/shop", task_description="CI uses Python"))
-    assert [one.note for one in asked.notes] == [found.note]
-    assert "What people said:" in client.render(asked)
+    context = client.query(State(repo="acme/shop", task_description="CI uses Python"))
+    assert [one.note for one in context.notes] == [found.note]
+    assert "What people said:" in client.render(context)
     assert client.notes.rank("CI of the shop", receipt.id, repo="acme/shop") == 1
     assert text in snapshot.text
     assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"

@@ -80,7 +80,7 @@ def test_killed_while_refitting_the_old_space_stays_complete(tmp_path: Path) -> 
         assert all(check.ok for check in store.admin.health())
     refit(store)
     assert set(found(store)) == set(store.runs.ids())
-    store.admin.close()
+    store.close()
 
 
 def test_two_processes_that_refit_leave_one_space(tmp_path: Path) -> None:
@@ -101,4 +101,4 @@ def test_two_processes_that_refit_leave_one_space(tmp_path: Path) -> None:
     refit(store)
     assert set(found(store)) == set(store.runs.ids())
     assert len(store.runs.ids()) == COUNT + 8
-    store.admin.close()
+    store.close()

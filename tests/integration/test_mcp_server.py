@@ -100,8 +100,8 @@ def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
     assert recalled["text"].startswith("<contextgraph-memory")
     assert len(recalled["ids"]) == 1
     assert answer_of(call("recall", question="pizza", repo=REPO))["text"] == ""
-    asked = answer_of(call("query_memory", repo=REPO, task_description="Redis is needed"))
-    assert f"What people said:\n1. {statement}" in asked["text"]
+    advice = answer_of(call("query_memory", repo=REPO, task_description="Redis is needed"))
+    assert f"What people said:\n1. {statement}" in advice["text"]
 
 
 def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
@@ -115,6 +115,13 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
     report = {"context_id": advice["context_id"], "helped": True}
     assert answer_of(call("report_outcome", **report)) == report
     assert "reported before" in text_of(call("report_outcome", **report))
+
+
+def test_what_failed_before_is_not_advised_again(call: Call) -> None:
+    state = {"repo": REPO, "current_error": ERROR, "last_action": "python -m unittest"}
+    tried = ["PYTHONPATH=lib python -m unittest"]
+    assert "PYTHONPATH=lib" in text_of(call("query_memory", **state))
+    assert "PYTHONPATH=lib" not in text_of(call("query_memory", **state, failed_actions=tried))
 
 
 def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:

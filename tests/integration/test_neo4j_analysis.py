@@ -11,6 +11,7 @@ from neo4j import Driver, GraphDatabase, Record
 from contextgraph import AgentMemory
 from contextgraph.knowledge import Entity, Page
 from contextgraph.readers import read
+from contextgraph.stats.errors import type_transitions
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.server import Neo4jServer
 
@@ -100,7 +101,7 @@ def test_counts_are_those_of_the_memory(memory: AgentMemory, driver: Driver) -> 
         (row["error"], row["next"]): row["times"]
         for row in answer(driver, "error_transitions", tenant="default")
     }
-    transitions = memory.store.recoveries.transitions()
+    transitions = type_transitions(memory.store.recoveries.error_steps())
     assert shown
     assert all(transitions[error][then] == times for (error, then), times in shown.items())
 

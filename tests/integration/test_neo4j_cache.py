@@ -31,7 +31,7 @@ def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j.uri, neo4j.auth)
     store.runs.add([made_bundle(number) for number in range(4)])
     yield store
-    store.admin.close()
+    store.close()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def other(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     """As another process has it."""
     other = Neo4jStore(neo4j.uri, neo4j.auth)
     yield other
-    other.admin.close()
+    other.close()
 
 
 @pytest.fixture
@@ -100,9 +100,7 @@ def test_a_memory_recreated_in_its_place_is_seen(
 ) -> None:
     before = answers(store)
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
-        driver.execute_query(
-            "MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.admin.tenant
-        )
+        driver.execute_query("MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.tenant)
     other.runs.add([made_bundle(number, note="again") for number in range(4)])
     assert answers(store) == answers(other) != before
 
@@ -150,18 +148,18 @@ def test_bookmarks_request_a_server_that_has_the_last_write(
     address = neo4j_server.uri.replace("bolt://", "neo4j://")
     store = Neo4jStore(address, neo4j_server.auth, uuid4().hex)
     store.runs.add([made_bundle(0)])
-    bookmarks = store.admin._connection._open().execute_query_bookmark_manager
+    bookmarks = store._connection._open().execute_query_bookmark_manager
     before = set(bookmarks.get_bookmarks())
     store.runs.add([made_bundle(1)])
     after = set(bookmarks.get_bookmarks())
     assert before
     assert before != after
-    with store.admin.snapshot():
+    with store.snapshot():
         assert store.runs.word_counts(()).total == 2
     # Queries wait for these bookmarks: the server refuses one that is none.
     bookmarks.update_bookmarks(after, ["none"])
     with pytest.raises(StoreError, match="ookmark"):
         store.runs.ids()
-    with store.admin.snapshot(), pytest.raises(StoreError, match="ookmark"):
+    with store.snapshot(), pytest.raises(StoreError, match="ookmark"):
         store.runs.ids()
-    store.admin.close()
+    store.close()

@@ -26,13 +26,13 @@ def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
     store.runs.add([made_bundle(0)])
     yield store
-    store.admin.close()
+    store.close()
 
 
 def test_writers_that_share_errors_do_not_block_each_other(
     store: Neo4jStore, neo4j_server: Neo4jServer
 ) -> None:
-    stores = [Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.admin.tenant) for _ in range(4)]
+    stores = [Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.tenant) for _ in range(4)]
 
     def learn(other: Neo4jStore, numbers: range) -> list[LearnStatus]:
         return [status for n in numbers for status in other.runs.add([made_bundle(n)])]
@@ -44,11 +44,11 @@ def test_writers_that_share_errors_do_not_block_each_other(
     assert store.admin.counts().nodes["Trajectory"] == 13
     assert store.admin.counts().nodes["ErrorPattern"] == 3
     for other in stores:
-        other.admin.close()
+        other.close()
 
 
 def test_a_lease_is_given_to_one_of_many(store: Neo4jStore, neo4j_server: Neo4jServer) -> None:
-    stores = [Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.admin.tenant) for _ in range(4)]
+    stores = [Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.tenant) for _ in range(4)]
     now = datetime(2026, 3, 1, tzinfo=UTC)
     until = now + timedelta(minutes=5)
     barrier = threading.Barrier(len(stores))
@@ -62,7 +62,7 @@ def test_a_lease_is_given_to_one_of_many(store: Neo4jStore, neo4j_server: Neo4jS
     assert taken.count(None) == 1
     assert taken.count(until) == 3
     for other in stores:
-        other.admin.close()
+        other.close()
 
 
 def test_of_two_concurrent_consolidations_one_works(neo4j_server: Neo4jServer) -> None:
@@ -94,7 +94,7 @@ READINGS: dict[str, Callable[[Neo4jStore], object]] = {
     "trajectories": lambda store: store.runs.trajectories(IDS),
     "runs for a task": lambda store: store.runs.for_task(None, Scope(), 50),
     "runs for a text": lambda store: store.runs.for_text(["cache"], Scope(), 50),
-    "fragments": lambda store: store.runs.fragments_for_state(None, None, Scope(), 50),
+    "fragments": lambda store: store.runs.find_fragments(Scope(), 50),
     "recoveries": lambda store: store.recoveries.for_text(["boom"], Scope(), 50),
     "errors": lambda store: store.recoveries.errors(Scope(), 50),
     "errors in a phase": lambda store: store.recoveries.errors(Scope(), 50, phase=Phase.FIXING),
@@ -135,8 +135,8 @@ def test_what_is_forgotten_while_it_is_read_is_read_again(
         return found
 
     def answer() -> object:
-        fresh = Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.admin.tenant)
-        with closing(fresh.admin):
+        fresh = Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.tenant)
+        with closing(fresh):
             return READINGS[name](fresh)
 
     monkeypatch.setattr(Connection, "_read", read)

@@ -15,7 +15,7 @@ from tests.server import Neo4jServer
 def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
     yield store
-    store.admin.close()
+    store.close()
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_refusal_names_what_was_refused(
     with pytest.raises(StoreUnavailableError, match=message):
         store.runs.ids()
     assert not store.admin.health()[0].ok
-    store.admin.close()
+    store.close()
 
 
 def test_a_snapshot_continues_on_another_connection(
@@ -43,7 +43,7 @@ def test_a_snapshot_continues_on_another_connection(
 
     store.runs.add([made_bundle(0)])
     with (
-        store.admin.snapshot(),
+        store.snapshot(),
         GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver,
     ):
         assert store.runs.ids() == ["run0000"]

@@ -17,6 +17,7 @@ from contextgraph.model import Scope
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.store.neo4j.runs import Neo4jRuns
 from tests.made_bundles import made_bundle, store_content
 from tests.server import Neo4jServer
 
@@ -33,7 +34,7 @@ for start in range(0, len(numbers), 4):
     statuses = store.runs.add([made_bundle(int(number)) for number in some])
     for number, status in zip(some, statuses, strict=True):
         print(status, number, flush=True)
-store.admin.close()
+store.close()
 """
 
 
@@ -67,7 +68,7 @@ def expected() -> list[object]:
 def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
     yield store
-    store.admin.close()
+    store.close()
 
 
 def test_a_killed_client_loses_nothing_acknowledged(
@@ -76,7 +77,7 @@ def test_a_killed_client_loses_nothing_acknowledged(
     chance = random.Random(5)
     acknowledged: set[str] = set()
     for _ in range(3):
-        process = learning(neo4j_server, store.admin.tenant, range(COUNT))
+        process = learning(neo4j_server, store.tenant, range(COUNT))
         assert process.stdout is not None
         acknowledged.add(process.stdout.readline().split()[1])
         time.sleep(chance.uniform(0, 0.3))
@@ -88,7 +89,7 @@ def test_a_killed_client_loses_nothing_acknowledged(
             store.runs.ids()
         )
         assert all(check.ok for check in store.admin.health())
-    with learning(neo4j_server, store.admin.tenant, range(COUNT)) as process:
+    with learning(neo4j_server, store.tenant, range(COUNT)) as process:
         assert process.wait() == 0
     assert content(store) == expected
 
@@ -97,7 +98,7 @@ def test_concurrent_processes_learn_each_run_once(
     neo4j_server: Neo4jServer, store: Neo4jStore, expected: list[object]
 ) -> None:
     orders = (range(COUNT), range(COUNT - 1, -1, -1), range(0, COUNT, 2))
-    processes = [learning(neo4j_server, store.admin.tenant, order) for order in orders]
+    processes = [learning(neo4j_server, store.tenant, order) for order in orders]
     outputs = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert "".join(outputs).count("created") == COUNT
@@ -107,7 +108,7 @@ def test_concurrent_processes_learn_each_run_once(
 def test_threads_share_a_store(store: Neo4jStore, expected: list[object]) -> None:
     def learn_and_search(number: int) -> int:
         store.runs.add([made_bundle(number)])
-        with store.admin.snapshot():
+        with store.snapshot():
             frequencies = store.runs.word_counts(["cache"]).by_word
             return frequencies["cache"] + len(store.runs.for_text(["cache"], Scope(), 1000))
 
@@ -130,6 +131,7 @@ def test_a_forked_process_has_connections_of_its_own(store: Neo4jStore) -> None:
 def test_a_forked_process_does_not_wait_for_locks_of_its_parent(store: Neo4jStore) -> None:
     store.runs.add([made_bundle(0)])
     assert len(store.runs.for_text(["cache"], Scope(), 9)) == 1
+    assert isinstance(store.runs, Neo4jRuns)
     with store.runs._values._latest.trajectories._lock:
         child = os.fork()
         if child == 0:

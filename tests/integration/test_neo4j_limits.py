@@ -7,19 +7,21 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from contextgraph.model import Bundle, FragmentType
+from contextgraph.model import Bundle, FragmentType, Note
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
-from contextgraph.store.neo4j import Neo4jStore, methodologies
+from contextgraph.store.neo4j import Neo4jStore, methodologies, notes
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
 
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FORGET = """
 import os, sys
 from contextgraph.store.neo4j import Neo4jStore
@@ -33,7 +35,7 @@ Neo4jStore(uri, auth, tenant).runs.forget(runs)
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j.uri, neo4j.auth, uuid4().hex)
     yield store
-    store.admin.close()
+    store.close()
 
 
 def content(store: Store) -> list[object]:
@@ -41,7 +43,7 @@ def content(store: Store) -> list[object]:
     return [
         store.admin.counts(),
         store.runs.fragments(runs),
-        store.recoveries.frequency(),
+        store.recoveries.error_steps(),
         [replace(store.admin.unconsolidated(0), revision=0)],
     ]
 
@@ -66,7 +68,7 @@ def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
         store.runs.add(some)
         reference.runs.add(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
-    with forgetting(neo4j_server, store.admin.tenant, gone) as process:
+    with forgetting(neo4j_server, store.tenant, gone) as process:
         while process.poll() is None and len(store.runs.ids()) == count:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
@@ -92,6 +94,7 @@ def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr(methodologies, "NODES_AT_ONCE", at_once)
+    monkeypatch.setattr(notes, "NOTES_AT_ONCE", at_once)
     reference = SqliteStore(":memory:")
     some = [failed(number) for number in range(8)]
     error = some[0].errors[0].id
@@ -100,4 +103,7 @@ def test_removing_in_batches_removes_the_same(
         known.methodologies.put([made_methodology(number) for number in range(7)])
         assert known.recoveries.clean_up([error], 2) == 12
         assert known.methodologies.ids() == ["methodology0"]
+        known.notes.put([Note(f"n{number}", "text", "a/b", "user", NOW) for number in range(7)])
+        assert known.notes.delete([f"n{number}" for number in (6, 6, 5, 4, 2, 1, 0, 9)]) == 6
+        assert [note.id for note in known.notes.all()] == ["n3"]
     assert content(store) == content(reference)

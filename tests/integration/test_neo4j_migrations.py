@@ -29,7 +29,7 @@ LATER = f"V{len(migrations.migrations()) + 1:04}__probe"
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     with_database = Neo4jStore(neo4j.uri, neo4j.auth)
     yield with_database
-    with_database.admin.close()
+    with_database.close()
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> No
         store.runs.ids()
     with pytest.raises(StoreError, match="opened for reading only"):
         store.admin.migrate()
-    store.admin.close()
+    store.close()
     assert names(driver, "CONSTRAINTS") == set()
 
 
@@ -119,7 +119,7 @@ def test_a_memory_is_refused_until_a_later_step_is_applied(
     assert later.admin.migrate() == []
     assert "probe_name" in names(driver, "INDEXES")
     assert later.runs.ids() == store.runs.ids()
-    later.admin.close()
+    later.close()
 
 
 def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
@@ -202,7 +202,7 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
 
     assert later.admin.migrate(dry_run=True) == []
     assert later.runs.ids() == []
-    later.admin.close()
+    later.close()
 
 
 def test_vectors_of_fragments_as_version_0_1_had_them_are_removed(
@@ -220,7 +220,7 @@ def test_vectors_of_fragments_as_version_0_1_had_them_are_removed(
     assert later.admin.migrate(dry_run=True) == []
     found = "MATCH (f:Fragment) WHERE f.embedding_4_1 IS NOT NULL RETURN f"
     assert driver.execute_query(found).records == []
-    later.admin.close()
+    later.close()
 
 
 MIGRATE = """
@@ -229,7 +229,7 @@ from contextgraph.store.neo4j import Neo4jStore
 store = Neo4jStore(sys.argv[1], (sys.argv[2], sys.argv[3]))
 store.admin.migrate()
 print(len(store.runs.ids()))
-store.admin.close()
+store.close()
 """
 
 

@@ -45,7 +45,7 @@ def store(neo4j_server: Neo4jServer, tenant: str) -> Iterator[Neo4jStore]:
     store.vectors.prepare(SPACE, None)
     store.vectors.switch(SPACE.name)
     yield store
-    store.admin.close()
+    store.close()
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def other(neo4j_server: Neo4jServer, tenant: str) -> Iterator[Neo4jStore]:
     """The same memory as another process opens it."""
     store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
     yield store
-    store.admin.close()
+    store.close()
 
 
 def first(store: Neo4jStore, given: Vector, scope: Scope) -> str:
@@ -110,9 +110,7 @@ def test_vectors_of_a_deleted_memory_are_not_compared_in_a_new_one(
     other.runs.add([embedded(1), embedded(2)])
     assert first(store, vector(1), Scope()) == "run0001"
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        driver.execute_query(
-            "MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.admin.tenant
-        )
+        driver.execute_query("MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.tenant)
     other.vectors.prepare(SPACE, None)
     other.vectors.switch(SPACE.name)
     other.runs.add([embedded(1, by=9), embedded(3)])
@@ -143,12 +141,16 @@ def older_indexes(store: Neo4jStore, neo4j_server: Neo4jServer) -> Iterator[None
         create_vector_index(driver, "neo4j", PROPERTY)
 
 
+def can_filter(store: Neo4jStore) -> bool:
+    assert isinstance(store.vectors, vectors.Neo4jVectors)
+    return store.vectors._can_filter(INDEX)
+
+
 def test_indexes_of_calendar_releases_have_filters(
     store: Neo4jStore, neo4j_server: Neo4jServer
 ) -> None:
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        has_filters = store.vectors._can_filter(INDEX)
-        assert has_filters == (server_version(driver, "neo4j") > (2026, 3))
+        assert can_filter(store) == (server_version(driver, "neo4j") > (2026, 3))
 
 
 @pytest.mark.parametrize("upgraded", [False, True])
@@ -163,7 +165,7 @@ def test_an_index_finds_the_same_as_comparing_all(
 ) -> None:
     if upgraded:
         request.getfixturevalue("older_indexes")
-        assert not other.vectors._can_filter(INDEX)
+        assert not can_filter(other)
     other.runs.add([embedded(number) for number in range(40)])
     hidden = replace(scope, exclude_instances=frozenset({"ada__engine-7"}))
     compared = [

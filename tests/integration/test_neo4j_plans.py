@@ -54,7 +54,7 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
         store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
         for start in range(0, 128, 32):
             store.runs.add([made_bundle(start + number) for number in range(32)])
-        store.admin.close()
+        store.close()
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         return {
             name: set(

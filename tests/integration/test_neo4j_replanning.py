@@ -23,5 +23,5 @@ def test_queries_are_replanned_when_a_memory_has_grown_fourfold(
     for number in range(17):
         store.runs.add([made_bundle(number)])
         store.admin.mark_consolidated(store.admin.unconsolidated().revision)
-    store.admin.close()
+    store.close()
     assert replanned_at == [4, 16]

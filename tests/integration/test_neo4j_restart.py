@@ -79,7 +79,7 @@ def test_queries_and_learning_fail_meanwhile_and_work_later(
 
 
 def test_a_snapshot_continues_after_a_restart(server: Proxied, memory: AgentMemory) -> None:
-    with memory.store.admin.snapshot():
+    with memory.store.snapshot():
         before = memory.store.runs.ids()
         server.stop()
         with pytest.raises(StoreUnavailableError):

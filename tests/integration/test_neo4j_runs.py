@@ -17,7 +17,7 @@ from tests.server import Neo4jServer
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j.uri, neo4j.auth)
     yield store
-    store.admin.close()
+    store.close()
 
 
 def assert_equal_content(store: Neo4jStore, reference: SqliteStore) -> None:
@@ -64,7 +64,7 @@ def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j: Neo4jServer) ->
     neighbour.runs.add([made_bundle(2)])
     assert store.runs.ids() == ["run0001"]
     assert neighbour.runs.forget(["run0001"]) == 0
-    neighbour.admin.close()
+    neighbour.close()
 
 
 def test_a_memory_that_does_not_exist_is_not_made_by_reading(neo4j: Neo4jServer) -> None:
@@ -73,4 +73,4 @@ def test_a_memory_that_does_not_exist_is_not_made_by_reading(neo4j: Neo4jServer)
         reader.runs.ids()
     with pytest.raises(StoreError, match="reading only"):
         reader.runs.add([made_bundle(1)])
-    reader.admin.close()
+    reader.close()

@@ -90,7 +90,7 @@ def test_a_server_in_a_container_takes_a_memory() -> None:
         store = Neo4jStore(found["uri"], (found["user"], found["password"]))
         store.runs.add([made_bundle(1)])
         assert len(store.runs.ids()) == 1
-        store.admin.close()
+        store.close()
     finally:
         script("stop", "--name", name)
     assert name not in script("status").stdout

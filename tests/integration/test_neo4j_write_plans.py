@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from contextgraph import AgentMemory
 from contextgraph.model import (
@@ -28,8 +29,11 @@ from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
 from contextgraph.store.neo4j.queries import queries, query
 from contextgraph.vectors import Vector
+from tests.arguments import Call, calls
 from tests.made_bundles import made_bundle
+from tests.memories import COMPARED
 from tests.server import Neo4jServer
+from tests.twins import answer
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -84,6 +88,7 @@ def plans(neo4j_server: Neo4jServer) -> Iterator[dict[str, list[dict[str, Any]]]
         list(memory.learn_many(read(EXAMPLES)))  # of no data, any plan is good
         patch.setattr(Transaction, "rows", rows)
         write_everything(memory)
+        call_each_operation(memory)
         yield found
 
 
@@ -104,9 +109,7 @@ def write_everything(memory: AgentMemory) -> None:
     store.exposures.add([Exposure.of("context", [ShownItem(one.id) for one in known[2:]], NOW)])
     store.exposures.report("context", True)
     store.exposures.decide([Verdict("adv_1", True, NOW)])
-    store.exposures.add(
-        [replace(one, context_id="again") for one in store.exposures.contexts("", 9)]
-    )
+    store.exposures.add([replace(one, context_id="again") for one in store.exposures.all()])
     archived = store.runs.archived(made[-1].trajectory.id)
     assert archived is not None
     store.runs.forget([made[-1].trajectory.id])
@@ -119,6 +122,18 @@ def write_everything(memory: AgentMemory) -> None:
     write_notes(memory)
     store.runs.forget(store.runs.ids())
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
+
+
+def call_each_operation(memory: AgentMemory) -> None:
+    """With arguments drawn for their parameters: `write_everything` may not know a new one."""
+
+    @settings(max_examples=4, derandomize=True, database=None, deadline=None)
+    @given(made=st.tuples(*map(calls, COMPARED)))
+    def call_each(made: tuple[Call, ...]) -> None:
+        for call in made:
+            answer(memory.store, call.operation, call.arguments, call.named)
+
+    call_each()
 
 
 def write_notes(memory: AgentMemory) -> None:

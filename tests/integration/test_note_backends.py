@@ -46,7 +46,7 @@ def test_nothing_is_acknowledged_that_a_stopped_server_did_not_store() -> None:
             assert again == address
             assert [*notes.get(["note_1", "note_2"])] == ["note_1"]
             notes.put([note(2)])
-            assert len(notes.page("", 10)) == 2
+            assert len([*notes.all()]) == 2
             notes.close()
 
 
@@ -58,7 +58,7 @@ def test_a_connection_that_was_ended_is_opened_again(postgres: str, notes: Postg
             " AND backend_type = 'client backend'"
         )
     notes.put([note(2)])
-    assert len(notes.page("", 10)) == 2
+    assert len([*notes.all()]) == 2
 
 
 def test_changes_of_many_writers_are_all_kept(postgres: str, notes: PostgresNotes) -> None:
@@ -74,7 +74,7 @@ def test_changes_of_many_writers_are_all_kept(postgres: str, notes: PostgresNote
 
     with ThreadPoolExecutor(4) as pool:
         [*pool.map(confirm, range(4))]
-    assert [one.confirmed for one in notes.page("", 10)] == [40, 40]
+    assert [one.confirmed for one in notes.all()] == [40, 40]
 
 
 def test_a_failed_change_stores_nothing(notes: PostgresNotes) -> None:
@@ -85,7 +85,7 @@ def test_a_failed_change_stores_nothing(notes: PostgresNotes) -> None:
 
     with pytest.raises(LookupError):
         notes.change(["note_1"], fail, [note(2)])
-    assert [one.id for one in notes.page("", 10)] == ["note_1"]
+    assert [one.id for one in notes.all()] == ["note_1"]
 
 
 def test_vectors_of_any_size_are_searched(notes: PostgresNotes) -> None:
@@ -102,7 +102,7 @@ def test_tenants_share_a_database_and_nothing_else(postgres: str) -> None:
     one.put([note(1)])
     other.put([note(1, "deploy on Monday")])
     assert one.delete(["note_1"]) == 1
-    assert [found.content for found in other.page("", 10)] == ["deploy on Monday"]
+    assert [found.content for found in other.all()] == ["deploy on Monday"]
     other.delete(["note_1"])
     one.close()
     other.close()

@@ -63,7 +63,7 @@ def content(memory: AgentMemory) -> list[Any]:
         store.runs.fragments(ids),
         methodologies,
         store.admin.counts(),
-        store.recoveries.transitions(),
+        store.recoveries.error_steps(),
     ]
 
 

@@ -41,7 +41,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.vectors.add(SPACE, {one.trajectory.id: vector for one in bundles})
     store.vectors.switch(SPACE)
     store.runs.forget([bundles[3].trajectory.id])
-    store.admin.close()
+    store.close()
     return path
 
 
@@ -50,7 +50,7 @@ def healthy(path: Path) -> bool:
     try:
         return all(check.ok for check in store.admin.health())
     finally:
-        store.admin.close()
+        store.close()
 
 
 def stored(path: Path) -> list[object]:
@@ -87,7 +87,7 @@ def test_the_run_that_changed_is_named(sound: Path, tmp_path: Path) -> None:
     )
     store = SqliteStore(str(path), read_only=True)
     (failed,) = (check for check in store.admin.health() if not check.ok)
-    store.admin.close()
+    store.close()
     assert failed.name == "integrity"
     assert "run run0007" in failed.detail
 
@@ -103,7 +103,7 @@ def test_the_doctor_leaves_a_memory_as_a_killed_process_left_it(
     killed.mkdir()
     files = [path, path.with_name("memory.db-wal")]
     left = {killed / one.name: one.read_bytes() for one in files}
-    store.admin.close()
+    store.close()
     for copy, content in left.items():
         copy.write_bytes(content)
 
@@ -141,5 +141,5 @@ def test_a_backup_is_made_while_another_process_learns_and_can_be_restored(
     assert RUNS <= len(ids) <= len(later.runs.ids())
     assert all(whole.runs.archived(one) == later.runs.archived(one) for one in ids)
     assert not [*tmp_path.glob("*.part*")]
-    whole.admin.close()
-    later.admin.close()
+    whole.close()
+    later.close()

@@ -70,12 +70,12 @@ def test_killed_at_any_moment_and_repeated_the_content_is_the_same(
             store.runs.ids()
         )
         assert all(check.ok for check in store.admin.health())
-        store.admin.close()
+        store.close()
     with learning(path, range(COUNT)) as process:
         assert process.wait() == 0
     store = SqliteStore(str(path))
     assert content(store) == undisturbed
-    store.admin.close()
+    store.close()
 
 
 def test_concurrent_processes_learn_the_same(tmp_path: Path, undisturbed: list[object]) -> None:
@@ -87,7 +87,7 @@ def test_concurrent_processes_learn_the_same(tmp_path: Path, undisturbed: list[o
     assert "".join(outputs).count("created") == COUNT
     store = SqliteStore(str(path))
     assert content(store) == undisturbed
-    store.admin.close()
+    store.close()
 
 
 def test_threads_share_a_store(tmp_path: Path, undisturbed: list[object]) -> None:
@@ -102,7 +102,7 @@ def test_threads_share_a_store(tmp_path: Path, undisturbed: list[object]) -> Non
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(learn_and_look, range(COUNT)))
     assert content(store) == undisturbed
-    store.admin.close()
+    store.close()
 
 
 def test_threads_share_a_store_without_a_file(undisturbed: list[object]) -> None:
@@ -110,7 +110,7 @@ def test_threads_share_a_store_without_a_file(undisturbed: list[object]) -> None
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: store.runs.add([made_bundle(number)]), range(COUNT)))
     assert content(store) == undisturbed
-    store.admin.close()
+    store.close()
 
 
 def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
     store.runs.add([made_bundle(2)])
     assert len(store.runs.ids()) == 3
     assert all(check.ok for check in store.admin.health())
-    store.admin.close()
+    store.close()
 
 
 def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
@@ -141,4 +141,4 @@ def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
             runs = labels.count("Trajectory")
             assert labels.count("Fragment") == 2 * runs
             assert graph.number_of_edges() == 4 * runs
-    store.admin.close()
+    store.close()

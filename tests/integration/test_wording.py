@@ -15,7 +15,7 @@ from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.model import ConsolidationReport, Methodology, Words
 from contextgraph.store.sqlite import checksums
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NO_MODULE, run
+from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (
     KEY,
     MODEL as EMBEDDER,
@@ -29,18 +29,6 @@ from tests.model_server import (
 
 MODEL = "openai/gpt-test"
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-
-
-def installing_run(number: int, *, more: str = ""):
-    missing = NO_MODULE.replace("tariffs", f"mod{number}")
-    return run(
-        [
-            ("python reproduce.py", missing, 1),
-            (f"pip install mod{number}{more}", "Successfully installed", 0),
-            ("python reproduce.py", "total: 12\n", 0),
-        ],
-        instance_id=f"acme__shop-{number}",
-    )
 
 
 @pytest.fixture

@@ -20,12 +20,20 @@ from tests.deadline import deadline
 from tests.profiles import examples
 
 SAMPLES = Path(__file__).parents[1] / "data" / "readers"
-# Of each format one file: the largest that is a whole run.
-FILES = [
-    max((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.stat().st_size)
-    for folder in sorted(SAMPLES.iterdir())
-    if any(path.is_file() for path in folder.iterdir())
-]
+
+
+def _content(folder: Path) -> bytes:
+    """The largest file of a format, a whole run; of a run in a folder its files by name."""
+    if files := [path for path in folder.iterdir() if path.is_file()]:
+        return max(files, key=lambda path: path.stat().st_size).read_bytes()
+    (run,) = folder.iterdir()
+    texts = {path.name: path.read_text() for path in run.iterdir()}
+    return orjson.dumps(
+        {name: orjson.loads(t) if name.endswith(".json") else t for name, t in texts.items()}
+    )
+
+
+CONTENTS = {folder.name: _content(folder) for folder in sorted(SAMPLES.iterdir())}
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", "Boil. " * number)
     for number in range(1, 30)
@@ -102,11 +110,11 @@ def test_what_comes_before_the_cut_in_an_archive_is_read_and_the_cut_reported(pa
     assert len(errors) == 1
 
 
-@pytest.mark.parametrize("sample", FILES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("name", CONTENTS)
 @settings(max_examples=examples(0.15))
 @given(data=st.data(), packer=st.sampled_from(["gzip", "zstandard"]))
-def test_an_archive_that_was_cut_is_one_failure(sample, folder, data, packer):
-    content = PACKERS[packer](sample.read_bytes())
+def test_an_archive_that_was_cut_is_one_failure(name, folder, data, packer):
+    content = PACKERS[packer](CONTENTS[name])
     cut = data.draw(st.integers(4, len(content) - 1))
     _, of_whole = read_bytes(folder, content)
     _, errors = read_bytes(folder, content[:cut])
@@ -132,21 +140,23 @@ def test_what_comes_before_the_damage_in_an_archive_is_read(packer, folder, data
     assert runs[:number] == RUNS[:number]
 
 
-@pytest.mark.parametrize("sample", FILES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("name", CONTENTS)
 @settings(max_examples=examples(0.3))
 @given(data=st.data(), packer=st.sampled_from(list(PACKERS)))
-def test_a_damaged_sample_raises_nothing_but_read_errors(sample, folder, data, packer):
-    content = PACKERS[packer](sample.read_bytes())
-    cut = data.draw(st.integers(0, len(content)))
-    read_bytes(folder, content[:cut])
+def test_a_damaged_sample_raises_nothing_but_read_errors(name, folder, data, packer):
+    content = PACKERS[packer](CONTENTS[name])
+    start, end = (data.draw(st.integers(0, len(content))) for _ in range(2))
+    read_bytes(folder, content[:start])
+    read_bytes(folder, content[:start] + content[end:])  # without a piece, or with one twice
     read_bytes(folder, altered(data, content)[0])
 
 
-def parsed(sample: Path) -> list[Any]:
-    """The JSON values of *sample*, without the lines that are damaged on purpose."""
-    lines = sample.read_bytes().splitlines() if sample.suffix == ".jsonl" else [sample.read_bytes()]
+def parsed(content: bytes) -> list[Any]:
+    """The JSON values of *content*, without the lines that are damaged on purpose."""
+    with contextlib.suppress(orjson.JSONDecodeError):
+        return [orjson.loads(content)]
     values = []
-    for line in lines:
+    for line in content.splitlines():
         with contextlib.suppress(orjson.JSONDecodeError):
             values.append(orjson.loads(line))
     return values
@@ -164,16 +174,16 @@ ODD = st.sampled_from(
     'null true 0 -1 1.5 "" "x" [] {} [1] [[]] [{}] {"a":1} {"type":"text"} {"content":null} '
     '[{"role":"assistant"}]'.split()
 )
-JSON_FILES = [path for path in FILES if path.suffix in (".json", ".jsonl", ".traj")]
+IN_JSON = [name for name, content in CONTENTS.items() if parsed(content)]
 
 
-@pytest.mark.parametrize("sample", JSON_FILES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("name", IN_JSON)
 @settings(max_examples=examples(0.4))
 @given(data=st.data())
 def test_values_of_the_wrong_type_give_a_result_or_an_error_with_file_and_reason(
-    sample, folder, data
+    name, folder, data
 ):
-    values = parsed(sample)
+    values = parsed(CONTENTS[name])
     for _ in range(data.draw(st.integers(1, 3))):
         inside, key = data.draw(st.sampled_from(list(places_in(values))))
         if inside is values or data.draw(st.booleans()):
@@ -193,11 +203,11 @@ PUMPED = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("sample", JSON_FILES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("name", IN_JSON)
 @settings(max_examples=examples(0.2))
 @given(data=st.data(), unit=PUMPED)
-def test_a_long_text_in_any_place_is_read_in_time(sample, folder, data, unit):
-    values = parsed(sample)
+def test_a_long_text_in_any_place_is_read_in_time(name, folder, data, unit):
+    values = parsed(CONTENTS[name])
     texts = [(one, key) for one, key in places_in(values) if isinstance(one[key], str)]
     inside, key = data.draw(st.sampled_from(texts))
     inside[key] += unit * (600_000 // len(unit))

@@ -28,17 +28,13 @@ class InProcess(Memories):
     def teardown(self) -> None:
         unhealthy = [one for door in self.doors for one in door.admin.health() if not one.ok]
         super().teardown()
-        self.neighbour.admin.close()
+        self.neighbour.close()
         self.folder.cleanup()
         assert not unhealthy
 
     @rule(bundle=bundles())
     def add_to_the_neighbour(self, bundle: Bundle) -> None:
         self.neighbour.runs.add([bundle])
-
-    @rule()
-    def ask_for_the_graph(self) -> None:
-        self.twins.ask("admin.graph")
 
 
 TestInProcess = InProcess.TestCase

@@ -76,14 +76,14 @@ def store() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:")
     fill(store)
     yield store
-    store.admin.close()
+    store.close()
 
 
 @pytest.fixture
 def other() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:", tenant="other")
     yield store
-    store.admin.close()
+    store.close()
 
 
 def content(store: SqliteStore) -> list[object]:
@@ -94,7 +94,7 @@ def content(store: SqliteStore) -> list[object]:
         store.methodologies.get(store.methodologies.ids()),
         store.admin.explain("mth_1"),
         store.exposures.record(["mth_1", "run0001/1"]),
-        store.exposures.contexts("", 50),
+        [*store.exposures.all()],
         store.vectors.active_space(),
         store.vectors.space_model(SPACE.name),
         store.admin.unconsolidated().trajectories,
@@ -267,7 +267,7 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
         replace(recovered, actions=()) for recovered in before.recovered
     )
     assert after.fragments == before.fragments
-    assert other.exposures.contexts("", 9) == store.exposures.contexts("", 9)
+    assert [*other.exposures.all()] == [*store.exposures.all()]
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

@@ -502,7 +502,7 @@ def test_only_the_newest_failed_attempts_stay():
     pruned = before - parts.store.admin.counts().nodes["Fragment"]
     assert pruned == {step.name: step.removed for step in report.steps}["clean up"] == 3
     assert consolidator.consolidate().changed == 0
-    parts.store.admin.close()
+    parts.store.close()
 
 
 def test_a_methodology_is_explained_down_to_its_runs(memory):

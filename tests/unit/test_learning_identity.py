@@ -22,7 +22,7 @@ COMMANDS = [("ls", "README.md", 0), ("python run.py", "3", 0)]
 def store() -> Iterator[SqliteStore]:
     opened = SqliteStore(":memory:")
     yield opened
-    opened.admin.close()
+    opened.close()
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_advice_is_credited_where_the_longer_log_clears_the_error(
     writer.write(replace(raw, steps=raw.steps[:1]))
     former = trajectory_id(replace(raw, steps=raw.steps[:1]))
     store.runs.replace({former: replace(whole, exposures=(SeenContext(context, 0),))})
-    assert [one.helped for one in store.exposures.contexts("", 1)] == [True]
+    assert [one.helped for one in store.exposures.all()] == [True]
 
 
 def test_a_run_of_another_task_is_not_replaced(store: SqliteStore, writer: MemoryWriter) -> None:

@@ -116,7 +116,7 @@ def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
     with begun(memory) as live:
         failing(live)
         live.observe("PYTHONPATH=lib python reproduce.py", "total: 12\n", exit_code=0)
-    (shown,) = memory.store.exposures.contexts("", 9)
+    (shown,) = memory.store.exposures.all()
     assert shown.helped
     assert [item.helped for item in shown.items] == [True]
 

@@ -34,7 +34,7 @@ class Clock:
 def notes() -> Iterator[Notes]:
     store = SqliteStore(":memory:")
     yield Notes(store.notes, Clock())
-    store.admin.close()
+    store.close()
 
 
 def contents(notes: Notes, question: str, **options: object) -> list[str]:
@@ -363,7 +363,7 @@ def test_words_decide_while_nothing_can_be_embedded(caplog: pytest.LogCaptureFix
         notes = Notes(memory.store.notes, Clock(), failing, failing)
         assert notes.remember("deploy on Monday").to_embed
         assert len(notes.recall("when do we deploy?")) == 1
-    assert "no route; notes are recalled by words alone" in caplog.text
+    assert "no route; notes are recalled by words only" in caplog.text
 
 
 def test_the_settings_say_how_many_notes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
 from contextgraph.config import Settings
+from contextgraph.model import PatchSummary
+from contextgraph.records import context_record
 from contextgraph.retrieval import PLAYBOOK_TOKENS, render_playbook
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.wiring import build
@@ -217,6 +220,18 @@ def test_a_line_of_several_commands_that_failed_says_nothing(memory: AgentMemory
     learn(memory, ("pip install -e . && pytest", NO_PYTEST, 1))
     found = memory.playbook("acme/shop")
     assert (found.tests, found.setup) == ((), ())
+
+
+def test_a_similar_task_has_what_its_patch_changed(memory: AgentMemory) -> None:
+    task = f"{TASK}\n\n`total(order)` raises KeyError('rate') in totals for Region.NORTH"
+    for number in (1, 2, 3):
+        memory.learn(replace(one_run(number), task=task))
+    context = memory.query(State(repo="Acme/Shop", task_description=task))
+    record: Any = context_record(context, "")["similar_cases"]
+    changed = {"files": ["lib/totals.py"], "symbols": ["total"], "added": ["rate"], "removed": []}
+    assert [one["changed"] for one in record] == [changed] * 3
+    elsewhere = memory.query(State(repo="acme/other", task_description=task))
+    assert {one.changed for one in elsewhere.similar_cases} == {PatchSummary()}
 
 
 def test_hidden_runs_are_not_counted(memory: AgentMemory) -> None:

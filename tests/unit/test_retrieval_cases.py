@@ -16,6 +16,7 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval import UNGATED, WEIGHTS, CaseHit
 from contextgraph.retrieval.cases import cases_of
+from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import query_of
 from contextgraph.store.sqlite import SqliteStore
 from tests.builders import trajectory
@@ -25,7 +26,7 @@ from tests.builders import trajectory
 def store() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:")
     yield store
-    store.admin.close()
+    store.close()
 
 
 def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) -> CaseHit:
@@ -35,7 +36,7 @@ def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) 
 
 def cases(store: SqliteStore, **found: list[CaseHit]) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
-    return cases_of(query, found, UNGATED, store, 10, WEIGHTS)
+    return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).known)
 
 
 def order(store: SqliteStore, **found: list[CaseHit]) -> list[int]:

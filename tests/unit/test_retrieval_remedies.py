@@ -41,7 +41,7 @@ CHANGE = RemedyAction(
 def store() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:")
     yield store
-    store.admin.close()
+    store.close()
 
 
 def entries(
@@ -156,6 +156,24 @@ def test_what_a_script_of_the_agent_imports_is_not_known_to_be_a_package(
     assert any(one.is_supported for one in entry.found) is is_supported
 
 
+def test_a_module_whose_folder_is_shown_is_not_to_be_installed(store):
+    found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
+    for place, is_advised in (("/repo/tests/rates/urls.py", True), ("/repo/tariffs/a.py", False)):
+        shown = f'  File "{place}", line 3\n{NO_MODULE}'
+        state = State(repo="ada/engine", current_error=NO_MODULE, last_outcome=shown)
+        assert bool(entries_of(query_of(state, store), found)) is is_advised
+
+
+def test_to_open_another_file_is_no_remedy_for_a_command_that_took_too_long(store):
+    pattern = RemedyPattern(RemedyKind.OPEN, "<the file to look at>")
+    look = RemedyAction(RemedyKind.OPEN, "core.py", pattern, parameters=(("command", "goto 3"),))
+    for error, is_supported in (("EXECUTION TIMED OUT", False), (NO_MODULE, True)):
+        state = State(repo="acme/shop", current_error=error)
+        found = recovery(1, message=error, actions=(look,))
+        (entry,) = entries_of(query_of(state, store), [found])
+        assert entry.best.is_supported is is_supported
+
+
 def test_what_failed_before_in_the_run_is_not_advised(store):
     state = State(repo="acme/shop", current_error=NO_MODULE)
     found = [recovery(number, actions=(INSTALL,)) for number in range(3)]
@@ -209,8 +227,10 @@ def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
     found = [recovery(1, message=error, actions=(look,))]
     state = State(repo="acme/shop", current_error=error, last_action="search_dir tax src")
     assert entries_of(query_of(state, store), found)
-    tried = replace(state, failed_actions=("search_dir tax",))
-    assert not entries_of(query_of(tried, store), found)
+    for done in ("search_dir tax", "search_dir -i tax"):
+        tried = replace(state, failed_actions=(done,))
+        assert not entries_of(query_of(tried, store), found)
+    assert entries_of(query_of(replace(state, failed_actions=("search_dir net",)), store), found)
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):

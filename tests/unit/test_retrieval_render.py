@@ -1,23 +1,33 @@
 """The prompt text of a context."""
 
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
 
 from hypothesis import given, strategies as st
 
+from contextgraph import AgentMemory
+from contextgraph.config import Settings
 from contextgraph.model import (
     Agreement,
     ErrorSolution,
     MemoryContext,
     Outcome,
+    PatchSummary,
     ScopeLevel,
     SignatureLevel,
     SimilarCase,
     Why,
 )
+from contextgraph.readers import read
 from contextgraph.retrieval import render, rendered
 from contextgraph.text import count_tokens, strip_fenced
-from contextgraph.trace import signature_of
-from tests.builders import NO_MODULE, SET_PATH
+from contextgraph.trace import signature_of, states_of
+from contextgraph.wiring import build
+from tests.builders import NO_MODULE, NOON, SET_PATH
+
+ROOT = Path(__file__).parents[2]
 
 WHY = Why(channels=(), scope=ScopeLevel.REPO, support=3, trajectories=("trj_1",))
 
@@ -92,6 +102,12 @@ def test_files_of_a_similar_task_are_named_in_its_own_repository_only():
     assert ["lib/tariffs.py" in text for text in texts] == [True, False]
 
 
+def test_a_similar_task_says_what_its_patch_changed():
+    patch = PatchSummary(("total",), ("rate", "tariff"), ("net",))
+    text = render(MemoryContext("ctx_1", similar_cases=(replace(case(), changed=patch),)))
+    assert "; changed lib/tariffs.py (in total; adds rate, tariff; removes net)\n" in text
+
+
 def test_what_only_one_run_supports_is_marked():
     one = replace(WHY, support=1, is_active=False)
     assert "[seen in one run]" in render(at_error(solution(why=one)))
@@ -110,6 +126,30 @@ def test_text_that_looks_like_an_instruction_is_marked_and_never_first():
 
 def test_a_workaround_is_marked():
     assert "a workaround" in render(at_error(solution(workaround=True)))
+
+
+def test_only_the_id_in_the_fence_depends_on_the_time():
+    """So the prompt caches of models hold."""
+    runs = [*read(ROOT / "examples/trajectories", on_skip=print)]
+    states = [state for raw in runs[::6] for state in states_of(raw)]
+    texts = []
+    for days in (0, 400):
+        with AgentMemory.of(
+            build(Settings(":memory:"), clock=partial(NOON.__add__, timedelta(days=days)))
+        ) as memory:
+            for _ in memory.learn_many(runs):
+                pass
+            answers = [memory.query(state) for state in states]
+            texts.append([memory.render(one).replace(one.id, "") for one in answers])
+    assert texts[0] == texts[1]
+    assert any(texts[0])
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_a_text_of_more_tokens_begins_with_that_of_fewer(fewer, more):
+    context = at_error(*(solution(f"remedy {n} " * 9, rank=n) for n in range(3)))
+    short, long = (rendered(context, tokens).text for tokens in sorted((fewer, more)))
+    assert long.startswith(short)
 
 
 def test_the_text_is_fenced_with_its_context_id_and_can_be_stripped():

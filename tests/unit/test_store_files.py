@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 def learned(path: Path) -> Path:
     store = SqliteStore(str(path))
     store.runs.add([made_bundle(0)])
-    store.admin.close()
+    store.close()
     return path
 
 
@@ -54,7 +54,7 @@ def change(path: Path, statement: str) -> None:
 
 
 def test_making_a_store_touches_nothing(path: Path) -> None:
-    SqliteStore(str(path)).admin.close()
+    SqliteStore(str(path)).close()
     assert not path.exists()
 
 
@@ -62,7 +62,7 @@ def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
     path = tmp_path / "data" / "contextgraph" / "memory.db"
     store = SqliteStore(str(path))
     store.runs.add([made_bundle(0)])
-    store.admin.close()
+    store.close()
     assert path.is_file()
 
 
@@ -70,7 +70,7 @@ def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
 def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     store = SqliteStore(str(tmp_path / name))
     store.runs.add([made_bundle(0)])
-    store.admin.close()
+    store.close()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -92,7 +92,7 @@ def test_an_empty_file_becomes_a_memory(path: Path) -> None:
     store = SqliteStore(str(path))
     store.runs.add([made_bundle(0)])
     assert store.runs.word_counts(()).total == 1
-    store.admin.close()
+    store.close()
 
 
 def test_a_reader_cannot_write(learned: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_reader_cannot_write(learned: Path) -> None:
     with pytest.raises(StoreError, match="for reading only"):
         store.runs.add([made_bundle(1)])
     assert store.runs.word_counts(()).total == 1
-    store.admin.close()
+    store.close()
 
 
 def test_a_file_of_a_later_version_is_left_alone(learned: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(
         SqliteStore(str(learned), read_only=True).admin.counts()
     store = SqliteStore(str(learned))
     assert store.runs.word_counts(()).total == 1
-    store.admin.close()
+    store.close()
     change(learned, "INSERT INTO later VALUES (1)")
 
 
@@ -136,7 +136,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
             SqliteStore(str(learned)).admin.counts()
     store = SqliteStore(str(learned))
     assert store.runs.word_counts(()).total == 1
-    store.admin.close()
+    store.close()
 
 
 def test_a_file_that_is_not_a_database_is_refused(path: Path) -> None:
@@ -197,7 +197,7 @@ def test_damage_is_reported(learned: Path) -> None:
     with pytest.raises(StoreError, match="is damaged; restore it from a copy"):
         store.runs.add([made_bundle(1)])
     assert not all(check.ok for check in store.admin.health())
-    store.admin.close()
+    store.close()
 
 
 def test_a_stored_run_that_is_damaged_is_reported(learned: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_stored_run_that_is_damaged_is_reported(learned: Path) -> None:
     store = SqliteStore(str(learned))
     with pytest.raises(StoreError, match="run run0000 is damaged"):
         store.runs.raw("run0000")
-    store.admin.close()
+    store.close()
 
 
 def test_a_full_disk_leaves_the_memory_as_it_was(
@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     assert len(store.runs.ids()) == learned_by_now
     assert store.admin.counts().nodes["Fragment"] == 2 * learned_by_now
     assert store.recoveries.errors(Scope(), 1)
-    store.admin.close()
+    store.close()
 
 
 def test_a_locked_file_is_waited_for_and_then_named(
@@ -237,7 +237,7 @@ def test_a_locked_file_is_waited_for_and_then_named(
     holder.execute("ROLLBACK")
     holder.close()
     assert store.runs.add([made_bundle(1)]) == ["created"]
-    store.admin.close()
+    store.close()
 
 
 @pytest.mark.parametrize("kind", sqlite_exceptions(), ids=lambda kind: kind.__name__)
@@ -259,8 +259,8 @@ def test_every_sqlite_exception_is_translated(kind: type[Exception]) -> None:
 def test_a_closed_store_says_so(path: Path, use: Callable[[SqliteStore], object]) -> None:
     store = SqliteStore(str(path))
     store.runs.add([made_bundle(0)])
-    store.admin.close()
-    store.admin.close()
+    store.close()
+    store.close()
     with pytest.raises(StoreError, match="is closed"):
         use(store)
 
@@ -268,7 +268,7 @@ def test_a_closed_store_says_so(path: Path, use: Callable[[SqliteStore], object]
 def test_within_a_snapshot_one_state_is_seen(learned: Path) -> None:
     store, other = SqliteStore(str(learned)), SqliteStore(str(learned))
     before = store.runs.ids()
-    with store.admin.snapshot(), store.admin.snapshot():
+    with store.snapshot(), store.snapshot():
         assert store.runs.ids() == before
         other.runs.add([made_bundle(99)])
         assert store.runs.ids() == before
@@ -279,7 +279,7 @@ def test_within_a_snapshot_one_state_is_seen(learned: Path) -> None:
 def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
     store = SqliteStore(str(learned))
     before = store.runs.word_counts(()).total
-    with store.admin.snapshot(), ThreadPoolExecutor(1) as other:
+    with store.snapshot(), ThreadPoolExecutor(1) as other:
         assert store.runs.word_counts(()).total == before
         other.submit(store.runs.add, [made_bundle(99)]).result()
         assert other.submit(store.runs.word_counts, ()).result().total == before + 1
@@ -289,7 +289,7 @@ def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
 @pytest.mark.parametrize("address", ["memory.db", ":memory:"])
 def test_nothing_is_written_within_a_snapshot(tmp_path: Path, address: str) -> None:
     store = SqliteStore(address if address == ":memory:" else str(tmp_path / address))
-    with store.admin.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
+    with store.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
         store.runs.add([made_bundle(1)])
     assert store.runs.add([made_bundle(1)]) == [LearnStatus.CREATED]
 
@@ -304,7 +304,7 @@ def test_health_of_a_sound_memory(learned: Path) -> None:
     assert list(checks) == ["reachable", "schema version", "integrity", "writable", "sizes"]
     assert all(check.ok for check in checks.values())
     assert "1 trajectory, 2 fragments" in checks["sizes"].detail
-    store.admin.close()
+    store.close()
 
 
 def test_health_of_a_file_that_may_only_be_read(
@@ -317,7 +317,7 @@ def test_health_of_a_file_that_may_only_be_read(
     failed = [check for check in store.admin.health() if not check.ok]
     assert [check.name for check in failed] == ["writable"]
     assert "may not be written" in failed[0].detail
-    store.admin.close()
+    store.close()
 
 
 def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
@@ -326,7 +326,7 @@ def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
     (check,) = store.admin.health()
     assert (check.name, check.ok) == ("reachable", False)
     assert "upgrade contextgraph-memory" in check.detail
-    store.admin.close()
+    store.close()
 
 
 def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
@@ -335,7 +335,7 @@ def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
     failed = [check for check in store.admin.health() if not check.ok]
     assert [check.name for check in failed] == ["integrity"]
     assert failed[0].remedy
-    store.admin.close()
+    store.close()
 
 
 @pytest.mark.parametrize("content", [None, b"dear diary, " * 1000])
@@ -394,7 +394,7 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     (found,) = store.recoveries.of_runs(["run0000"])
     assert (found.fragment_id, found.words) == (archived.recovered[0].fragment_id, "boom")
     assert all(check.ok for check in store.admin.health())
-    store.admin.close()
+    store.close()
 
 
 @pytest.fixture
@@ -414,7 +414,7 @@ def test_a_memory_in_a_folder_that_cannot_be_written_answers(
     store = SqliteStore(str(in_unwritable_folder), read_only=read_only)
     assert len(store.runs.ids()) == 1
     assert list(in_unwritable_folder.parent.iterdir()) == [in_unwritable_folder]
-    store.admin.close()
+    store.close()
 
 
 def test_changes_in_the_log_of_a_memory_that_cannot_be_written_are_not_ignored(

@@ -35,7 +35,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
-    store.admin.close()
+    store.close()
 
 
 def test_learning_twice_changes_nothing(store: SqliteStore) -> None:
@@ -106,7 +106,7 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
         store.runs.add([made_bundle(number, note=note)])
     store.runs.forget(["run0020"])
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    store.admin.close()
+    store.close()
     assert b"harmlessword" in content
     assert b"verysecretword" not in content
     assert b"run0020" not in content
@@ -118,7 +118,7 @@ def test_a_replaced_text_can_be_erased_from_the_file(tmp_path: Path) -> None:
     store.runs.replace({f"run{number:04}": made_bundle(number) for number in range(40)})
     store.admin.erase_deleted()
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    store.admin.close()
+    store.close()
     assert b"verysecretword" not in content
 
 
@@ -263,8 +263,8 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     assert theirs.runs.for_text(["ourword"], Scope(REPO), 5) == []
     assert theirs.runs.forget(["run0000"]) == 1
     assert ours.admin.counts().nodes == ONE_RUN
-    ours.admin.close()
-    theirs.admin.close()
+    ours.close()
+    theirs.close()
 
 
 @pytest.mark.parametrize("level", [SignatureLevel.PLACE, SignatureLevel.FAMILY])

@@ -18,7 +18,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(str(tmp_path / "memory.db"))
     store.runs.add([failed_then_recovered()])
     yield store
-    store.admin.close()
+    store.close()
 
 
 def failed_then_recovered() -> Bundle:
@@ -67,4 +67,4 @@ def test_a_process_that_is_far_behind_reads_the_graph_again(
     ).fetchone()
     assert count == min(listed, 2)
     connection.close()
-    other.admin.close()
+    other.close()

@@ -23,7 +23,7 @@ def store(path: str) -> Iterator[SqliteStore]:
     for number in range(4):
         store.runs.add([made_bundle(number)])
     yield store
-    store.admin.close()
+    store.close()
 
 
 def outcomes(store: SqliteStore) -> list[Outcome]:
@@ -44,7 +44,7 @@ def test_an_outcome_that_another_process_learned_is_seen(store: SqliteStore, pat
 
 
 def test_a_snapshot_does_not_see_what_others_have_read_since(store: SqliteStore) -> None:
-    with store.admin.snapshot(), ThreadPoolExecutor(1) as other:
+    with store.snapshot(), ThreadPoolExecutor(1) as other:
         for number in (0, 3):
             bundle = made_bundle(number, outcome=Outcome.SOLVED)
             other.submit(store.runs.add, [bundle]).result()

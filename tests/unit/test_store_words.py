@@ -20,7 +20,7 @@ def store(
     monkeypatch.setattr(word_index, "_COUNTED_SINGLY", request.param)
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
-    store.admin.close()
+    store.close()
 
 
 def test_counts_follow_what_is_learned_and_forgotten(store: SqliteStore) -> None:
@@ -39,7 +39,7 @@ def test_counts_follow_what_other_processes_learn(store: SqliteStore, tmp_path: 
     store.runs.word_counts(WORDS)
     other = SqliteStore(str(tmp_path / "memory.db"))
     other.runs.add([made_bundle(1)])
-    other.admin.close()
+    other.close()
     assert list(store.runs.word_counts(WORDS).by_word.values()) == [2, 1, 0, 0, 0]
     assert store.runs.word_counts(()).total == 2
 
@@ -54,4 +54,4 @@ def test_each_tenant_counts_its_own(store: SqliteStore, tmp_path: Path) -> None:
     assert {counted["cache"] for counted in frequencies} == {1}
     assert len(tenants[1].runs.for_text(["cache"], Scope(), 50)) == 1
     for tenant in tenants:
-        tenant.admin.close()
+        tenant.close()

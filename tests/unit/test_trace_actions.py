@@ -164,3 +164,11 @@ def test_edits_are_the_same_only_with_file_lines_and_content():
     assert canonical(Action("edit", text)) != canonical(
         Action("edit", "edit 1:2\n x = 1\nend_of_edit")
     )
+
+
+@pytest.mark.parametrize("line", ["cat ./work/repo/oven/dough.py", "cat oven/dough.py"])
+@pytest.mark.parametrize("start", ["", "cd ./work/repo && "])
+def test_a_home_folder_that_a_log_masks_is_not_doubled(line, start):
+    reading = read_action(Action("bash", start + line), "./work/repo", None)
+
+    assert reading.targets == ("oven/dough.py",)

@@ -296,3 +296,18 @@ def test_programs_typed_on_the_line_are_known_by_what_they_import() -> None:
         (f'python -c "import {name}; {name}()"', error, 1) for name in ("shop", "oven", "till")
     ]
     assert trace(run(others)).loops == ()
+
+
+def test_a_script_is_the_same_from_whatever_folder_it_is_run() -> None:
+    error = traceback("ImportError: the shop depends on flour")
+    lines = ("python shop/check.py", "cd shop && python check.py", "python ./shop/check.py")
+    (found,) = trace(run([(line, error, 1) for line in lines])).loops
+    assert (found.start, found.end) == (0, 2)
+
+
+def test_a_program_that_still_shows_the_same_after_other_work_is_a_check() -> None:
+    change, check = ("sed -i '1d' core.py", "", 0), ("python check.py", "total: 3", 0)
+    others = [(f"python other.py {number}", f"{number}", 0) for number in range(3)]
+    checks = [step for one in others for step in (check, one)]
+    assert trace(run([change, *checks])).loops == ()
+    assert trace(run([step for _ in others for step in (change, check)])).loops

@@ -468,3 +468,82 @@ def test_an_installed_program_has_to_work_once(report: str, verified: bool) -> N
         ("python -m pytest", failed, 1),
     ]
     assert [one.verified for one in trace(run(steps)).recoveries] == [verified]
+
+
+NO_F_STRINGS = 'File "check.py", line 3\n    print(f"{x}")\nSyntaxError: invalid syntax'
+NOT_FITTING = "patch: **** malformed patch at line 3: x"
+MISTAKE = traceback("NameError: name 'end' is not defined")
+SCRIPT = "cat > {0}.py << 'EOF'\ntext = open('lib/core.py').read()\nopen('lib/core.py', 'w')\nEOF"
+FIX = (SCRIPT.format("fix_two") + "\npython fix_two.py", "Written", 0)
+
+
+def ended(*steps: tuple[str, str, int]) -> list[tuple[int, int]]:
+    read = trace(run([*steps]))
+    return sorted(
+        (one.error_step, one.cleared_step) for one in (*read.recoveries, *read.left_behind)
+    )
+
+
+@pytest.mark.parametrize(("interpreter", "end"), [("python3", 1), ("python", 2)])
+def test_an_error_of_the_interpreter_is_cleared_where_another_one_gets_further(
+    interpreter: str, end: int
+) -> None:
+    command = f"cd a && {interpreter} check.py"
+    steps = [("cd a && python check.py", NO_F_STRINGS, 1)]
+    steps += [(command, traceback("AssertionError: 3 != 4"), 1), (command, "fine", 0)]
+    assert ended(*steps) == [(0, end), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        (SCRIPT.format("mend") + "\npython mend.py", MISTAKE, 1),
+        ("patch -p1 < fix.patch", NOT_FITTING, 2),
+        ("git apply fix.patch", "error: corrupt patch at line 14", 128),
+        (
+            "sed -i 's/(/)' lib/core.py",
+            "sed: -e expression #1, char 5: unterminated `s' command",
+            1,
+        ),
+    ],
+    ids=["script", "patch", "git", "sed"],
+)
+def test_a_failed_change_of_a_file_is_cleared_by_other_means(failed: tuple[str, str, int]) -> None:
+    assert ended(failed, FIX) == [(0, 1)]
+
+
+def test_a_script_that_edits_is_no_version_of_one_that_shows_the_error() -> None:
+    check = ("python check_two.py", MISTAKE, 1)
+    assert ended(check, FIX, ("python check_two.py", "fine", 0)) == [(0, 2)]
+
+
+def test_the_first_program_that_showed_an_error_may_clear_it() -> None:
+    later = ("python show_error2.py", MISTAKE, 1)
+    steps = [("python show_error.py", MISTAKE, 1), later, *[("cat a.py", "x", 0)] * 9]
+    assert ended(*steps, ("python show_error.py", "fine", 0)) == [(0, 11)]
+
+
+@pytest.mark.parametrize(("name", "found"), [("test_rye", [(0, 1)]), ("test_oat", [])])
+def test_tests_that_their_runner_cannot_run_may_be_called_by_a_program(
+    name: str, found: list[tuple[int, int]]
+) -> None:
+    failed = traceback("TypeError: testpaths expects a list")
+    by_hand = f'python -c "from tests.test_oven import *; {name}()"'
+    assert ended(("pytest tests/oven.py::test_rye", failed, 1), (by_hand, "done", 0)) == found
+
+
+@pytest.mark.parametrize(("waited", "found"), [(0, [(0, 1)]), (9, [])])
+def test_tests_that_a_program_soon_runs_in_place_of_their_runner_count(
+    waited: int, found: list[tuple[int, int]]
+) -> None:
+    missing = ("python -m pytest tests", "/usr/bin/python: No module named pytest", 1)
+    by_hand = ("python run_tests_here.py", "....\nRan 4 tests in 0.016s\n\nOK", 0)
+    assert ended(missing, *[("cat a.py", "x", 0)] * waited, by_hand) == found
+
+
+def test_a_missing_test_runner_is_cleared_by_a_run_of_it_only() -> None:
+    missing = ("python -m pytest tests", "/usr/bin/python: No module named pytest", 1)
+    steps = [missing, ("pip install -e .", "Successfully installed", 0), ("python a.py", "3", 0)]
+    assert ended(*steps) == []
+    assert ended(*steps, ("pip install pytest", "Successfully installed", 0)) == []
+    assert ended(*steps, ("python -m pytest tests", "2 passed", 0)) == [(0, 3)]

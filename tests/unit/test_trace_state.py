@@ -62,11 +62,11 @@ def test_an_error_stays_current_until_it_is_cleared() -> None:
     assert errors == [False, False, True, True, True, False, False]
 
 
-def test_a_state_keeps_what_failed_or_found_nothing() -> None:
+def test_a_state_keeps_what_failed_and_what_was_searched() -> None:
     session = Session().do("search_dir tax", "No matches found for tax").worked("ls", "core.py")
-    session.failed("python core.py", "TypeError: bad")
+    session.worked("cat core.py", "total = 1").failed("python core.py", "TypeError: bad")
     *_, last = states_of(session.raw())
-    assert last.failed_actions == ("search_dir tax", "python core.py")
+    assert last.failed_actions == ("search_dir tax", "ls", "python core.py")
 
 
 def test_a_slip_that_was_left_behind_is_not_the_current_error() -> None:

@@ -60,7 +60,7 @@ def test_a_run_that_another_process_prepared_is_stored_with_its_vectors() -> Non
     assert (receipt.status, receipt.to_embed, known.made) == (LearnStatus.CREATED, 0, None)
     assert again.status is LearnStatus.UNCHANGED
     assert stored == replace(run, change=ChangeStatus.HELD)
-    store.admin.close()
+    store.close()
 
 
 def _sent(prepared: Prepared) -> Prepared:

@@ -1,6 +1,16 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from contextgraph.ports import NoteStore
+from contextlib import AbstractContextManager
+
+from contextgraph.ports import (
+    AdminStore,
+    ExposureStore,
+    MethodologyStore,
+    NoteStore,
+    RecoveryStore,
+    RunStore,
+    VectorStore,
+)
 from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
@@ -31,12 +41,20 @@ class Neo4jStore:
         read_only: bool = False,
         notes: NoteStore | None = None,
     ) -> None:
-        connection = Connection(address, auth, tenant, read_only=read_only)
+        self._connection = connection = Connection(address, auth, tenant, read_only=read_only)
+        self.tenant = tenant
         values = CandidateCache(connection)
-        self.runs = Neo4jRuns(connection, values)
-        self.recoveries = Neo4jRecoveries(connection, values)
-        self.vectors = Neo4jVectors(connection, values)
-        self.methodologies = Neo4jMethodologies(connection)
-        self.exposures = Neo4jExposures(connection)
+        self.runs: RunStore = Neo4jRuns(connection, values)
+        self.recoveries: RecoveryStore = Neo4jRecoveries(connection, values)
+        self.vectors: VectorStore = Neo4jVectors(connection, values)
+        self.methodologies: MethodologyStore = Neo4jMethodologies(connection)
+        self.exposures: ExposureStore = Neo4jExposures(connection)
         self.notes: NoteStore = notes or Neo4jNotes(connection)
-        self.admin = Neo4jAdmin(connection)
+        self.admin: AdminStore = Neo4jAdmin(connection)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._connection.snapshot()
+
+    def close(self) -> None:
+        self.notes.close()
+        self._connection.close()

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from contextgraph.errors import (
     MemoryNotFoundError,
@@ -37,8 +36,6 @@ from contextgraph.text import number_of
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
 
-Answer = TypeVar("Answer")
-
 # Replanning costs all users of the server seconds: only when a memory has grown so many times.
 _GROWTH = 4
 _FIRST_REPLANNED_AT = 256
@@ -57,14 +54,6 @@ class Neo4jAdmin:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._graph = CurrentGraph(connection)
-
-    @property
-    def tenant(self) -> str:
-        """The part of the database that this memory is."""
-        return self._connection.tenant
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._connection.snapshot()
 
     def counts(self) -> MemoryCounts:
         row = self._connection.row("counts")
@@ -167,9 +156,6 @@ class Neo4jAdmin:
     def gate(self) -> FittedGate | None:
         row = self._connection.row("gate")
         return rules.gate_of(row["gate"]) if row else None
-
-    def close(self) -> None:
-        self._connection.close()
 
     def _explain_context(self, context: str) -> Explanation | None:
         row = self._connection.row("exposures_by_id", ids=[context])

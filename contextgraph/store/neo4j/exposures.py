@@ -1,6 +1,7 @@
 """The exposure store: what was shown to agents, and whether it helped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
@@ -62,8 +63,11 @@ class Neo4jExposures:
         ]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
-    def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
-        later = self._connection.rows("exposures", after=after, limit=max(0, limit))
+    def all(self) -> Iterator[Exposure]:
+        return rules.paged(self._page, attrgetter("context_id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Exposure]:
+        later = self._connection.rows("exposures", after=after, limit=limit)
         return list(map(rows.exposure_of, later))
 
 

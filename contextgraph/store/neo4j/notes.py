@@ -1,6 +1,7 @@
 """What people and agents said: `NoteStore` on a server."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import orjson
 
@@ -12,6 +13,9 @@ from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transa
 from contextgraph.store.neo4j.full_text import terms, text_of_note
 from contextgraph.store.neo4j.rows import Parameters, Row
 from contextgraph.vectors import Vector
+
+# One transaction for 100,000 notes exceeded the time limit of a transaction.
+NOTES_AT_ONCE = 1_000
 
 
 class Neo4jNotes:
@@ -65,8 +69,11 @@ class Neo4jNotes:
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
 
-    def page(self, after: str, limit: int) -> Sequence[Note]:
-        return _notes_of(self._connection.rows("notes_after", after=after, limit=max(0, limit)))
+    def all(self) -> Iterator[Note]:
+        return rules.paged(self._page, attrgetter("id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Note]:
+        return _notes_of(self._connection.rows("notes_after", after=after, limit=limit))
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
@@ -89,14 +96,16 @@ class Neo4jNotes:
         self._connection.write(work)
 
     def delete(self, ids: Sequence[str]) -> int:
-        def work(transaction: Transaction) -> int:
-            named = sorted({*ids})
-            transaction.rows("remove_note_links", ids=named)
-            deleted = transaction.rows("delete_notes", ids=named)
-            transaction.rows("delete_unlinked_notes", ids=named)
+        def work(transaction: Transaction, some: Sequence[str]) -> int:
+            transaction.rows("remove_note_links", ids=some)
+            deleted = transaction.rows("delete_notes", ids=some)
+            transaction.rows("delete_unlinked_notes", ids=some)
             return len(deleted)
 
-        return self._connection.write(work)
+        named = sorted({*ids})
+        starts = range(0, len(named), NOTES_AT_ONCE)
+        batches = (named[start : start + NOTES_AT_ONCE] for start in starts)
+        return sum(self._connection.write(work, batch) for batch in batches)
 
     def _found(self, name: str, scope: NoteScope, **parameters: object) -> list[Note]:
         return _notes_of(self._connection.rows(name, **parameters, **_parameters(scope)))

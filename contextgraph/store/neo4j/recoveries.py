@@ -9,6 +9,7 @@ from contextgraph.model import (
     ErrorHistory,
     ErrorOccurrence,
     ErrorQuestion,
+    ErrorSteps,
     ErrorTally,
     Outcome,
     Phase,
@@ -20,7 +21,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store import rules
-from contextgraph.store.neo4j import bundles, methodologies, rows
+from contextgraph.store.neo4j import methodologies, rows, run_rows
 from contextgraph.store.neo4j.cache import CandidateCache, RecoveryKey
 from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.full_text import WordCountCache
@@ -70,9 +71,9 @@ class Neo4jRecoveries:
         found = self._connection.found("recoveries_of_runs", ids=sorted(set(trajectory_ids)))
         return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
 
-    def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         ids = sorted(set(error_ids))
-        found = self._connection.rows("error_histories", ids=ids, runs=runs)
+        found = self._connection.rows("error_histories", ids=ids, runs=limit)
         return list(map(_error_history, found))
 
     def errors(
@@ -100,12 +101,11 @@ class Neo4jRecoveries:
         )
         return list(map(rows.tally_of, found))
 
-    def frequency(self) -> Mapping[str, int]:
-        found = self._connection.rows("error_frequency")
-        return {row["error_type"]: row["fragments"] for row in found}
-
-    def transitions(self) -> Mapping[str, Mapping[str, int]]:
-        return rules.count_transitions(row["met"] for row in self._connection.rows("errors_by_run"))
+    def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
+        return {
+            row["run"]: [_error_steps(*met) for met in row["met"]]
+            for row in self._connection.rows("error_steps")
+        }
 
     def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         return [
@@ -143,7 +143,7 @@ def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
     if found:
         transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
         files = ((row["repo"], name) for row in found for name in row["files"])
-        bundles.remove_files(transaction, files)
+        run_rows.remove_files(transaction, files)
         transaction.note_change(revisions=1, removals=1)
     return len(found)
 
@@ -166,6 +166,10 @@ def _question(question: ErrorQuestion) -> Parameters:
         "error_type": signature.error_type,
         **rows.scope_parameters(question.scope),
     }
+
+
+def _error_steps(fragment: str, error: str, error_type: str, steps: Sequence[int]) -> ErrorSteps:
+    return ErrorSteps(fragment, error, error_type, tuple(steps))
 
 
 def _error_history(row: Row) -> ErrorHistory:

@@ -19,12 +19,12 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.store.columns import packed, unpacked
-from contextgraph.store.neo4j import bundles, rows
-from contextgraph.store.neo4j.bundles import Packed
+from contextgraph.store.neo4j import rows, run_rows
 from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import Row, where
+from contextgraph.store.neo4j.run_rows import Packed
 from contextgraph.store.neo4j.vectors import active_space, vector_of
 from contextgraph.store.rules import raw_with_outcome
 
@@ -44,15 +44,15 @@ class Neo4jRuns:
         self._values = values
         self._words = WordCountCache(connection, "trajectory")
 
-    def add(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        return self._connection.write(bundles.add, [_packed(bundle) for bundle in given])
+    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        return self._connection.write(run_rows.add, [_packed(bundle) for bundle in bundles])
 
-    def replace(self, given: Mapping[str, Bundle]) -> Sequence[str]:
-        packed_runs = {former: _packed(bundle) for former, bundle in given.items()}
-        return self._connection.write(bundles.replace_runs, packed_runs)
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        given = {former: _packed(bundle) for former, bundle in bundles.items()}
+        return self._connection.write(run_rows.replace_runs, given)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
-        return self._connection.write(bundles.set_outcome, sorted(set(trajectory_ids)), outcome)
+        return self._connection.write(run_rows.set_outcome, sorted(set(trajectory_ids)), outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         found = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
@@ -96,7 +96,7 @@ class Neo4jRuns:
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         ids = sorted(set(trajectory_ids))
         batches = (ids[start : start + RUNS_AT_ONCE] for start in range(0, len(ids), RUNS_AT_ONCE))
-        return sum(self._connection.write(bundles.forget, batch) for batch in batches)
+        return sum(self._connection.write(run_rows.forget, batch) for batch in batches)
 
     def for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
@@ -118,20 +118,28 @@ class Neo4jRuns:
         )
         return self._values.trajectories(ids)
 
-    def fragments_for_state(
-        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    def find_fragments(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        file_name: str | None = None,
+        loop_command: str | None = None,
     ) -> Sequence[FragmentCandidate]:
-        name = "fragments_for_state" if file_name is None else "fragments_at_file"
-        return self._fragments(
-            where(name, scope),
-            scope,
-            limit,
+        if file_name is not None:
+            name = where("fragments_at_file", scope)
+        else:
+            name = "loop_fragments" if loop_command is not None else where("fragments", scope)
+        keys = self._connection.found(
+            name,
             phases=[phase.value] if phase else _PHASES,
             file_name=file_name,
+            loop_command=loop_command,
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
         )
-
-    def loop_fragments(self, command: str, scope: Scope, limit: int) -> Sequence[FragmentCandidate]:
-        return self._fragments("loop_fragments", scope, limit, command=command)
+        return self._values.fragments([FragmentKey(*key) for key in keys])
 
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         return self._words.counts(words)
@@ -161,14 +169,6 @@ class Neo4jRuns:
             embedded=embedded,
             met={error["id"]: error["steps"] for error in errors},
         )
-
-    def _fragments(
-        self, name: str, scope: Scope, limit: int, **parameters: object
-    ) -> Sequence[FragmentCandidate]:
-        keys = self._connection.found(
-            name, limit=max(0, limit), **parameters, **rows.scope_parameters(scope)
-        )
-        return self._values.fragments([FragmentKey(*key) for key in keys])
 
     def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
         """A run in the active space."""

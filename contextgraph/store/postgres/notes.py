@@ -1,7 +1,8 @@
 """What people and agents said: `NoteStore` in PostgreSQL with pgvector."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -149,11 +150,14 @@ class PostgresNotes:
         found = self._connection.run(lambda cursor: cursor.execute(sql, (self._tenant,)).fetchall())
         return {NoteKind(kind): count for kind, count in found}
 
-    def page(self, after: str, limit: int) -> Sequence[Note]:
+    def all(self) -> Iterator[Note]:
+        return rules.paged(self._page, attrgetter("id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Note]:
         sql = (
             "SELECT data FROM contextgraph_note WHERE tenant = %s AND id > %s ORDER BY id LIMIT %s"
         )
-        given = (self._tenant, after, max(0, limit))
+        given = (self._tenant, after, limit)
         return self._connection.run(lambda cursor: _notes(cursor, sql, given))
 
     def texts_to_embed(

@@ -1,6 +1,16 @@
 """The embedded default: a memory in one SQLite file, or without a file."""
 
-from contextgraph.ports import NoteStore
+from contextlib import AbstractContextManager
+
+from contextgraph.ports import (
+    AdminStore,
+    ExposureStore,
+    MethodologyStore,
+    NoteStore,
+    RecoveryStore,
+    RunStore,
+    VectorStore,
+)
 from contextgraph.store.sqlite.admin import SqliteAdmin
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.exposures import SqliteExposures
@@ -29,11 +39,19 @@ class SqliteStore:
         create: bool = True,
         notes: NoteStore | None = None,
     ) -> None:
-        database = Database(str(path), tenant, read_only=read_only, create=create)
-        self.runs = SqliteRuns(database)
-        self.recoveries = SqliteRecoveries(database)
-        self.vectors = SqliteVectors(database)
-        self.methodologies = SqliteMethodologies(database)
-        self.exposures = SqliteExposures(database)
+        self._database = database = Database(str(path), tenant, read_only=read_only, create=create)
+        self.tenant = tenant
+        self.runs: RunStore = SqliteRuns(database)
+        self.recoveries: RecoveryStore = SqliteRecoveries(database)
+        self.vectors: VectorStore = SqliteVectors(database)
+        self.methodologies: MethodologyStore = SqliteMethodologies(database)
+        self.exposures: ExposureStore = SqliteExposures(database)
         self.notes: NoteStore = notes or SqliteNotes(database)
-        self.admin = SqliteAdmin(database)
+        self.admin: AdminStore = SqliteAdmin(database)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._database.snapshot()
+
+    def close(self) -> None:
+        self.notes.close()
+        self._database.connections.close()

@@ -1,10 +1,9 @@
 """The memory as a whole: `AdminStore` in SQLite."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from contextgraph.model import (
     ChangeStatus,
@@ -26,8 +25,6 @@ from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction, 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
 
-Answer = TypeVar("Answer")
-
 _EDGES = {
     "HAS_FRAGMENT": "fragment x WHERE x.tenant = ?",
     "CAUSED_ERROR": "caused x WHERE x.tenant = ?",
@@ -41,6 +38,9 @@ _EDGES = {
     "SIMILAR_TO": """similar x JOIN fragment f ON f.key = x.fragment
         JOIN fragment r ON r.key = x.representative WHERE f.tenant = ?""",
 }
+# Notes have repositories as well.
+_REPOSITORIES = """place p WHERE p.tenant = ? AND p.repo <> ''
+    AND EXISTS (SELECT 1 FROM trajectory t WHERE t.place = p.key)"""
 _CHANGED_ERRORS = """
 SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
 CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error
@@ -71,6 +71,9 @@ _FACTS = {
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
         failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
+# Places of notes have no runs.
+_REPOSITORIES = """place WHERE tenant = ? AND repo <> ''
+    AND EXISTS (SELECT 1 FROM trajectory t WHERE t.place = place.key)"""
 
 
 class SqliteAdmin:
@@ -78,13 +81,6 @@ class SqliteAdmin:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    @property
-    def tenant(self) -> str:
-        return self._database.tenant
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._database.snapshot()
 
     def counts(self) -> MemoryCounts:
         with self._database.reading() as transaction:
@@ -100,7 +96,7 @@ class SqliteAdmin:
                 outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
                 changes={one.value: changes.get(one.value, 0) for one in ChangeStatus},
                 methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
-                repositories=_count(transaction, "place WHERE tenant = ? AND repo <> ''"),
+                repositories=_count(transaction, _REPOSITORIES),
             )
 
     def explain(self, node_id: str) -> Explanation | None:
@@ -194,9 +190,6 @@ class SqliteAdmin:
         with self._database.reading() as transaction:
             sql = "SELECT gate FROM consolidation WHERE tenant = ? AND gate IS NOT NULL"
             return next(map(rules.gate_of, transaction.column(sql, (transaction.tenant,))), None)
-
-    def close(self) -> None:
-        self._database.connections.close()
 
 
 def _counted(transaction: Transaction, column: str, table: str) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """What was shown, and whether it helped: `ExposureStore` in SQLite."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
@@ -92,10 +93,14 @@ class SqliteExposures:
                 ],
             )
 
-    def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
+    def all(self) -> Iterator[Exposure]:
+        return rules.paged(self._page, attrgetter("context_id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Exposure]:
         with self._database.reading() as transaction:
-            later = transaction.rows(_LATER, (transaction.tenant, after, max(0, limit)))
-            return _values(transaction, later)
+            return _values(
+                transaction, transaction.rows(_LATER, (transaction.tenant, after, limit))
+            )
 
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:

@@ -1,8 +1,9 @@
 """What people and agents said: `NoteStore` in SQLite."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -142,12 +143,15 @@ class SqliteNotes:
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
 
-    def page(self, after: str, limit: int) -> Sequence[Note]:
+    def all(self) -> Iterator[Note]:
+        return rules.paged(self._page, attrgetter("id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:
             return _notes_of(
                 transaction,
                 "SELECT data FROM note WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
-                (transaction.tenant, after, max(0, limit)),
+                (transaction.tenant, after, limit),
             )
 
     def texts_to_embed(

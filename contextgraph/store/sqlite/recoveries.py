@@ -1,10 +1,7 @@
 """Recoveries, and errors with what cleared them: `RecoveryStore` in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, islice, takewhile
-from operator import itemgetter
-
-import orjson
+from itertools import islice, takewhile
 
 from contextgraph.model import (
     Clearance,
@@ -13,6 +10,7 @@ from contextgraph.model import (
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
+    ErrorSteps,
     ErrorTally,
     MethodologyStatus,
     Outcome,
@@ -68,14 +66,10 @@ _IN_PHASE = """
 AND EXISTS (SELECT 1 FROM caused c INDEXED BY caused_by_error WHERE c.place = m.place
     AND c.phase = :phase AND c.error = m.error AND c.trajectory = m.trajectory)"""
 _OF_RUNS = "AND {alias}.trajectory IN (SELECT value FROM json_each(:runs))"
-_FREQUENCY = """
-SELECT e.error_type, count(DISTINCT c.fragment) AS fragments
-FROM caused c JOIN error_pattern e ON e.key = c.error
-WHERE c.tenant = ? GROUP BY e.error_type ORDER BY fragments DESC, e.error_type"""
-_ERRORS_BY_RUN = """
-SELECT c.trajectory, c.steps, e.id, e.error_type
-FROM caused c JOIN error_pattern e ON e.key = c.error
-WHERE c.tenant = ? ORDER BY c.trajectory"""
+_ERROR_STEPS = """
+SELECT t.id, f.id, e.id, e.error_type, c.steps
+FROM caused c JOIN error_pattern e ON e.key = c.error JOIN fragment f ON f.key = c.fragment
+JOIN trajectory t ON t.key = c.trajectory WHERE c.tenant = ? ORDER BY t.id, f.id, e.id"""
 _RUNS_THAT_MET = """
 SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
 FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
@@ -148,9 +142,9 @@ class SqliteRecoveries:
             keys = transaction.column(_OF_RUN_IDS, named)
             return transaction.recoveries(transaction.first_recoveries(keys, len(keys)))
 
-    def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:
-            found = (_history(transaction, one, runs) for one in sorted(set(error_ids)))
+            found = (_history(transaction, one, limit) for one in sorted(set(error_ids)))
             return [history for history in found if history]
 
     def errors(
@@ -170,17 +164,14 @@ class SqliteRecoveries:
                 parameters["runs"] = _keys_of_runs(transaction, runs)
             return _tallies(transaction, within, phase, parameters)
 
-    def frequency(self) -> Mapping[str, int]:
+    def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
+        by_run: dict[str, list[ErrorSteps]] = {}
         with self._database.reading() as transaction:
-            return dict(transaction.rows(_FREQUENCY, (transaction.tenant,)))
-
-    def transitions(self) -> Mapping[str, Mapping[str, int]]:
-        with self._database.reading() as transaction:
-            found = transaction.rows(_ERRORS_BY_RUN, (transaction.tenant,))
-        return rules.count_transitions(
-            [(orjson.loads(steps), error, error_type) for _, steps, error, error_type in run]
-            for _, run in groupby(found, key=itemgetter(0))
-        )
+            found = transaction.rows(_ERROR_STEPS, (transaction.tenant,))
+            for run, fragment, error, error_type, steps in found:
+                met = ErrorSteps(fragment, error, error_type, rows.tuple_of(steps))
+                by_run.setdefault(run, []).append(met)
+        return by_run
 
     def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         with self._database.reading() as transaction:

@@ -1,6 +1,6 @@
 """Runs with their fragments: `RunStore` in SQLite."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from contextgraph.model import (
     Bundle,
@@ -54,17 +54,15 @@ ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
-_FRAGMENTS_FOR_FILE = """
-SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
-WHERE s.file_name = :file_name {phase} AND {scope}
-ORDER BY s.seen_at DESC, f.id LIMIT :limit"""
 _FRAGMENTS = """
-SELECT f.key FROM fragment f INDEXED BY fragment_newest
-WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
-_LOOP_FRAGMENTS = """
-SELECT f.key FROM fragment f INDEXED BY fragment_of_loop
-WHERE f.tenant = :tenant AND f.loop_command = :command AND f.loop_command <> '' AND {scope}
-ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
+SELECT f.key FROM {table} WHERE {conditions} ORDER BY {alias}.seen_at DESC, f.id LIMIT :limit"""
+_AT_FILE = "touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment"
+_FRAGMENT_IS = {
+    "phase": "{alias}.phase = :phase",
+    "file_name": "s.file_name = :file_name",
+    "loop_command": "f.tenant = :tenant AND f.loop_command <> ''"
+    " AND f.loop_command = :loop_command",
+}
 _ERRORS = """
 SELECT e.id, e.family, e.error_type, e.template, m.keywords, m.context, m.steps
 FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ? ORDER BY e.id"""
@@ -180,30 +178,21 @@ class SqliteRuns:
             runs = transaction.trajectories(keys)
             return [runs[key] for key in keys]
 
-    def fragments_for_state(
-        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    def find_fragments(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        file_name: str | None = None,
+        loop_command: str | None = None,
     ) -> Sequence[FragmentCandidate]:
-        alias, template = ("f", _FRAGMENTS) if file_name is None else ("s", _FRAGMENTS_FOR_FILE)
-        parameters: dict[str, str] = {}
-        if phase is not None:
-            parameters["phase"] = phase.value
-        if file_name is not None:
-            parameters["file_name"] = file_name
+        given = {"phase": phase, "file_name": file_name, "loop_command": loop_command}
+        named = {name: str(value) for name, value in given.items() if value is not None}
         with self._database.reading() as transaction:
             within = transaction.scoped(scope)
-            sql = template.format(
-                scope=within.where(alias, by_place=True),
-                phase="" if phase is None else f"AND {alias}.phase = :phase",
-            )
-            keys = found_keys(transaction, sql, within, limit, parameters)
-            return transaction.fragments(keys)
-
-    def loop_fragments(self, command: str, scope: Scope, limit: int) -> Sequence[FragmentCandidate]:
-        with self._database.reading() as transaction:
-            within = transaction.scoped(scope)
-            sql = _LOOP_FRAGMENTS.format(scope=within.where("f"))
-            keys = found_keys(transaction, sql, within, limit, {"command": command})
-            return transaction.fragments(keys)
+            sql = _fragments_sql(within, named)
+            return transaction.fragments(found_keys(transaction, sql, within, limit, named))
 
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         with self._database.reading() as transaction:
@@ -226,6 +215,17 @@ def found_keys(
 ) -> list[int]:
     """The keys that *sql* finds within *scope*."""
     return transaction.column(sql, {**scope.parameters, **parameters, "limit": max(0, limit)})
+
+
+def _fragments_sql(scope: SqlScope, named: Collection[str]) -> str:
+    """SQL for the fragments in *scope* that have what is *named* (see _FRAGMENT_IS)."""
+    alias = "f"
+    table = f"fragment f INDEXED BY fragment_{'of_loop' if 'loop_command' in named else 'newest'}"
+    if "file_name" in named:
+        alias, table = "s", _AT_FILE
+    conditions = [_FRAGMENT_IS[name].format(alias=alias) for name in named]
+    conditions.append(scope.where(alias, by_place=True))
+    return _FRAGMENTS.format(alias=alias, table=table, conditions=" AND ".join(conditions))
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:

@@ -30,6 +30,8 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
 # Directories that hold repositories rather than being one, and those whose children do.
 _SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc", "private", "mnt"})
 _NESTED = frozenset({"workspace", "workspaces"})
+# Some published logs have this in place of the home folder: such a path is a full one.
+_HOME = "./"
 _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
 
 
@@ -168,9 +170,7 @@ def _relative(command: CommandReading, cwd: str | None, open_file: str | None) -
 
 def _directory(cwd: str | None, directory: str | None) -> str | None:
     """Where a command ran that was preceded by ``cd directory``."""
-    if directory is None:
-        return cwd
-    return directory if directory.startswith("/") or not cwd else f"{cwd}/{directory}"
+    return cwd if directory is None else _full_path(directory, cwd)
 
 
 def _string(arguments: Mapping[str, Json], name: str) -> str:
@@ -186,23 +186,35 @@ def _path(arguments: Mapping[str, Json]) -> str:
 @lru_cache(maxsize=4096)
 def repository_path(path: str, cwd: str | None) -> str:
     """*path* relative to the repository that *cwd* is in; unchanged where that is unknown."""
-    full = path if path.startswith("/") or not cwd else posixpath.join(cwd, path)
-    full = posixpath.normpath(full)
-    if not full.startswith("/"):
+    full = _full_path(path, cwd)
+    if not full.startswith(("/", _HOME)):
         return full
     root = _repository_root(full, cwd)
-    return full[len(root) + 1 :] if full.startswith(root + "/") else full
+    return full[len(root) + 1 :] if full.startswith(root + "/") else full.removeprefix(_HOME)
+
+
+def _full_path(path: str, cwd: str | None) -> str:
+    """*path* as it is meant in *cwd*, normalised; it begins with `./` where *cwd* does."""
+    named, here = posixpath.normpath(path), posixpath.normpath(cwd or ".")
+    is_masked = (cwd or "").startswith(_HOME)
+    if not (is_masked and named.split("/")[0] == here.split("/")[0]):
+        named = posixpath.normpath(posixpath.join(here, named))
+    return f"{_HOME}{named}" if is_masked and not named.startswith("/") else named
 
 
 def within_repository(folder: str, cwd: str | None) -> str:
-    """The absolute *folder* relative to the repository that it is in; empty for its root."""
-    full = posixpath.normpath(folder)
-    path = repository_path(full, cwd)
-    return "" if path == _repository_root(full, cwd) else path
+    """*folder*, as it is meant in *cwd*, relative to the repository; empty for its root.
+
+    One of both has to be a full path.
+    """
+    full = _full_path(folder, cwd)
+    return "" if full == _repository_root(full, cwd) else repository_path(full, cwd)
 
 
 def _repository_root(full: str, cwd: str | None) -> str:
     """The directory that is taken for the root of the repository."""
+    if cwd and full.startswith(_HOME):
+        return _full_path(".", cwd)
     parts = full.split("/")
     if parts[1] in _SYSTEM:
         return posixpath.normpath(cwd) if cwd and cwd.count("/") > 1 else full

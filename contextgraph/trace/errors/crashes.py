@@ -58,13 +58,14 @@ _MARKS = (
         r"(?:error|exception|\w+Error)(?: has)?"
         r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
     ),
-    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|in)\b[^:\n]{0,80}:",
+    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|with|in)\b[^:\n]{0,80}:",
     r"Error [a-z]{3,12}ing\b[^:\n]{0,80}(?::|(?=\.?$))",
     r"[A-Z][\w ]{1,40} failed(?: with[^:\n]{0,60})?:",
     r"(?:An e|E)rror occurr?ed(?=\.?$)",
     r"\d+ validation errors? for(?= )",
     r"(?:Caught e|E)xception:",
     r"Failed (?:to|with)\b[^:\n]{0,80}:",
+    r"FAIL(?:ED|URE)?:(?= (?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)",
 )
 # Scripts that try several cases print each failure below the name of its case.
 _OF_A_CASE = r"[ \t]+(?:[✗✘❌][ \t]*)?(?=(?:ERROR|Error):)|[✗✘❌][ \t]*"

@@ -130,11 +130,20 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     if pattern.target == ANOTHER_PATH and pattern.replaced:
         return pattern.replaced in {name.strip("/") for name in names.names}
     if pattern.target == CURRENT_FOLDER and pattern.parameters:
-        return any(_names_program(one, attempt) for one in pattern.parameters)
-    if pattern.kind is RemedyKind.EDIT or not attempt:
-        return True
-    program = _PROGRAM.match(pattern.replaced)
-    return program is None or _names_program(program[0], attempt)
+        return any(names_program(one, attempt) for one in pattern.parameters)
+    program = replaced_program(pattern)
+    return not (program and attempt) or names_program(program, attempt)
+
+
+def replaced_program(pattern: RemedyPattern) -> str:
+    """The program in place of which *pattern* runs something else; empty for none."""
+    program = None if pattern.kind is RemedyKind.EDIT else _PROGRAM.match(pattern.replaced)
+    return program[0] if program else ""
+
+
+def names_program(program: str, attempt: str) -> bool:
+    """Whether *attempt*, a shell line, names *program*."""
+    return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
 
 
 def shows_cause(pattern: RemedyPattern, attempt: str, shown: str) -> bool:
@@ -182,10 +191,6 @@ def _repeats_lines_behind(attempt: str, shown: str) -> bool:
 
 def _span(attempt: str) -> Span | None:
     return read_action(Action(tool="", text=attempt), None, None).span
-
-
-def _names_program(program: str, attempt: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
 
 
 def _has_doubled_folder(path: str) -> bool:

@@ -6,10 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from contextgraph.trace.actions.commands import read_command_line
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.steps import StepTrace
+
+if TYPE_CHECKING:
+    from contextgraph.trace.steps import StepTrace
 
 _PART = re.compile(
     r"""((?:[^;&|'"\n\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|&(?!&)|\|(?!\|))+)|&&|\|\||.""", re.DOTALL
@@ -72,7 +75,7 @@ class ShellLine:
     runs: str
 
 
-def line_of(step: StepTrace) -> ShellLine:
+def line_of(step: "StepTrace") -> ShellLine:
     """What the shell line of *step* changes and runs."""
     text = step.step.action.text.strip()
     # The text of a window edit is not a shell line, even where the edit is malformed.
@@ -82,13 +85,13 @@ def line_of(step: StepTrace) -> ShellLine:
     return ShellLine((text,), "") if is_change else ShellLine((), text)
 
 
-def stateful_part(step: StepTrace) -> str:
+def stateful_part(step: "StepTrace") -> str:
     """The last command of the line of *step* that changes what later commands meet, or ""."""
     parts = _parts(step.step.action.text.strip()[:_LONGEST])
     return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
 
 
-def run_of(step: StepTrace) -> str:
+def run_of(step: "StepTrace") -> str:
     """What the line of *step* runs, without what it changes first."""
     return line_of(step).runs or step.step.action.text
 

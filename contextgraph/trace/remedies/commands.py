@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.remedies.command_lines import (
@@ -198,7 +198,8 @@ def _other_arguments(
     pattern = _path_pattern(kind, new, went, came, repo_name) or RemedyPattern(
         kind,
         _shared_name(new, repo_name),
-        parameters=_general_arguments(flags, dropped, went, came),
+        replaced=" ".join(_flag_names(dropped)),
+        parameters=_flag_names(flags) if flags or dropped else _other_words(went, came),
     )
     return RemedyAction(kind, _line(now), pattern, _line(was), tuple(parameters))
 
@@ -234,14 +235,12 @@ def _path_pattern(
     return RemedyPattern(kind, path, replaced, program)
 
 
-def _general_arguments(
-    flags: Sequence[str], dropped: Sequence[str], went: Sequence[str], came: Sequence[str]
-) -> tuple[str, ...]:
-    """Flags as they are; of other words only that they differ."""
-    names = [flag.partition("=")[0] for flag in flags]
-    names += [f"without {flag.partition('=')[0]}" for flag in dropped]
-    if names:
-        return tuple(names)
+def _flag_names(flags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(flag.partition("=")[0] for flag in flags)
+
+
+def _other_words(went: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
+    """Of words that are not flags only that they differ."""
     if came and went:
         return (OTHER_ARGUMENTS,)
     return ("<fewer arguments>",) if went else ("<more arguments>",)
@@ -252,9 +251,9 @@ def _installed(command: Command, line: str, names: Names) -> RemedyAction:
     name, version = next(iter(packages.items()), (".", ""))
     target = " ".join(f"{package}{version}" for package, version in packages.items()) or "."
     program = command.program.partition(" ")[0]
-    parameters = tuple(one for one in (version,) if one)
+    parameters: tuple[str, ...] = (version,) if version else ()
     if program not in ("pip", "conda", "python"):
-        parameters = (*parameters, f"with {program}")
+        parameters = (version, program)
     pattern = RemedyPattern(
         RemedyKind.INSTALL, _package_placeholder(name, names), parameters=parameters
     )

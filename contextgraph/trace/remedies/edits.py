@@ -1,7 +1,5 @@
 """Remedies from edits: how a refused edit was accepted, and which change of code helped."""
 
-import builtins
-import keyword
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +23,7 @@ from contextgraph.trace.remedies.placeholders import (
     names_in,
 )
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import informative_lines, shortened
+from contextgraph.trace.wording import identifiers, informative_lines, shortened
 
 ANOTHER_NAME = "<another name>"
 ANOTHER_MODULE = "<another module>"
@@ -35,9 +33,6 @@ OTHER_TEXT = "<other text>"
 
 _UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"\w+")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
-_STRING = re.compile(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
-_COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "args"})
 # What stands before a name that a line makes known: imports, definitions, loops, parameters.
 _INTRODUCING = re.compile(
     r"\s*(?:(?:from\s*\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
@@ -98,12 +93,6 @@ def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) ->
 
 def _pattern(construct: Construct, name: str) -> RemedyPattern:
     return RemedyPattern(RemedyKind.EDIT, Edited(construct, name).target)
-
-
-def identifiers(lines: Iterable[str]) -> set[str]:
-    """The names in *lines*, without keywords and builtins; strings and comments do not count."""
-    bare = (_STRING.sub("", line[:_LINE_READ]).partition("#")[0] for line in lines)
-    return {name for line in bare for name in _IDENTIFIER.findall(line)} - _COMMON
 
 
 def _definition(

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from contextgraph.model import Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, imported_names
-from contextgraph.trace.edits import Span, edited_file, is_edit, new_lines, similarity
+from contextgraph.trace.edits import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity
 from contextgraph.trace.predicament import SILENCE
 from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = re.compile(r"[a-z]+")
 _OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
+_TEST_NAME = re.compile(r"\btest_\w+")
+_TESTS_RAN = re.compile(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
@@ -27,6 +29,7 @@ _NEAR = 6
 _LINE_READ = 400
 _PROGRAM_READ = 4000
 _SHARED_WORDS = 0.4
+_SAME_WORDS = 0.8
 _SHARED_PROGRAM = 0.6
 _SHARED_NAME = 0.5
 _SAME_PLACE = 3
@@ -39,9 +42,21 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     if answers_nothing(later) and not _is_unknown(failed):
         return False
     kind = failed.reading.kind
+    if (kind.writes or failed.reading.scripted) and _changes_the_same(failed, later):
+        return True
     if kind.writes and not is_edit(failed):
         return _is_similar(failed, later)
     return _GOALS.get(kind, _is_similar)(failed, later)
+
+
+def _changes_the_same(failed: StepTrace, later: StepTrace) -> bool:
+    """True for an edit, by any means, of the file that a script, `sed` or patch was to edit."""
+    if later.index - failed.index > _NEAR or is_tool_edit(failed):
+        return False
+    made = {*later.reading.scripted, *(later.reading.changed if is_edit(later) else ())}
+    wanted = {*failed.reading.scripted, *failed.reading.changed}
+    is_unknown = not wanted or failed.reading.verb in ("patch", "git")
+    return bool(made if is_unknown else made & wanted)
 
 
 def answers_nothing(step: StepTrace) -> bool:
@@ -66,11 +81,11 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
         return True
     if ActionKind.TEST is failed.reading.kind is later.reading.kind:
         soon = later.index - failed.index <= _NEAR
-        if soon and _ran_no_test(failed) and failed.reading.verb == later.reading.verb:
+        if soon and ran_no_test(failed) and failed.reading.verb == later.reading.verb:
             return True
         return _covers(later.reading, failed.reading)
     if failed.reading.kind is ActionKind.TEST:
-        return False
+        return _runs_by_hand(failed, later)
     if failed.error is not None and failed.error.family in _MISTYPED:
         return _is_similar(failed, later)
     if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
@@ -89,7 +104,19 @@ def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
     return not (one and other and one.isdisjoint(other))
 
 
-def _ran_no_test(failed: StepTrace) -> bool:
+def _runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
+    """True for a program that names tests which their runner could not run, or soon ran some."""
+    if failed.error is None or later.reading.kind is not ActionKind.RUN:
+        return False
+    if failed.error.family is Family.TEST_FAILURE and not ran_no_test(failed):
+        return False
+    names = _TEST_NAME.findall(" ".join(failed.reading.targets))
+    if later.index - failed.index <= _NEAR and _TESTS_RAN.search(later.step.observation or ""):
+        return True
+    return any(name in later.step.action.text for name in names)
+
+
+def ran_no_test(failed: StepTrace) -> bool:
     """True where the tests were not found or their runner could not be started."""
     error = failed.error
     return error is not None and (
@@ -100,6 +127,8 @@ def _ran_no_test(failed: StepTrace) -> bool:
 def is_version(one: ActionReading, other: ActionReading) -> bool:
     """True for two scripts of similar names: agents write a script again, as another file."""
     if not one.kind is other.kind is ActionKind.RUN or _names(one) & _names(other):
+        return False
+    if bool(one.scripted) is not bool(other.scripted):
         return False
     return any(
         _part(_name_words(name), _name_words(again)) > _SHARED_NAME
@@ -167,7 +196,8 @@ def is_installing(command: str) -> bool:
 
 def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
     """True for a command that shares most of its words with the one that failed."""
-    if later.index - failed.index > _NEAR:
+    near = 2 * _NEAR if _share(failed, later) >= _SAME_WORDS else _NEAR
+    if later.index - failed.index > near:
         return False
     if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
         named, used = _names(failed.reading), _names(later.reading)

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.predicament import steady
-from contextgraph.trace.remedies.goals import is_installing, is_typed_again, same_goal, same_run
+from contextgraph.trace.remedies.goals import (
+    is_installing,
+    is_typed_again,
+    ran_no_test,
+    same_goal,
+    same_run,
+)
 from contextgraph.trace.steps import StepTrace, is_version_query
 
 # Older errors than the newest 12 open ones are dropped: what clears them later is chance.
@@ -16,7 +22,7 @@ _FOLLOWED = 12
 PATIENCE = 8
 
 # What is reached so long after the last failure is reached for other reasons.
-_PATIENCE_WITH_RUNS = 40
+_PATIENCE_WITH_RUNS = 80
 _PATIENCE_WITH_SLIPS = 20
 
 # A mistyped command that was not repeated for so many steps no longer concerns the agent.
@@ -34,6 +40,8 @@ _STEPS_TO_REPLACE = 12
 _OF_PROJECT = re.compile(
     r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)"
 )
+
+_INTERPRETER = re.compile(r"(?:^|[;&|]\s*|/|\s)(python[\d.]*)\s")
 
 _ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
 
@@ -137,7 +145,7 @@ class OpenErrors:
 
 
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
-    if step.succeeded and same_goal(opened.last, step):
+    if step.succeeded and any(same_goal(one, step) for one in (opened.last, opened.first)):
         return Cleared(opened, step)
     if _has_started(opened, step):
         return Cleared(opened, step, moved=True)
@@ -180,12 +188,22 @@ def _replaces(opened: OpenError, step: StepTrace) -> bool:
 
 
 def _has_started(opened: OpenError, step: StepTrace) -> bool:
-    """True where the program that could not be started fails in its own code."""
-    if step.error is None or step.error.family not in _RUNS or opened.error.family in _ELSEWHERE:
+    """True where what could not be started, or not by that interpreter, fails in its own code."""
+    failed, error = opened.last, step.error
+    if error is None or error.family not in _RUNS or opened.error.family in _ELSEWHERE:
         return False
-    if opened.error.family not in _SLIPS or step.error.error_type in _MISSING:
+    if error.error_type in _MISSING or ran_no_test(step):
         return False
-    return same_run(opened.last.reading, step.reading)
+    if not same_run(failed.reading, step.reading):
+        return False
+    if opened.error.family in _SLIPS or ran_no_test(failed):
+        return True
+    return _interpreter(failed) != _interpreter(step) and not _same_error(opened.error, error)
+
+
+def _interpreter(step: StepTrace) -> str:
+    found = _INTERPRETER.search(step.step.action.text)
+    return found[1] if found else ""
 
 
 def installs_missing(command: str, error: ErrorSignature) -> bool:
@@ -204,7 +222,9 @@ def _uses(opened: OpenError, installed: StepTrace, step: StepTrace) -> bool:
     if step.error and (step.error.family not in _RUNS or step.error.error_type in _MISSING):
         return False
     named = any(word in step.step.action.text for word in opened.error.keywords)
-    return step.reading.kind.runs or (named and step.reading.kind is ActionKind.OTHER)
+    if named or opened.last.reading.kind is not ActionKind.TEST:
+        return step.reading.kind.runs or (named and step.reading.kind is ActionKind.OTHER)
+    return step.reading.verb == opened.last.reading.verb
 
 
 def _is_stale(opened: OpenError, step: StepTrace) -> bool:

@@ -274,9 +274,8 @@ def _run_pattern(pattern: RemedyPattern) -> str:
     if pattern.parameters == ("first",):
         return f"run `{program}` first"
     flags = [one for one in pattern.parameters if one.startswith("-")]
-    without = [one.removeprefix("without ") for one in pattern.parameters if one.startswith("wi")]
     parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
-    parts += [f"run `{program}` without `{' '.join(without)}`"] if without else []
+    parts += [f"run `{program}` without `{pattern.replaced}`"] if pattern.replaced else []
     return " and ".join(parts)
 
 
@@ -299,9 +298,8 @@ def _install_pattern(pattern: RemedyPattern) -> str:
         return "install the requirements that the repository lists"
     if ANY_VERSION in pattern.parameters:
         return f"install `{pattern.target}` without asking for that version"
-    version = "".join(one for one in pattern.parameters if not one.startswith("with "))
-    manager = "".join(f" {one}" for one in pattern.parameters if one.startswith("with "))
-    return f"install `{pattern.target}{version}`{manager}"
+    version, program = (*pattern.parameters, "", "")[:2]
+    return f"install `{pattern.target}{version}`" + (f" with {program}" if program else "")
 
 
 def _create_pattern(pattern: RemedyPattern) -> str:
@@ -328,7 +326,7 @@ def _look_pattern(pattern: RemedyPattern) -> str:
     if pattern.target == of.ANOTHER_PATH:
         missing = "there is no `src`: take the folder of the package itself (`ls` shows it)"
         return missing if pattern.replaced == "src" else ""
-    if pattern.parameters or pattern.kind is RemedyKind.OPEN:
+    if pattern.parameters or pattern.replaced or pattern.kind is RemedyKind.OPEN:
         return _run_pattern(pattern)
     return f"look it up with `{pattern.target}`"
 
