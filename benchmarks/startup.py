@@ -1,9 +1,10 @@
 """How long a new process takes."""
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -11,15 +12,17 @@ from statistics import median
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
-from contextgraph.integrations.advice import Advice, ErrorKey, write_advice
+from contextgraph.integrations.advice import Advice, ErrorKey, RepositoryAdvice, write_advice
 from contextgraph.model import RawTrajectory
 
 RUNS, ENTRIES = 1_500, 100_000
-_FAILURE = """{"session_id": "%d", "cwd": "/", "hook_event_name": "PostToolUseFailure",
-"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "ValueError: no tariff"}"""
-# Of a session of its own: in one session nothing is looked up twice.
-_EVENT = f"import io, os, sys; event = {_FAILURE!r} % os.getpid(); "
-_EVENT += "sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))"
+_BASH = {"tool_name": "Bash", "tool_input": {"command": "python -m pytest tests"}}
+_ERROR = "ValueError: no tariff"
+_EVENTS: Mapping[str, Mapping[str, object]] = {
+    "after a failure": {"hook_event_name": "PostToolUseFailure", "error": _ERROR, **_BASH},
+    "before a command": {"hook_event_name": "PreToolUse", **_BASH},
+    "at a prompt": {"hook_event_name": "UserPromptSubmit", "prompt": f"It fails:\n{_ERROR}"},
+}
 
 
 def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
@@ -37,10 +40,21 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
     yield _row(f"contextgraph query, {RUNS:,} runs", code, "500 ms")
-    code = f"{_EVENT}; sys.argv[1:] = ['hook', '--store', {str(path)!r}]"
-    code += "; from contextgraph.__main__ import main; main()"
-    write_advice(path.with_name("cold.advice.db"), 1, _entries(), (), ())
-    yield _row(f"contextgraph hook after a failure, {ENTRIES:,} entries", code, "100 ms")
+    commands = {"python -m pytest": Advice("`python -m pytest` did not run; `tox` did")}
+    shop = RepositoryAdvice(f"local/{folder.name}", "", (), commands, {})
+    write_advice(path.with_name("cold.advice.db"), 1, _entries(), [shop], ())
+    for moment, event in _EVENTS.items():
+        name = f"contextgraph hook {moment}, {ENTRIES:,} entries"
+        yield _row(name, _hook(path, event), "100 ms")
+
+
+def _hook(path: Path, event: Mapping[str, object]) -> str:
+    """Code that answers *event*, of a session of its own: in one nothing is looked up twice."""
+    fields = json.dumps({**event, "session_id": "%d", "cwd": str(path.parent)})
+    code = f"import io, os, sys; event = {fields!r} % os.getpid(); "
+    code += "sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))"
+    code += f"; sys.argv[1:] = ['hook', '--store', {str(path)!r}]"
+    return f"{code}; from contextgraph.__main__ import main; main()"
 
 
 def _entries() -> Iterator[tuple[ErrorKey, Advice]]:

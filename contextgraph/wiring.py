@@ -139,7 +139,7 @@ def _retriever_in_loops(
 ) -> MemoryRetriever:
     """In a loop anything new may help: what was uncertain is not held back."""
     used = {name: one for name, one in channels.items() if name in _OF_LOOPS}
-    gate = replace(_gate(settings), min_precision=0.0, needs_evidence=False)
+    gate = replace(_gate(settings), min_precision=0.0)
     return MemoryRetriever(store, used, gate, weights=_weights(settings))
 
 

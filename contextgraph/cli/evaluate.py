@@ -1,7 +1,7 @@
 """``contextgraph evaluate``: the advice of a memory measured on recorded runs."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +28,7 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
+from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def _show_contrasts(
     configs: "dict[str, Json]",
 ) -> None:
     if common.as_json:
-        records: list[Json] = [asdict(one) for one in contrasts]
+        records: list[Json] = [record_of(one) for one in contrasts]
         emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
         _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
@@ -363,7 +364,7 @@ def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
         "version": own_version(),
         "channels": list(memory.retriever.channels),
         "weights": {name: weights[name] for name in memory.retriever.channels if name in weights},
-        "gate": asdict(memory.retriever.gate),
+        "gate": record_of(memory.retriever.gate),
         "embedder": space.name if space else None,
         "summarizer": model.name if model else MADE_BY,
     }

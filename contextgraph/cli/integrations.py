@@ -115,8 +115,9 @@ def log(
     \b
     With --json one line per answer, oldest first: "at", "event", "agent",
     "session", "subagent", "folder" (a checksum), "repo", "family", "error_type",
-    "template", "context", "text", "items", "met_again" (times), "cleared" (true,
-    false, or null where it is not known).
+    "template", "context", "text", "items", "is_withheld", "forgets" (what was
+    shown before left the context), "met_again" (times), "cleared" (true, false,
+    or null where it is not known).
 
     \b
     Example:

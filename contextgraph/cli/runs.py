@@ -3,7 +3,7 @@
 What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -94,7 +94,8 @@ def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
     return f"{run.seen_at:%Y-%m-%d}", *judged, f"{run.total_steps}", run.agent, run.instance_id
 
 
-_ROWS, _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 10, 38, 46, 18
+_ROWS, _SINGLE_ROWS = 10, 3
+_PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 38, 42, 22
 
 Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
 
@@ -185,6 +186,7 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
 def _show_playbook(found: "RepositoryPlaybook") -> None:
     print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in found.notes))
     tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
+    tasks += f"; most change {found.package}" if found.package_tasks > 1 else ""
     files = (
         (
             one_line(one.path, _PATH_WIDTH),
@@ -212,18 +214,24 @@ def _show_history(found: "CommandHistory") -> None:
     else:
         _print_commands("This form", [found.form])
         _print_commands("As typed", found.ways)
-    _print_commands("What ran instead", found.others)
+    _print_commands("Other ways that ran", found.others)
 
 
 def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
+    """A table of *records*: those of several tasks, and a few others."""
     columns = ("command", "ran", "of", "otherwise")
-    print_table(title, columns, _command_rows(list(records)[:_ROWS]), columns[1:3])
+    given = list(records)
+    single = [one for one in given if one.tried == 1][:_SINGLE_ROWS]
+    shown = [one for one in given if one.tried > 1 or one in single][:_ROWS]
+    print_table(title, columns, _command_rows(shown), columns[1:3])
 
 
-def _command_rows(records: "Iterable[CommandRecord]") -> Iterator[tuple[str, ...]]:
-    for one in records:
-        reason = one_line(one.error_type, _REASON_WIDTH)
-        yield one_line(one.line, _COMMAND_WIDTH), f"{one.worked}", f"{one.tried}", reason
+def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...]]:
+    reasons = [one.error_type if one.worked < one.tried else "" for one in records]
+    width = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
+    for one, reason in zip(records, reasons, strict=True):
+        shown = one_line(reason, _REASON_WIDTH)
+        yield one_line(one.line, width), f"{one.worked}", f"{one.tried}", shown
 
 
 Advice = Annotated[

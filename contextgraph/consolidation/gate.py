@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contextgraph.model import FittedGate, RawTrajectory, State
 from contextgraph.ports import Store
 from contextgraph.retrieval import CHANNELS, Channel, query_of
-from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures
+from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, stored_gate
 from contextgraph.retrieval.matching import Remedy, remedy_of, same_remedy
 from contextgraph.retrieval.remedies import entries_of
 from contextgraph.trace import Names, Trace, names_in, states_of, trace
@@ -38,7 +38,7 @@ class JudgedRemedy:
 
 def gate_due(store: Store) -> bool:
     """Whether to fit: at 64 runs, and whenever there are twice as many as were fitted on."""
-    known = store.admin.gate()
+    known = stored_gate(store)
     return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known else 0)
 
 

@@ -167,7 +167,7 @@ def _draw_bars(axes: "Axes", measures: Measures) -> None:
         )
     axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
     axes.tick_params(axis="x", labelsize=8, labelrotation=15)
-    axes.legend(fontsize=8)
+    axes.legend(loc="upper left", fontsize=8)
 
 
 def _draw_reliability(axes: "Axes", points: Sequence[ReliabilityPoint]) -> None:
@@ -185,4 +185,4 @@ def _draw_curves(axes: "Axes", curves: Sequence[Curve]) -> None:
     axes.set_xlabel("share of cleared errors answered")
     axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
+    axes.legend(loc="upper right", fontsize=8)

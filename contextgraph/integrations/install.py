@@ -98,6 +98,7 @@ AGENTS = {
                 "PostToolUse": "Bash",
                 "PreCompact": "",
                 "Stop": "",
+                "SessionEnd": "",
             },
             home_variable="CODEX_HOME",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",

@@ -69,9 +69,7 @@ Instance = Annotated[str, Field(max_length=500, description="The id of the task 
 Limit = Annotated[int, Field(ge=1, le=_ITEMS)]
 FailedActions = Annotated[
     tuple[Action, ...],
-    Field(
-        max_length=_STEPS, description="Earlier actions that failed, and searches, oldest first."
-    ),
+    Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
 ]
 TakenSteps = Annotated[list[results.TakenStep], Field(min_length=1, max_length=_STEPS)]
 

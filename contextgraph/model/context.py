@@ -27,9 +27,9 @@ class State:
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing, and its searches and listings: they are not advised again. *repo* is
-    ``owner/repo``. *phase* may be given by its value, such as ``"testing"``; raises `ValueError`
-    for any other text.
+    failed or found nothing, and its searches: they are not advised again. *repo* is ``owner/repo``.
+    *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
+    text.
     """
 
     tools: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from contextgraph.readers.conversation import (
     conversation_of,
     time_in,
 )
+from contextgraph.readers.envelopes import is_machine_written
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import EmptyRunError, Format, Place
 from contextgraph.text import may_be_fenced
@@ -44,18 +45,6 @@ _DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
-# What the terminal, background tasks and other agents add to the conversation.
-_MACHINE_WRITTEN = (
-    "<command-",
-    "<local-command-",
-    "<bash-",
-    "<system-reminder>",
-    "<task-notification>",
-    "<teammate-message",
-    "<agent-message",
-    "<cross-session-message",
-    "Caveat: The messages ",
-)
 
 
 def is_line(value: object) -> bool:
@@ -69,11 +58,6 @@ def is_line(value: object) -> bool:
     if not isinstance(kind, str) or kind not in _OTHER_LINES:
         return False
     return any(mark in value for mark in _MARKS) and "payload" not in value
-
-
-def is_machine_written(message: str) -> bool:
-    """Whether no person wrote *message*, though it stands where a person's would."""
-    return message.startswith(_MACHINE_WRITTEN)
 
 
 def recognises(value: object) -> bool:

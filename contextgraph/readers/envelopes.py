@@ -27,11 +27,28 @@ _MINI_TASK = re.compile(
     r"(?:\nYou can execute bash commands|\. Please reply with a single shell command|\Z)",
     re.DOTALL,
 )
+# What the terminal, background tasks and other agents add to a conversation of Claude Code.
+_MACHINE_WRITTEN = (
+    "<command-",
+    "<local-command-",
+    "<bash-",
+    "<system-reminder>",
+    "<task-notification>",
+    "<teammate-message",
+    "<agent-message",
+    "<cross-session-message",
+    "Caveat: The messages ",
+)
 
 # Where a line that opens or closes a block starts and ends, and the language it names.
 _Fence: TypeAlias = tuple[int, int, str]
 
 _T = TypeVar("_T")
+
+
+def is_machine_written(message: str) -> bool:
+    """Whether no person wrote *message*, though it stands where a person's would."""
+    return message.startswith(_MACHINE_WRITTEN)
 
 
 class Prompt(NamedTuple):

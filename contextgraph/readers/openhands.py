@@ -85,7 +85,6 @@ def _run(
     metadata = row_at(row, "metadata")
     result = row_at(row, "test_result")
     rows = [event for event in events if isinstance(event, dict)]
-    patch = _loose_text(result, "git_patch") or _loose_text(row, "git_patch")
     known = RawTrajectory(
         source_format=NAME,
         instance_id=_loose_text(row, "instance_id"),
@@ -97,7 +96,7 @@ def _run(
         or _loose_text(metadata, "model_name")
         or next(filter(None, map(_model, rows)), ""),
         exit_status=_loose_text(row, "error").partition("\n")[0] or None,
-        patch=patch if patch.strip() else None,
+        patch=_loose_text(result, "git_patch") or _loose_text(row, "git_patch") or None,
         # With what hooks showed: stripped before learning; its ids say what this run was shown.
         system_prompt="\n".join([next(filter(None, map(_system_prompt, rows)), ""), *shown]),
     )
@@ -156,11 +155,7 @@ def _action_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
         arguments = {k: v for k, v in args.items() if k not in _NO_ARGUMENTS and v is not None}
     is_editor = arguments.get("command") in _EDITOR_COMMANDS and name in ("edit", "read", "write")
     tool = tool or ("str_replace_editor" if is_editor else name)
-    yield Call(tool, arguments, _event_id(event), time_in(event))
-
-
-def _event_id(event: Row) -> str:
-    return str(event["id"]) if "id" in event else ""
+    yield Call(tool, arguments, str(event.get("id", "")), time_in(event))
 
 
 def _reply(metadata: Row) -> Row:

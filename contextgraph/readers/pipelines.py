@@ -42,14 +42,13 @@ def is_agentless(value: object) -> bool:
 
 def agentless_runs(row: Row, place: Place) -> Iterator[RawTrajectory]:
     """The run of one row: a step for each stage that it holds."""
-    patch = text(row, "model_patch")
     known = RawTrajectory(
         source_format=AGENTLESS,
         instance_id=text(row, "instance_id"),
         repo="",
         task="",
         agent="Agentless",
-        patch=patch if patch.strip() else None,
+        patch=text(row, "model_patch"),
     )
     yield conversation_of(_agentless_turns(row)).run(known, place)
 
@@ -167,10 +166,9 @@ def _is_reported(call: Row, result: re.Match[str]) -> bool:
     return is_same and all(str(value) in result["arguments"] for value in values)
 
 
-def _last_patch(files: Mapping[str, Any]) -> str | None:
+def _last_patch(files: Mapping[str, Any]) -> str:
     names = sorted(name for name in files if name.startswith("extracted_patch_"))
-    patch = text(files, names[-1]) if names else ""
-    return patch if patch.strip() else None
+    return text(files, names[-1]) if names else ""
 
 
 FORMATS = (

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contextgraph.model import Action, Json, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import (
     first_word,
     known,
@@ -116,8 +116,8 @@ def parse(record: Row, place: Place) -> RawTrajectory:
     history = [entry for entry in rows_at(record, "history") if not _is_demonstration(entry)]
     replay = _json_at(record, "replay_config")
     info = row_at(record, "info")
-    steps = tuple(_steps(record, history))
-    patch = text(info, "submission")
+    logged = rows_at(record, "trajectory")
+    steps = tuple(_logged_steps(logged, history) if logged else _history_steps(history))
     instance_id = _instance_id(record, replay, place)
     return RawTrajectory(
         source_format=NAME,
@@ -128,7 +128,7 @@ def parse(record: Row, place: Place) -> RawTrajectory:
         agent="SWE-agent",
         model=text(row_at(row_at(replay, "agent"), "model"), "name"),
         exit_status=text_or_none(info, "exit_status"),
-        patch=patch if patch.strip() else None,
+        patch=text(info, "submission"),
         source=place.source,
         system_prompt="\n".join(content_text(e) for e in history if e.get("role") == "system"),
     )
@@ -173,11 +173,6 @@ def _task(history: Sequence[Row], problem: Row) -> str:
     return clean(task_in(prompt) or text(problem, "text") or prompt)
 
 
-def _steps(record: Row, history: Sequence[Row]) -> Iterator[Step]:
-    logged = rows_at(record, "trajectory")
-    return _logged_steps(logged, history) if logged else _history_steps(history)
-
-
 def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Step]:
     calls = _calls_in_order([text(step, "action") for step in logged], history)
     states = _states(logged)
@@ -212,37 +207,35 @@ def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[
 
 def _states(logged: Sequence[Row]) -> list[_State]:
     """The state after each step: 0.x (JSON text) logs the one before it, 1.x the one after it."""
-    states = [_state(_json_at(step, "state")) for step in logged]
+    rows = [_json_at(step, "state") for step in logged]
+    states = [_State(known(text(s, "open_file")), known(text(s, "working_dir"))) for s in rows]
     if any(isinstance(step.get("state"), str) for step in logged):
         return [*states[1:], _State(None, None)]
     return states
 
 
-def _state(state: Row) -> _State:
-    return _State(known(text(state, "open_file")), known(text(state, "working_dir")))
-
-
 def _history_steps(history: Sequence[Row]) -> Iterator[Step]:
-    index = 0
-    for position, entry in enumerate(history):
-        if entry.get("role") != "assistant":
-            continue
-        answer = history[position + 1] if position + 1 < len(history) else {}
-        yield _history_step(index, entry, answer if _answers(answer) else None)
-        index += 1
+    for index, (entry, answer) in enumerate(_exchanges(history, "assistant", ("user", "tool"))):
+        thought, command = thought_and_command(clean(content_text(entry)))
+        action = action_of(text(entry, "action") or command, tool_call_in(entry))
+        thought = clean(text(entry, "thought") or thought).strip()
+        yield _answered(index, thought, action, None if answer is None else content_text(answer))
 
 
-def _answers(entry: Row) -> bool:
-    return entry.get("role") in ("user", "tool")
+def _exchanges(
+    turns: Sequence[Row], agent: str, others: Sequence[str]
+) -> Iterator[tuple[Row, Row | None]]:
+    """Each turn of the role *agent*, with the next one where that is of one of *others*."""
+    following = (*turns[1:], None)
+    for turn, answer in zip(turns, following, strict=False):
+        if turn.get("role") == agent:
+            yield turn, answer if answer and answer.get("role") in others else None
 
 
-def _history_step(index: int, entry: Row, answer: Row | None) -> Step:
-    thought, command = thought_and_command(clean(content_text(entry)))
-    action = action_of(text(entry, "action") or command, tool_call_in(entry))
-    thought = clean(text(entry, "thought") or thought).strip()
-    if answer is None:
+def _answered(index: int, thought: str, action: Action, shown: str | None) -> Step:
+    if shown is None:
         return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(clean(content_text(answer)))
+    observation, open_file, cwd = without_prompt(clean(shown))
     return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
 
 
@@ -265,7 +258,6 @@ def row_run(record: Row, place: Place) -> RawTrajectory:
     """
     turns = rows_at(record, "trajectory")
     prompt = next((text(turn, "text") for turn in turns if turn.get("role") == "user"), "")
-    patch = text(record, "generated_patch")
     instance_id = text(record, "instance_id") or place.instance_id()
     return RawTrajectory(
         source_format=ROWS,
@@ -275,9 +267,8 @@ def row_run(record: Row, place: Place) -> RawTrajectory:
         steps=tuple(_row_steps(turns)),
         agent="SWE-agent",
         model=text(record, "model_name"),
-        outcome=_row_outcome(record.get("target")),
         exit_status=text_or_none(record, "exit_status"),
-        patch=patch if patch.strip() else None,
+        patch=text(record, "generated_patch"),
         source=place.source,
         system_prompt="\n".join(
             text(t, "system_prompt") for t in turns if t.get("role") == "system"
@@ -286,26 +277,7 @@ def row_run(record: Row, place: Place) -> RawTrajectory:
 
 
 def _row_steps(turns: Sequence[Row]) -> Iterator[Step]:
-    index = 0
-    for position, turn in enumerate(turns):
-        if turn.get("role") != "ai":
-            continue
-        answer = turns[position + 1] if position + 1 < len(turns) else {}
-        yield _row_step(index, turn, answer if answer.get("role") == "user" else {})
-        index += 1
-
-
-def _row_step(index: int, turn: Row, answer: Row) -> Step:
-    thought, command = thought_and_command(clean(text(turn, "text")))
-    action = Action(first_word(command), command)
-    shown = text_or_none(answer, "text")
-    if shown is None:
-        return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(clean(shown))
-    return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
-
-
-def _row_outcome(target: object) -> Outcome:
-    if target is None:
-        return Outcome.UNKNOWN
-    return Outcome.SOLVED if target is True else Outcome.FAILED
+    for index, (turn, answer) in enumerate(_exchanges(turns, "ai", ("user",))):
+        thought, command = thought_and_command(clean(text(turn, "text")))
+        shown = None if answer is None else text_or_none(answer, "text")
+        yield _answered(index, thought, Action(first_word(command), command), shown)

@@ -8,34 +8,37 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from contextgraph.model import FittedGate, Methodology, MethodologyStatus, Recollection
+from contextgraph.ports import Store
 from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 SHIPPED = FittedGate(
     coefficients={
-        "same_template": 4.729,
-        "same_type": 2.353,
-        "relevance": 1.123,
-        "attempt": 0.663,
+        "same_template": 3.586,
+        "unsupported": 2.829,
+        "same_type": 3.494,
+        "relevance": 1.081,
+        "attempt": 0.645,
     },
-    intercept=-4.853,
+    intercept=-4.729,
     calibration=(
         (0.0, 0.0),
         (0.009, 0.0),
-        (0.012, 0.01),
-        (0.015, 0.018),
-        (0.022, 0.022),
-        (0.041, 0.031),
-        (0.061, 0.046),
-        (0.087, 0.066),
-        (0.111, 0.093),
-        (0.149, 0.191),
-        (0.254, 0.395),
-        (0.415, 0.61),
-        (0.611, 0.654),
-        (0.917, 0.876),
-        (0.971, 1.0),
+        (0.011, 0.003),
+        (0.014, 0.01),
+        (0.016, 0.012),
+        (0.027, 0.025),
+        (0.049, 0.032),
+        (0.056, 0.044),
+        (0.061, 0.054),
+        (0.076, 0.067),
+        (0.114, 0.102),
+        (0.166, 0.23),
+        (0.285, 0.515),
+        (0.557, 0.655),
+        (0.915, 0.86),
+        (0.969, 1.0),
         (1.0, 1.0),
     ),
 )
@@ -45,17 +48,26 @@ SHIPPED = FittedGate(
 class RemedyFeatures:
     """What the probability of a remedy is computed from.
 
-    The first two are shares of independent instances that did so: among those that cleared an error
-    of the same template or type, each over their number + 2, or + 1 where the message was the same
-    in the same repository; less where the state does not show what the remedy takes for granted.
-    *relevance* and *attempt* are BM25 for the message of the error and for the action that failed,
-    over that of the most relevant remedy.
+    The first three are shares of independent instances that did so: among those that cleared an
+    error of the same template or type, each over their number + 2, or + 1 where the message was the
+    same in the same repository. With evidence the state shows what the remedy takes for granted,
+    and two instances did it, or the only one that met this message in the repository; then
+    *unsupported* is 0. Without it *same_template* and *same_type* are 0, and *unsupported* is what
+    *same_template* would be. *relevance* and *attempt* are BM25 for the message of the error and
+    for the action that failed, over that of the most relevant remedy.
     """
 
     same_template: float
+    unsupported: float
     same_type: float
     relevance: float
     attempt: float
+
+
+def stored_gate(store: Store) -> FittedGate | None:
+    """The gate that was fitted on *store*; None where it was on other features, or not at all."""
+    known = store.admin.gate()
+    return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
 
 
 def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
@@ -109,19 +121,24 @@ def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run in
-    a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
+    *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
+    remedy is held back. *min_case_precision* is that of a past run in a ranking, and
+    *close_case_precision* that of one in the text (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task.
-    *needs_evidence*: a remedy is held back where the state does not show what it takes for granted,
-    and that of one instance unless it alone met the same message in the same repository.
     """
 
-    min_precision: float = 0.4
+    min_precision: float = 0.5
     min_case_precision: float = 0.25
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
-    needs_evidence: bool = True
+
+    def admits(self, features: RemedyFeatures, probability: float) -> bool:
+        """Whether a remedy of this *probability* may be shown."""
+        # Recorded runs count some remedies without evidence as right: `install <the missing
+        # module>` is what cleared such an error, whichever module was named.
+        has_evidence = not features.unsupported
+        return probability >= self.min_precision and (has_evidence or not self.min_precision)
 
     def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
         """Those of *found* that are probable enough, in their order."""
@@ -136,4 +153,4 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(0.0, 0.0, 0.0, 0.0, needs_evidence=False)
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0)

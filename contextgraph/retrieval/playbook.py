@@ -66,7 +66,7 @@ class Playbooks:
             repo=repo,
             runs=len(runs),
             tasks=len({run.instance_id for run in runs}),
-            files=tuple(ranked_files(runs, task))[:FILES],
+            files=ranked_files(runs, task, FILES),
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
             setup=tuple(
@@ -108,7 +108,7 @@ class Playbooks:
                     form=_record(same, _runner),
                     first=_record(list(_first_of_each_run(same)), _runner),
                     exact=_record(exact, lambda use: use.text),
-                    ways=_recorded(same, lambda use: (use.text, use.folder)),
+                    ways=_recorded(same, lambda use: (_as_typed(use), use.folder)),
                     others=tuple(_instead_of(given, runs)),
                 )
         others = tuple(_instead_of(given, runs)) if given else ()
@@ -189,6 +189,11 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 
 def _runner(use: CommandUse) -> str:
     return use.runner
+
+
+def _as_typed(use: CommandUse) -> str:
+    """The command of *use*, but for the names of scripts, which runs invent."""
+    return use.form if use.form.endswith(SCRIPT) else use.text
 
 
 def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:

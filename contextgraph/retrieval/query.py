@@ -22,7 +22,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import overlap, word_counts
-from contextgraph.retrieval.gate import SHIPPED
+from contextgraph.retrieval.gate import SHIPPED, stored_gate
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, error_of, names_in, task_type_of
@@ -113,7 +113,7 @@ def query_of(
         weights=weights,
         scopes=(*here, everywhere),
         embedder=embedder,
-        gate=(signature and store.admin.gate()) or SHIPPED,
+        gate=(signature and stored_gate(store)) or SHIPPED,
     )
 
 

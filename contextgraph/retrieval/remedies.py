@@ -39,8 +39,6 @@ NAMED_RUNS = 10
 # errors with the very same message in the same repository, what one instance did cleared 22 of 40;
 # of others 23 of 178.
 _DOUBT, _DOUBT_IF_EXACT = 2, 1
-# Of remedies for causes that the state does not show, 16 of 150 were right where most agreed.
-_UNSUPPORTED = 0.3
 
 Shares: TypeAlias = dict[str, float]
 # Where instances are compared, the nearest first.
@@ -70,17 +68,6 @@ class Entry:
     def instances(self) -> int:
         """How many independent instances did it."""
         return len({one.instance for one in self.found})
-
-    @property
-    def has_evidence(self) -> bool:
-        """True where the state supports it and two instances did it, or the only one here."""
-        is_supported = any(one.is_supported for one in self.found)
-        return is_supported and (self.instances > 1 or self._is_only_one)
-
-    @property
-    def _is_only_one(self) -> bool:
-        is_exact = any(one.is_exact for one in self.found)
-        return is_exact and self.agreement is not None and self.agreement.cleared == 1
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -206,12 +193,7 @@ def shown_of(
     query: Query, advice: Sequence[Advice], gate: Gate, limit: int
 ) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
     """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    admitted = [
-        one
-        for one in advice
-        if one.entry.probability >= gate.min_precision
-        and (one.entry.has_evidence or not gate.needs_evidence)
-    ]
+    admitted = [one for one in advice if gate.admits(one.entry.features, one.entry.probability)]
     suggestions, solutions = [], []
     for rank, one in enumerate(admitted[:limit], start=1):
         if one.methodology is None:
@@ -260,24 +242,38 @@ def _entry(
     gate: FittedGate,
 ) -> Entry:
     did = _shares(found)
-    doubt = _DOUBT_IF_EXACT if any(one.is_exact for one in found) else _DOUBT
-    support = 1.0 if any(one.is_supported for one in found) else _UNSUPPORTED
-    _, same_template, same_type = (
-        support * fsum(one.values()) / (total + doubt)
-        for one, total in zip(did, totals, strict=True)
-    )
-    relevance, attempt = (
-        value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
-    )
-    features = RemedyFeatures(same_template, same_type, relevance, attempt)
     nearest = next((at for at, one in enumerate(did) if one), None)
     agreement = (
         Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
         if nearest is not None
         else None
     )
+    relevance, attempt = (
+        value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
+    )
+    agreed = _agreed(found, did, totals, agreement)
+    features = RemedyFeatures(*agreed, relevance, attempt)
     ordered = tuple(sorted(found, key=_place))
     return Entry(key, ordered, features, agreement, probability(features, gate))
+
+
+def _agreed(
+    found: Sequence[Found],
+    did: Sequence[Shares],
+    totals: Sequence[float],
+    agreement: Agreement | None,
+) -> tuple[float, float, float]:
+    """`same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
+    is_exact = any(one.is_exact for one in found)
+    doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
+    _, of_template, of_type = (
+        fsum(one.values()) / (total + doubt) for one, total in zip(did, totals, strict=True)
+    )
+    is_only_one = is_exact and agreement is not None and agreement.cleared == 1
+    is_repeated = len({one.instance for one in found}) > 1
+    if (is_repeated or is_only_one) and any(one.is_supported for one in found):
+        return of_template, 0.0, of_type
+    return 0.0, of_template, 0.0
 
 
 def _place(found: Found) -> tuple[bool, bool, bool, float, float, str, str, int]:

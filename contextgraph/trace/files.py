@@ -1,11 +1,26 @@
-"""Files that a patch changes."""
+"""Files, and names in them: those of a patch, of listings, and of source text."""
 
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
+_PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
+_FILE_NAME = re.compile(r"[\w.-]+\.\w+")
+# Viewers put the number of a line before it, searches its file as well.
+_NUMBER = r"[\d:|\t →]*"
+_DEFINITION = re.compile(rf"^{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE)
+_FOUND_DEFINITION = re.compile(
+    rf"^((?:\./|/)?[\w./-]+\.\w+):{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE
+)
+_IMPORT = re.compile(
+    rf"^{_NUMBER}(?:from +([\w.]+) +import +(\([^)]{{0,2000}}\)|[^\n#]*)|import +([\w.]+))",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_RENAMED = re.compile(r" as +\w+")
 _SYMBOL = re.compile(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
 
 
@@ -72,6 +87,40 @@ def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:
 def added_lines(patch: str) -> Iterator[tuple[str, str]]:
     """File and text of each line that the unified diff *patch*, or several in a row, adds."""
     return ((file, line[1:]) for file, _, line in lines_changed(patch) if line.startswith("+"))
+
+
+def listed_files(command: str, output: str) -> Iterator[str]:
+    """The paths that the *output* of a listing or a search shows, and the names that `ls` shows."""
+    yield from dict.fromkeys(_PATH.findall(output))
+    folders = [word for word in command.split()[1:] if not word.startswith("-")]
+    if command.partition(" ")[0] == "ls" and len(folders) <= 1:
+        for line in output.splitlines():
+            name = line.rpartition(" ")[2]
+            if _FILE_NAME.fullmatch(name):
+                yield posixpath.join(*folders, name)
+
+
+def definitions_found(output: str) -> Iterator[tuple[str, str]]:
+    """File and name of the functions and classes in the *output* of a search like `grep -n`."""
+    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(output))
+
+
+def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Functions, classes and other names in *source*, which a view of *file* shows, by place.
+
+    Those that it defines are in *file*, those that it imports in a module: a path without ending.
+    """
+    yield file, _DEFINITION.findall(source)
+    for origin, imported, module in _IMPORT.findall(source):
+        names = _NAME.findall(_RENAMED.sub("", imported))
+        yield _module_path(origin or module, file), names
+
+
+def _module_path(module: str, file: str) -> str:
+    """The path of the dotted *module* that *file* imports, without ending."""
+    name = module.lstrip(".")
+    folders = file.split("/")[: len(name) - len(module)] if name != module else []
+    return "/".join((*folders, *filter(None, name.split("."))))
 
 
 def _path(line: str) -> str:

@@ -2,9 +2,10 @@
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from sys import intern
 
 from contextgraph.model import (
     EXCEPTIONS,
@@ -23,7 +24,14 @@ from contextgraph.trace.actions.reading import (
     repository_path,
     within_repository,
 )
-from contextgraph.trace.files import files_changed, files_created, lines_changed
+from contextgraph.trace.files import (
+    definitions_found,
+    files_changed,
+    files_created,
+    lines_changed,
+    listed_files,
+    names_shown,
+)
 from contextgraph.trace.remedies.command_lines import (
     SCRIPT,
     Command,
@@ -52,7 +60,6 @@ _SHOWING = re.compile(
 _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
 _SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
 _PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
-_LISTED = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
 _LONGEST, _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 400, 500, 10_000, 24
 
 
@@ -84,16 +91,18 @@ class CommandUse:
 class ProjectFacts:
     """What one run shows of its project.
 
-    *created* are files that the run itself made, *opened* those it looked at, *listed* those whose
-    paths listings and searches showed. *failing* are the
-    tests that failed when they were last run. *patch* is what it changed in existing files, and
-    *symbols* the functions and classes of that by file.
+    *created* are files that the run itself made, *opened* those it looked at, *listed* those that
+    listings and searches showed. *names* are functions, classes and other names by file, and by
+    module (a path without ending) where an import showed them. *failing* are the tests that failed
+    when they were last run. *patch* is what it changed in existing files, and *symbols* the
+    functions and classes of that by file.
     """
 
     commands: tuple[CommandUse, ...] = ()
     created: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
+    names: dict[str, set[str]] = field(default_factory=dict, hash=False)
     failing: tuple[str, ...] = ()
     patch: PatchSummary = field(default_factory=PatchSummary)
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
@@ -116,6 +125,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         frozenset((seen.created - changed_by_patch) | made_by_patch),
         frozenset(seen.opened),
         frozenset(seen.listed),
+        seen.names,
         tuple(seen.failing),
         *_changes(patch, made_by_patch),
     )
@@ -150,6 +160,7 @@ class _Seen:
     edited: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
     listed: set[str] = field(default_factory=set)
+    names: dict[str, set[str]] = field(default_factory=dict)
     failing: dict[str, None] = field(default_factory=dict)
 
     def add(self, step: Step, reading: ActionReading, cwd: str | None) -> None:
@@ -160,8 +171,14 @@ class _Seen:
             self.edited.update(set(reading.changed) - made)
         if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
             self.opened.update(path for path in reading.targets if is_path(path))
+            if len(reading.targets) == 1:
+                self._add_names(names_shown(step.observation or "", reading.targets[0]))
         elif reading.kind.searches:
-            self.listed.update(_listed(step.observation or "", cwd))
+            output = (step.observation or "")[:_LONGEST_LISTING]
+            listed = listed_files(step.action.text, output)
+            self.listed.update(repository_path(path, cwd) for path in listed)
+            found = definitions_found(output)
+            self._add_names((repository_path(path, cwd), (name,)) for path, name in found)
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, _error(step, reading), cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
@@ -171,6 +188,10 @@ class _Seen:
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
+
+    def _add_names(self, found: Iterable[tuple[str, Iterable[str]]]) -> None:
+        for place, names in found:
+            self.names.setdefault(place, set()).update(map(intern, names))
 
     def _prompts(self, use: CommandUse) -> bool:
         """Whether what the run has given so far may have been the reason for *use*."""
@@ -229,12 +250,6 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
     elif reading.span is None:
         parts = map(read_command_line, shell_line(text).changes)
         yield from (path for one in parts if one.kind not in _CHANGING for path in one.changed)
-
-
-def _listed(observation: str, cwd: str | None) -> Iterator[str]:
-    """The paths in folders that a listing or a search shows, relative to the repository."""
-    for path in dict.fromkeys(_LISTED.findall(observation[:_LONGEST_LISTING])):
-        yield repository_path(path, cwd)
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:

@@ -55,7 +55,11 @@ class StateTracker:
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
         failed = before.failed_actions
-        if step.error is not None or answers_nothing(step) or step.reading.kind.searches:
+        if (
+            step.error is not None
+            or answers_nothing(step)
+            or step.reading.kind is ActionKind.SEARCH
+        ):
             failed = (*failed, step.step.action.text[:_ACTION_CHARS])[-_FAILED_ACTIONS:]
         adds_tool = not self._has_tools and tool and tool not in before.tools
         self._state = replace(

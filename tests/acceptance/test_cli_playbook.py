@@ -69,7 +69,7 @@ def test_a_query_at_the_start_has_the_playbook(store: Path) -> None:
 def test_how_shows_what_ran_instead(store: Path) -> None:
     result = contextgraph("how", "python -m pytest", "--store", store, "--repo", "acme/shop")
     assert result.code == 0
-    assert "What ran instead\n" in result.out
+    assert "Other ways that ran\n" in result.out
     assert "tests/runtests.py <tests>" in result.out
     (found,) = contextgraph(
         "how", "python -m pytest", "--store", store, "--repo", "acme/shop", "--json"

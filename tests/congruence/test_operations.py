@@ -4,51 +4,36 @@ The operations, and the types of their parameters, are those that `contextgraph.
 """
 
 from contextlib import closing
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.model import Bundle, Note
-from tests.arguments import NOTE_SPACES, Call, calls, notes
+from contextgraph.model import Bundle
+from tests.arguments import Call, calls
 from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
 from tests.memories import COMPARED, hold_the_same
 from tests.reference_memory import ReferenceMemory
 from tests.strategies import SPACES, bundles
 from tests.twins import Twins
 
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What stores hold before an operation is called."""
-
-    runs: list[Bundle]
-    methodologies: Call
-    exposures: Call
-    notes: list[Note]
-    vectors_of_notes: Call
-
-
-contents = st.builds(
-    Content,
-    st.lists(bundles(), min_size=3, max_size=6),
-    calls("methodologies.put"),
-    calls("exposures.add"),
-    notes(),
-    calls("notes.add"),
+# What stores hold beside runs before an operation is called.
+WRITTEN = (
+    "methodologies.put",
+    "exposures.add",
+    "exposures.report",
+    "exposures.decide",
+    "notes.put",
+    "notes.add",
 )
 
 
-def fill(twins: Twins, content: Content) -> None:
+def fill(twins: Twins, runs: list[Bundle], written: tuple[Call, ...]) -> None:
     for space in SPACES:
         twins.write("vectors.prepare", space, b"model")
     twins.write("vectors.switch", SPACES[0].name)
-    twins.learn(content.runs)
-    do(twins, content.methodologies)
-    do(twins, content.exposures)
-    twins.write("notes.put", content.notes)
-    twins.write("notes.add", NOTE_SPACES[1], dict.fromkeys(one.id for one in content.notes))
-    do(twins, content.vectors_of_notes)
+    twins.learn(runs)
+    for call in written:
+        do(twins, call)
 
 
 def do(twins: Twins, call: Call) -> None:
@@ -68,10 +53,14 @@ def comparisons() -> list[tuple[str, Pair]]:
 @pytest.mark.parametrize(("operation", "pair"), comparisons(), ids=str)
 def test_operation(operation: str, pair: Pair, request: pytest.FixtureRequest) -> None:
     @pair.settings
-    @given(content=contents, made=st.lists(calls(operation), min_size=1, max_size=4))
-    def check(content: Content, made: list[Call]) -> None:
+    @given(
+        runs=st.lists(bundles(), min_size=3, max_size=6),
+        written=st.tuples(*map(calls, WRITTEN)),
+        made=st.lists(calls(operation), min_size=1, max_size=4),
+    )
+    def check(runs: list[Bundle], written: tuple[Call, ...], made: list[Call]) -> None:
         with closing(pair.opened(request)) as twins:
-            fill(twins, content)
+            fill(twins, runs, written)
             for call in made:
                 do(twins, call)
             hold_the_same(twins)

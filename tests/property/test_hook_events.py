@@ -23,9 +23,17 @@ NAMES = st.sampled_from(
         *("PostToolUseFailure", "PreCompact", "Stop", "SessionEnd", "Unheard"),
     )
 )
-KEYS = "session_id cwd tool_name tool_input tool_response error source agent_id turn_id".split()
+KEYS = "session_id cwd tool_name tool_response error prompt message agent_id turn_id".split()
+CALLS = st.dictionaries(st.sampled_from(("command", "file_path", "notebook_path")), JSON)
 EVENTS = st.fixed_dictionaries(
-    {}, optional={"hook_event_name": NAMES, "event_type": NAMES, **dict.fromkeys(KEYS, JSON)}
+    {},
+    optional={
+        "hook_event_name": NAMES,
+        "event_type": NAMES,
+        "source": st.sampled_from(("startup", "compact", "clear")) | JSON,
+        "tool_input": CALLS | JSON,
+        **dict.fromkeys(KEYS, JSON),
+    },
 )
 
 
@@ -35,6 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     with AgentMemory.open(str(path)) as memory:
         for number in (1, 2, 3):
             memory.learn(recovering_run(number))
+        memory.notes.remember("a/b.py is generated", repo="acme/shop")
         compile_advice(memory, path.with_name("memory.advice.db"))
     return str(path)
 

@@ -16,11 +16,11 @@ from contextgraph.consolidation.gate import (
     gate_of,
     judged_remedies,
 )
-from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, probability
+from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, probability, stored_gate
 from contextgraph.trace import trace
 from tests.unit.test_consolidation import learn_all, missing_module
 
-SURE = RemedyFeatures(same_template=0.9, same_type=0.5, relevance=1.0, attempt=1.0)
+SURE = RemedyFeatures(0.9, 0.0, same_type=0.5, relevance=1.0, attempt=1.0)
 
 
 def errors(number, share, features=SURE):
@@ -44,7 +44,7 @@ def test_the_more_errors_the_less_the_shipped_gate_counts():
 def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
     chance = random.Random(seed)
     judged = [
-        [JudgedRemedy(str(one % 20), RemedyFeatures(*(chance.random() for _ in range(4))), right)]
+        [JudgedRemedy(str(one % 20), RemedyFeatures(*(chance.random() for _ in range(5))), right)]
         for one in range(60)
         for right in [chance.random() < 0.4]
     ]
@@ -81,5 +81,10 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         assert fitted.errors >= LEAST_ERRORS
         assert fitted.runs == len(runs)
         assert memory.get_stats().gate == fitted
+        assert stored_gate(memory.store) == fitted
+        # Of other features it is not used, and replaced.
+        memory.store.admin.mark_consolidated(0, replace(fitted, coefficients={"other": 1.0}))
+        assert stored_gate(memory.store) is None
+        assert gate_due(memory.store)
         # The same runs give the same gate.
         assert fitted_gate(memory.store, lambda: None) == fitted

@@ -123,6 +123,35 @@ def test_files_of_listings_and_searches_are_ranked_unless_the_task_names_them(
     assert "lib/totals.py" not in [one.path for one in named]
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "file"),
+    [
+        ("cat lib/cart.py", "12:class Basket:\n13:    def add(self, item):\n", "lib/cart.py"),
+        ("cat lib/cart.py", "from .stock import (\n    Basket,\n    Shelf,\n)\n", "lib/stock.py"),
+        ("cat lib/cart.py", "from lib.web.view import Basket as B\n", "lib/web/view.py"),
+        ("grep -rn class lib", "lib/stock.py:4:class Basket:\n", "lib/stock.py"),
+    ],
+)
+def test_a_file_is_probable_where_the_task_names_what_it_defines(
+    memory: AgentMemory, command: str, output: str, file: str
+) -> None:
+    learn(memory, (command, output, 0), runs=1)
+    plain, named = (
+        {one.path: one.probability for one in memory.playbook("acme/shop", task).files}
+        for task in ("It is empty", "The Basket is empty")
+    )
+    assert named[file] > plain[file]
+    assert named["lib/totals.py"] == plain["lib/totals.py"]
+
+
+def test_names_that_ls_lists_are_files_but_modules_of_others_are_not(memory: AgentMemory) -> None:
+    source = "import numpy.linalg\nfrom tests.helpers import shop\nfrom lib import rates\n"
+    listing = ("ls -la lib", "total 8\n-rw-r--r-- 1 a a 12 view.py\n", 0)
+    learn(memory, listing, ("cat lib/x.py", source, 0))
+    ranked = {one.path for one in memory.playbook("acme/shop", TASK).files}
+    assert ranked == {"lib/totals.py", "lib/view.py", "lib/x.py"}
+
+
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
     steps = [
         ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0),

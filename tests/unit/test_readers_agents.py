@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -22,6 +23,7 @@ from contextgraph.readers import (
     read,
     repository_name,
     to_atif,
+    to_record,
 )
 from contextgraph.text import fence
 from contextgraph.trace import change_of, read_steps
@@ -425,3 +427,9 @@ def test_the_schema_names_the_fields_of_a_run():
     ):
         named = described["properties"].keys() - {"contextgraph"}
         assert named == {field.name for field in fields(of)}
+    for run in read(DATA / "readers_expected.jsonl"):
+        record: Any = to_record(run)
+        assert record.keys() >= set(schema["required"])
+        for step in record.get("steps", []):
+            assert step.keys() >= set(definitions["step"]["required"])
+            assert step["action"].keys() >= set(definitions["action"]["required"])

@@ -15,7 +15,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.retrieval.gate import CONSERVATIVE, Gate, RemedyFeatures, probability
+from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate, RemedyFeatures, probability
 from contextgraph.retrieval.query import query_of
 from contextgraph.retrieval.remedies import Entry, advice_of, entries_of, shown_of
 from contextgraph.store.sqlite import SqliteStore
@@ -73,7 +73,7 @@ def test_one_instance_counts_more_where_the_message_was_the_same(store):
     (same,) = entries(store, recovery(1))
     (other,) = entries(store, recovery(1, message="No module named 'rates'"))
     assert same.best.is_exact > other.best.is_exact
-    assert same.features.same_template > other.features.same_template > 0
+    assert same.features.same_template > other.features.unsupported > 0
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,8 @@ def test_what_a_script_makes_up_is_not_known_to_be_a_package(store, frames):
     (unsure,) = entries_of(query_of(state, store), found)
     (sure,) = entries_of(query_of(replace(state, last_outcome=""), store), found)
     assert unsure.probability < CONSERVATIVE.min_precision
-    assert sure.features.same_template > unsure.features.same_template
+    assert sure.features.same_template == unsure.features.unsupported
+    assert sure.features.unsupported == unsure.features.same_template == 0
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,10 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
     (agreed,) = entries_of(
         query_of(replace(state, repo="ada/engine"), store), [recovery(1), recovery(2)]
     )
-    assert [one.has_evidence for one in (here, there, agreed)] == [True, False, True]
+    supported = [bool(one.features.same_template) for one in (here, there, agreed)]
+    assert supported == [True, False, True]
+    assert [CONSERVATIVE.admits(one.features, 0.9) for one in (here, there)] == [True, False]
+    assert UNGATED.admits(there.features, 0.0)
 
 
 def test_what_is_configured_has_to_be_named_by_the_state(store):
@@ -258,10 +262,11 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
         recovery(1, actions=(INSTALL,), circumstances=("attempt by python",)),
         recovery(2, actions=(INSTALL,), circumstances=("attempt by python",)),
         recovery(3, circumstances=run),
+        recovery(4, circumstances=run),
     ]
     first, second = entries_of(query_of(state, store), found)
     assert first.best.form.remedy == (SET_PATH,)
-    assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert second.agreement == Agreement(2, 4, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
 def test_what_another_tool_of_the_agent_did_not_find_is_no_evidence(store):
@@ -376,9 +381,11 @@ def test_the_order_of_the_candidates_does_not_matter(store):
     assert entries(store, *found) == entries(store, *reversed(found))
 
 
-@pytest.mark.parametrize("name", ["same_template", "same_type", "relevance", "attempt"])
+@pytest.mark.parametrize(
+    "name", ["same_template", "unsupported", "same_type", "relevance", "attempt"]
+)
 def test_each_piece_of_evidence_raises_the_probability(name):
-    nothing = RemedyFeatures(0, 0, 0, 0)
+    nothing = RemedyFeatures(0, 0, 0, 0, 0)
     some = replace(nothing, **{name: 1.0})
     assert 0 <= probability(nothing) < probability(some) <= 1
 
@@ -394,5 +401,5 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
-    features = RemedyFeatures(0, same_type=0.3, relevance=1, attempt=1)
+    features = RemedyFeatures(0, 0, same_type=0.3, relevance=1, attempt=1)
     assert probability(features) < CONSERVATIVE.min_precision

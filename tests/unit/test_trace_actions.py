@@ -172,3 +172,9 @@ def test_a_home_folder_that_a_log_masks_is_not_doubled(line, start):
     reading = read_action(Action("bash", start + line), "./work/repo", None)
 
     assert reading.targets == ("oven/dough.py",)
+
+
+def test_a_file_outside_the_folder_of_a_masked_log_stays_outside():
+    reading = read_action(Action("bash", "cat ./work/notes.txt"), "./work/repo", None)
+
+    assert reading.targets == ("../notes.txt",)

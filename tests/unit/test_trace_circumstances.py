@@ -115,6 +115,13 @@ def test_a_file_name_is_left_out_only_where_there_is_one(attempt, applies):
     assert shows_cause(pattern, f"{attempt}\nx = 1.5\nend_of_edit", "") is applies
 
 
+@pytest.mark.parametrize(("others", "applies"), [(("os",), True), (("item", "os"), False)])
+def test_one_import_is_missing_where_no_other_name_is_undefined(others, applies):
+    pattern = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>", "", ("same edit",))
+    shown = "".join(f"- F821 undefined name '{name}'\n" for name in ("os", *others))
+    assert shows_cause(pattern, "edit 4:5\nos.getcwd()\nend_of_edit", shown) is applies
+
+
 @pytest.mark.parametrize("target", ["import of", "definition of", "assignment of"])
 def test_what_the_file_defines_needs_no_value(target):
     pattern = RemedyPattern(RemedyKind.EDIT, f"{target} <the undefined name>")
@@ -131,9 +138,17 @@ def test_another_folder_than_src_is_for_a_missing_src_alone(path, applies):
     assert could_apply(pattern, f"ls {path}", names) is applies
 
 
-@pytest.mark.parametrize(("path", "applies"), [("shop/shop/cart.py", True), ("a/b.py", False)])
-def test_only_a_path_with_a_doubled_folder_can_lose_it(path, applies):
-    pattern = RemedyPattern(RemedyKind.OPEN, "<path without the doubled folder>")
+@pytest.mark.parametrize(
+    ("target", "path", "applies"),
+    [
+        ("<path without the doubled folder>", "shop/shop/cart.py", True),
+        ("<path without the doubled folder>", "a/b.py", False),
+        ("<path from the root>", "shop/cart.py", True),
+        ("<path from the root>", "cart.py", False),
+    ],
+)
+def test_only_a_path_with_the_folders_in_question_is_changed(target, path, applies):
+    pattern = RemedyPattern(RemedyKind.OPEN, target)
     names = names_in("tool: File not found", f"File {path} not found")
     assert could_apply(pattern, f"open {path}", names) is applies
 

@@ -190,16 +190,19 @@ def repository_path(path: str, cwd: str | None) -> str:
     if not full.startswith(("/", _HOME)):
         return full
     root = _repository_root(full, cwd)
-    return full[len(root) + 1 :] if full.startswith(root + "/") else full.removeprefix(_HOME)
+    if full.startswith(root + "/"):
+        return full[len(root) + 1 :]
+    return posixpath.relpath(full, root) if full.startswith(_HOME) else full
 
 
 def _full_path(path: str, cwd: str | None) -> str:
     """*path* as it is meant in *cwd*, normalised; it begins with `./` where *cwd* does."""
-    named, here = posixpath.normpath(path), posixpath.normpath(cwd or ".")
-    is_masked = (cwd or "").startswith(_HOME)
-    if not (is_masked and named.split("/")[0] == here.split("/")[0]):
+    if not cwd or not cwd.startswith(_HOME):
+        return posixpath.normpath(posixpath.join(cwd or "", path))
+    named, here = posixpath.normpath(path), posixpath.normpath(cwd)
+    if named.split("/")[0] != here.split("/")[0]:
         named = posixpath.normpath(posixpath.join(here, named))
-    return f"{_HOME}{named}" if is_masked and not named.startswith("/") else named
+    return named if named.startswith("/") else f"{_HOME}{named}"
 
 
 def within_repository(folder: str, cwd: str | None) -> str:

@@ -85,7 +85,7 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
             return True
         return _covers(later.reading, failed.reading)
     if failed.reading.kind is ActionKind.TEST:
-        return _runs_by_hand(failed, later)
+        return False
     if failed.error is not None and failed.error.family in _MISTYPED:
         return _is_similar(failed, later)
     if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
@@ -104,7 +104,7 @@ def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
     return not (one and other and one.isdisjoint(other))
 
 
-def _runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
+def runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
     """True for a program that names tests which their runner could not run, or soon ran some."""
     if failed.error is None or later.reading.kind is not ActionKind.RUN:
         return False
@@ -206,9 +206,8 @@ def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
         one, other = _arguments(failed), _arguments(later)
         return one == other or _part(one, other) >= _SHARED_WORDS
     # Another program may stand in for one that the shell does not know, and for no other.
-    unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
     similar = _share(failed, later) > _SHARED_WORDS
-    return unknown and similar and not later.reading.kind.changes_files
+    return _is_unknown(failed) and similar and not later.reading.kind.changes_files
 
 
 def same_edit(failed: StepTrace, later: StepTrace) -> bool:

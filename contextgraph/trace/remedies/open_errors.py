@@ -10,6 +10,7 @@ from contextgraph.trace.remedies.goals import (
     is_installing,
     is_typed_again,
     ran_no_test,
+    runs_by_hand,
     same_goal,
     same_run,
 )
@@ -145,7 +146,7 @@ class OpenErrors:
 
 
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
-    if step.succeeded and any(same_goal(one, step) for one in (opened.last, opened.first)):
+    if step.succeeded and _reaches(opened, step):
         return Cleared(opened, step)
     if _has_started(opened, step):
         return Cleared(opened, step, moved=True)
@@ -154,6 +155,13 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
         return Cleared(opened, opened.gone, moved=True)
     return _given_up(opened) if _is_stale(opened, step) else None
+
+
+def _reaches(opened: OpenError, step: StepTrace) -> bool:
+    """True for the goal of the last attempt, or of the first program that showed the error."""
+    if same_goal(opened.last, step):
+        return True
+    return opened.first.reading.kind.runs and same_goal(opened.first, step)
 
 
 def _given_up(opened: OpenError) -> Cleared | None:
@@ -177,11 +185,15 @@ def _follow(opened: OpenError, step: StepTrace) -> None:
 def _replaces(opened: OpenError, step: StepTrace) -> bool:
     """True for another program of the run's own that ends well where the first one did not."""
     failed, reading = opened.last, step.reading
-    if opened.error.family not in _RUNS or opened.error.error_type in _MISSING:
-        return False
-    if not failed.reading.kind is reading.kind is ActionKind.RUN or not step.succeeded:
+    if not step.succeeded or reading.kind is not ActionKind.RUN:
         return False
     if reading.scripted or is_version_query(reading):
+        return False
+    if failed.reading.kind is ActionKind.TEST:
+        return runs_by_hand(failed, step)
+    if opened.error.family not in _RUNS or opened.error.error_type in _MISSING:
+        return False
+    if failed.reading.kind is not ActionKind.RUN:
         return False
     soon = step.index - failed.index <= _STEPS_TO_REPLACE
     return soon and (opened.changed or is_typed_again(failed, step))

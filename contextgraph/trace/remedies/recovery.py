@@ -60,7 +60,6 @@ _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
 _PASSED = re.compile(r"\b[1-9]\d* passed\b|^ok\b", re.MULTILINE)
-_QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 
 
 def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[str]) -> bool:
@@ -382,4 +381,4 @@ def _touches(change: Change, error: ErrorSignature) -> bool:
     if place and place == change.file.rpartition("/")[2]:
         return True
     text = "\n".join((*change.added, *change.removed))
-    return any(name in text for name in _QUOTED.findall(error.message[:500]))
+    return any(name in text for name in _NAME.findall(error.message[:500]))
