@@ -166,9 +166,8 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
 def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     """*cases* without those that would cite quarantined advice."""
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
-    for one in store.recoveries.of_runs(case.trajectory_id for case in cases):
-        if one.fragment_id in cited:
-            cited[one.fragment_id] |= advice_ids(one)
+    for one in store.recoveries.of_fragments(cited):
+        cited[one.fragment_id] |= advice_ids(one)
     known = credits_for(store, chain.from_iterable(cited.values()))
     harmful = {
         fragment

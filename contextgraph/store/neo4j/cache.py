@@ -42,7 +42,8 @@ NEVER = CacheGeneration("", -1)
 class MemoryState:
     """The *revision* of a memory, how often something was removed, and how many texts it has.
 
-    *identity* is empty in memories of early versions. *space* is the row of the active space.
+    *identity* is empty in memories of early versions. *gate* is the text of its gate, *space* the
+    row of the active space.
     """
 
     identity: str = ""
@@ -50,6 +51,7 @@ class MemoryState:
     removals: int = 0
     trajectories: int = 0
     recoveries: int = 0
+    gate: str | None = None
     space: Row | None = None
 
     @property
