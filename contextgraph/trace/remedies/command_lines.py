@@ -92,9 +92,8 @@ def stateful_part(step: "StepTrace") -> str:
 
 
 def run_of(step: "StepTrace") -> str:
-    """What the line of *step* runs, without what it changes first; of an edit its first line."""
-    text = step.step.action.text
-    return text.partition("\n")[0] if step.reading.verb == "edit" else line_of(step).runs or text
+    """What the line of *step* runs, without what it changes first."""
+    return line_of(step).runs or step.step.action.text
 
 
 def shell_line(text: str) -> ShellLine:
