@@ -79,7 +79,7 @@ class AdministeredMemory(AdvisingMemory):
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
         known = self.store.runs.learned([*trajectory_ids])
-        ids = [one.trajectory_id for one in known.values()]
+        ids = [run.trajectory_id for run in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             return self.store.runs.forget(ids)
 
@@ -91,9 +91,9 @@ class AdministeredMemory(AdvisingMemory):
         """
         with exclusive(self.store, self._now, lambda until: None):
             retired = [
-                replace(one, status=MethodologyStatus.RETIRED)
-                for one in self.store.methodologies.get([*methodology_ids])
-                if one.status is not MethodologyStatus.RETIRED
+                replace(methodology, status=MethodologyStatus.RETIRED)
+                for methodology in self.store.methodologies.get([*methodology_ids])
+                if methodology.status is not MethodologyStatus.RETIRED
             ]
             self.store.methodologies.put(retired)
         return len(retired)

@@ -105,8 +105,8 @@ class AdvisingMemory:
         *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
         prompt text.
         """
-        found = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
-        return fresh_playbook(found, WorkingTree.around(workdir)) if workdir else found
+        playbook = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+        return fresh_playbook(playbook, WorkingTree.around(workdir)) if workdir else playbook
 
     def how(
         self,
@@ -134,10 +134,10 @@ class AdvisingMemory:
         *workdir* is as for `query`.
         """
         repo = state if isinstance(state, str) else state.repo
-        found = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+        history = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
         if workdir:
-            found = fresh_history(found, WorkingTree.around(workdir))
-        return render_warning(found) or None
+            history = fresh_history(history, WorkingTree.around(workdir))
+        return render_warning(history) or None
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
         """The loop that the last of *states* is in, with escape suggestions."""
@@ -181,10 +181,10 @@ class AdvisingMemory:
         """
         if shown := [*self._shown]:
             self.store.exposures.add(shown)
-        for one in shown:
+        for exposure in shown:
             # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
             with suppress(ValueError):  # another thread stored it as well
-                self._shown.remove(one)
+                self._shown.remove(exposure)
 
     def learn(
         self, raw: RawTrajectory, *, source: str = "", background: bool = False

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache, partial
 from operator import call
+from pathlib import Path
 from typing import (
     Any,
     NamedTuple,
@@ -24,6 +25,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError
 from contextgraph.model.trajectory import Json
@@ -55,6 +58,24 @@ def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
         return cast(Value, _decoder(cast(Hashable, kind), strict)(record))
     except _InvalidError as error:
         raise ReadError("", "", f"{error.path or 'record'} {error.reason}") from error
+
+
+def decoded_lines(kind: type[Value], path: Path, *, strict: bool = False) -> list[Value]:
+    """The values in a file of JSON lines, as of `decoded`.
+
+    Raises `ReadError` where the file cannot be read, or with the line of what is wrong.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
+    values = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            values.append(decoded(kind, orjson.loads(line), strict=strict))
+        except (orjson.JSONDecodeError, ReadError) as error:
+            raise ReadError(str(path), f"line {number}", str(error)) from error
+    return values
 
 
 class _InvalidError(Exception):

@@ -1,5 +1,6 @@
 """Settings: flags over environment over ``contextgraph.toml`` over defaults."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,9 +13,8 @@ from contextgraph.text import mask_secrets
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
 NEO4J_USER = "neo4j"  # the user that a new server has
-MEMORY_FILE = Path("contextgraph") / "memory.db"
-VECTORS_FILE = Path("contextgraph") / "vectors.db"
-SPENT_FILE = Path("contextgraph") / "spent.db"
+_log = logging.getLogger(__name__)
+
 
 # The embedder where only an API key is given.
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
@@ -64,13 +64,10 @@ class Settings:
     ``template`` or ``openai/MODEL``; empty means the template. *conflict_judge*, ``openai/MODEL``,
     says which notes contradict each other; empty means by their words only. *embedding_price*,
     *prompt_price* and *answer_price* are US dollars per million tokens and override the published
-    ones; *max_cost* is how many dollars one process may spend on models. *max_run_size* is the most
-    MiB, decompressed, that one recorded run may have.
-    *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
-    memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
-    in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who
-    supplies runs. *withhold* is the share of answers at errors that are not shown, to measure what
-    they do. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
+    ones; *max_cost* limits one process. *keyed_root* is the folder of keyed files, in it one for
+    each tenant; empty means one beside the memory. *notes* is where notes are, at ``postgresql://``
+    or ``qdrant+http(s)://``; empty means in *store*. *withhold* applies to answers at errors.
+    Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
     """
 
     store: str = ""
@@ -111,9 +108,7 @@ class Settings:
     source: str = field(default="", metadata=_offered("NAME", "The source to record"))
     withhold: float = field(
         default=0.0,
-        metadata=_offered(
-            "SHARE", "Withhold this share of answers at errors, to compare", min=0, max=1
-        ),
+        metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
     )
     max_notes: float = 10_000
     note_retention: float = 365
@@ -193,21 +188,21 @@ def default_memory() -> Path:
     """The memory file used when none is named."""
     from platformdirs import user_data_path
 
-    return user_data_path() / MEMORY_FILE
+    return user_data_path() / "contextgraph" / "memory.db"
 
 
 def vector_cache_file() -> Path:
     """The file in which vectors of models are cached."""
     from platformdirs import user_cache_path
 
-    return user_cache_path() / VECTORS_FILE
+    return user_cache_path() / "contextgraph" / "vectors.db"
 
 
 def usage_log_file() -> Path:
     """The file in which the usage of models is counted."""
     from platformdirs import user_data_path
 
-    return user_data_path() / SPENT_FILE
+    return user_data_path() / "contextgraph" / "spent.db"
 
 
 def load_settings(
@@ -315,7 +310,7 @@ def _configuration(name: str, given: object) -> Configuration:
     known = tuple(item.name for item in fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
     channels = table.get("channels", [])
-    if not isinstance(channels, list) or not all(isinstance(one, str) for one in channels):
+    if not isinstance(channels, list) or not all(isinstance(channel, str) for channel in channels):
         raise SettingsError(f"{where}: channels must be a list of strings")
     for key in ("embedder", "summarizer"):
         if not isinstance(table.get(key, ""), str):
@@ -350,13 +345,7 @@ def _drop_removed(where: str, table: dict[str, Any]) -> None:
     """Remove settings of earlier versions from *table*, with a warning."""
     for key in table.keys() & _REMOVED.keys():
         del table[key]
-        _warn(f"{where}: the setting {key!r} is ignored: {_REMOVED[key]}")
-
-
-def _warn(message: str) -> None:
-    import logging
-
-    logging.getLogger(__name__).warning(message)
+        _log.warning(f"{where}: the setting {key!r} is ignored: {_REMOVED[key]}")
 
 
 def _table(where: str, given: object) -> dict[str, Any]:
@@ -378,7 +367,7 @@ def _is_number(value: object) -> bool:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     for key, reason in _REMOVED.items():
         if environment.get(name := ENV_PREFIX + key.upper()):
-            _warn(f"the variable {name} is ignored: {reason}")
+            _log.warning(f"the variable {name} is ignored: {reason}")
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
         for key, name in _VARIABLES.items()

@@ -235,10 +235,10 @@ class LiveRun:
         )
 
     def _with_escapes(self, loop: LoopInfo, state: State) -> LoopInfo:
-        found = self._memory.loop_detector.get_escape_suggestions(
+        suggestions = self._memory.loop_detector.get_escape_suggestions(
             state, exclude_instances=self._excluded
         )
-        return replace(loop, escape_suggestions=found)
+        return replace(loop, escape_suggestions=suggestions)
 
     def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
         """*loop* where it is stuck and the agent has not been warned of it."""
@@ -274,19 +274,27 @@ class LiveRun:
 
         loop = context.loop
         if loop:
-            escapes = tuple(one for one in loop.escape_suggestions if is_new(one.id))
+            escapes = tuple(
+                suggestion for suggestion in loop.escape_suggestions if is_new(suggestion.id)
+            )
             loop = replace(loop, escape_suggestions=escapes)
         return replace(
             context,
-            suggestions=tuple(one for one in context.suggestions if is_new(one.id)),
+            suggestions=tuple(
+                suggestion for suggestion in context.suggestions if is_new(suggestion.id)
+            ),
             error_solutions=tuple(
-                one for one in context.error_solutions if is_new(one.fragment_id)
+                solution for solution in context.error_solutions if is_new(solution.fragment_id)
             ),
             similar_cases=tuple(
-                one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
+                case
+                for case in context.similar_cases
+                if case.is_shown and is_new(case.trajectory_id)
             ),
-            warnings=tuple(one for one in context.warnings if is_new(one.text)),
-            notes=tuple(one for one in context.notes if is_new(one.note.id)),
+            warnings=tuple(warning for warning in context.warnings if is_new(warning.text)),
+            notes=tuple(
+                recollection for recollection in context.notes if is_new(recollection.note.id)
+            ),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )

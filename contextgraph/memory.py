@@ -247,18 +247,18 @@ class AgentMemory(AdministeredMemory):
 
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
-        found = self.store.admin.explain(run.trajectory_id if run else node_id)
-        if found is None and (note := explain_note(self.store.notes, node_id)):
+        explanation = self.store.admin.explain(run.trajectory_id if run else node_id)
+        if explanation is None and (note := explain_note(self.store.notes, node_id)):
             return replace(note, evidence=evidence_of(self.store, node_id))
-        if found is not None and found.label == "Context":
-            return name_notes(found, self.store.notes)
-        if found is not None and found.label != "Methodology":
-            return found
+        if explanation is not None and explanation.label == "Context":
+            return name_notes(explanation, self.store.notes)
+        if explanation is not None and explanation.label != "Methodology":
+            return explanation
         evidence = evidence_of(self.store, node_id)
-        if found is not None:
+        if explanation is not None:
             words = self.store.methodologies.get([node_id])[0].words
             facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
-            return replace(found, facts={**found.facts, **facts}, evidence=evidence)
+            return replace(explanation, facts={**explanation.facts, **facts}, evidence=evidence)
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     @staticmethod

@@ -201,15 +201,15 @@ class UsageLog:
 
     def totals(self) -> dict[str, Usage]:
         """Model -> what the memory used of it, as counted on this machine."""
-        found: dict[str, Usage] = {}
+        usages: dict[str, Usage] = {}
 
         def read(connection: sqlite3.Connection) -> None:
             for model, *counts in connection.execute(_TOTALS, (self._memory,)):
-                found[model] = Usage(*counts)
+                usages[model] = Usage(*counts)
 
         if self._path is not None and self._path.exists():
             self._run(read)
-        return found
+        return usages
 
     def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
         if self._path is None:

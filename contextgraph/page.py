@@ -142,7 +142,7 @@ def run_parts(inspection: "Inspection", number: int = 1) -> Iterator[str]:
 def _timeline(inspection: "Inspection", number: int) -> str:
     """A bar of one cell for each step, which links to the step, and what its colours mean."""
     trace = inspection.trace
-    cleared = {one.cleared_step for one in trace.recoveries}
+    cleared = {recovery.cleared_step for recovery in trace.recoveries}
     looping = {index for loop in trace.loops for index in range(loop.start, loop.end + 1)}
     cells = []
     for step in trace.steps:
@@ -189,12 +189,12 @@ def _step(step: "StepTrace", inspection: "Inspection", number: int) -> str:
 def _notes(step: "StepTrace", inspection: "Inspection") -> str:
     """The loops that begin at a step, its error, and what it cleared, as they are listed."""
     trace = inspection.trace
-    notes = [("loop", f"↻ {loop_line(one)}") for one in trace.loops if one.start == step.index]
+    notes = [("loop", f"↻ {loop_line(loop)}") for loop in trace.loops if loop.start == step.index]
     notes += [("error", f"✗ {error_line(step)}")] if step.error else []
     notes += [
-        ("recovery", f"✓ {recovery_line(one)}")
-        for one in (*trace.recoveries, *trace.left_behind)
-        if one.cleared_step == step.index
+        ("recovery", f"✓ {recovery_line(recovery)}")
+        for recovery in (*trace.recoveries, *trace.left_behind)
+        if recovery.cleared_step == step.index
     ]
     return "".join(f'<br><span class="is-{kind}">{shown(text)}</span>' for kind, text in notes)
 

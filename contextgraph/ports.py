@@ -140,7 +140,7 @@ class RecoveryStore(Protocol):
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries from the errors of *questions* (at level TEMPLATE or TYPE), *limit* of each.
 
-        Each once, by question; verified ones first, then the newest run, then as by `of_runs`.
+        Each once, by question; verified ones first, then the newest run, then as by `of_fragments`.
         """
 
     def for_text(
@@ -148,8 +148,8 @@ class RecoveryStore(Protocol):
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries whose error message or description has any of *words*, most relevant first."""
 
-    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
-        """The recoveries of these runs, by fragment id, error id and error step."""
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        """The recoveries of these fragments, by fragment id, error id and error step."""
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         """How the newest runs that met each of these errors went with it, by id of the error."""

@@ -103,14 +103,14 @@ def blend(
     A convex combination (Bruch, Gai & Ingber 2023): unlike ranks it keeps by how much one is better
     than the next.
     """
-    most = {name: max((one[name] for one in scores.values()), default=0.0) for name in weights}
+    most = {name: max((score[name] for score in scores.values()), default=0.0) for name in weights}
     shares = {name: weight / most[name] for name, weight in weights.items() if most[name] > 0}
     if not shares:
         return dict.fromkeys(scores, 1.0)
     total = sum(weights[name] for name in shares)
     return {
-        key: sum(share * one[name] for name, share in shares.items()) / total
-        for key, one in scores.items()
+        key: sum(share * score[name] for name, share in shares.items()) / total
+        for key, score in scores.items()
     }
 
 

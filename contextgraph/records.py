@@ -53,7 +53,7 @@ def loop_records(loops: "Iterable[LoopInfo]") -> "list[Json]":
         record_of(
             loop,
             length=loop.length,
-            escape_suggestions=[one.text for one in loop.escape_suggestions],
+            escape_suggestions=[suggestion.text for suggestion in loop.escape_suggestions],
         )
         for loop in loops
     ]
@@ -117,17 +117,17 @@ def command_record(record: "CommandRecord") -> "dict[str, Json]":
     return record_of(record, error_type=record.error_type or None)
 
 
-def history_record(found: "CommandHistory") -> "dict[str, Json]":
+def history_record(history: "CommandHistory") -> "dict[str, Json]":
     """The JSON object of `contextgraph how`."""
     from contextgraph.retrieval import render_warning
 
-    single = {"form": found.form, "first": found.first, "exact": found.exact}
-    several = {"ways": found.ways, "others": found.others}
+    single = {"form": history.form, "first": history.first, "exact": history.exact}
+    several = {"ways": history.ways, "others": history.others}
     lists: dict[str, Json] = {name: [*map(command_record, of)] for name, of in several.items()}
     return record_of(
-        found,
-        warning=render_warning(found) or None,
-        **{name: command_record(one) if one else None for name, one in single.items()},
+        history,
+        warning=render_warning(history) or None,
+        **{name: command_record(command) if command else None for name, command in single.items()},
         **lists,
     )
 
@@ -140,18 +140,19 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
         "repo": playbook.repo,
         "files": [
             {
-                "path": one.path,
-                "runs": one.changed,
-                "opened": one.opened,
-                "probability": round(one.probability, 4),
-                "symbols": list(one.symbols),
+                "path": file.path,
+                "runs": file.changed,
+                "opened": file.opened,
+                "probability": round(file.probability, 4),
+                "symbols": list(file.symbols),
             }
-            for one in playbook.files
+            for file in playbook.files
         ],
         **known,
         "commands": {name: [*map(command_record, all_)] for name, all_ in commands.items()},
         "notes": [
-            {"id": one.id, "content": one.content, "source": one.source} for one in playbook.notes
+            {"id": note.id, "content": note.content, "source": note.source}
+            for note in playbook.notes
         ],
         "counts": counts,
     }
@@ -162,17 +163,17 @@ def _agreed(playbook: "RepositoryPlaybook") -> "tuple[dict[str, Json], dict[str,
     counts: dict[str, Json] = {"runs": playbook.runs, "tasks": playbook.tasks}
     known: dict[str, Json] = {}
     for name, records in (("test_command", playbook.tests), ("import_command", playbook.scripts)):
-        if agreed := next((one for one in records if one.is_agreed), None):
+        if agreed := next((command for command in records if command.is_agreed), None):
             known[name] = agreed.line
             counts[name] = {"worked": agreed.worked, "tried": agreed.tried}
     if playbook.package:
         known["package_dir"] = playbook.package
         counts["package_dir"] = playbook.package_tasks
-    if setup := [one.line for one in playbook.setup if one.is_agreed]:
+    if setup := [command.line for command in playbook.setup if command.is_agreed]:
         known["setup"] = [*setup]
     if playbook.failing_tests:
         known["failing_tests"] = [
-            {"test": one.name, "tasks": one.tasks} for one in playbook.failing_tests
+            {"test": test.name, "tasks": test.tasks} for test in playbook.failing_tests
         ]
     return known, counts
 
@@ -187,7 +188,9 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
     cases: list[Json] = [
         record_of(
             item,
-            fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments],
+            fragments=[
+                {"id": fragment.id, **fragment_record(fragment)} for fragment in item.fragments
+            ],
             changed=record_of(item.changed, files=[*item.files]),
         )
         for item in context.similar_cases
@@ -250,26 +253,27 @@ def stats_record(
     }
 
 
-def friction_record(repo: str, found: "Iterable[Friction]") -> "dict[str, Json]":
+def friction_record(repo: str, frictions: "Iterable[Friction]") -> "dict[str, Json]":
     """The JSON object of `contextgraph friction`."""
     records: list[Json] = [
-        record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
+        record_of(friction, share_cleared=round(friction.cleared / friction.tasks, 4))
+        for friction in frictions
     ]
     return {"repo": repo or None, "friction": records}
 
 
-def recalled_record(found: "Recollection") -> "dict[str, Json]":
+def recalled_record(recollection: "Recollection") -> "dict[str, Json]":
     """The JSON object of `contextgraph recall`, of one note."""
-    why: dict[str, Json] = {name: round(value, 4) for name, value in found.why.items()}
+    why: dict[str, Json] = {name: round(value, 4) for name, value in recollection.why.items()}
     return record_of(
-        found.note,
-        score=round(found.score, 4),
-        probability=round(found.probability, 4),
+        recollection.note,
+        score=round(recollection.score, 4),
+        probability=round(recollection.probability, 4),
         why=why,
     )
 
 
-def explanation_record(found: "Explanation") -> "dict[str, Json]":
+def explanation_record(explanation: "Explanation") -> "dict[str, Json]":
     """The JSON object of `contextgraph explain`."""
     relations: list[Json] = [
         record_of(
@@ -279,9 +283,9 @@ def explanation_record(found: "Explanation") -> "dict[str, Json]":
             direction="out" if edge.outgoing else "in",
             **edge.properties,
         )
-        for edge in found.relations
+        for edge in explanation.relations
     ]
-    return record_of(found, relations=relations)
+    return record_of(explanation, relations=relations)
 
 
 def consolidation_record(report: "ConsolidationReport") -> "dict[str, Json]":

@@ -190,19 +190,19 @@ class Remote(ABC, Generic[Connection]):
         policy: RetryPolicy,
     ) -> Answer:
         """The answer, waited for in a thread: the limits of the client are for single steps."""
-        found: Future[Answer] = Future()
+        future: Future[Answer] = Future()
 
         def run() -> None:
             try:
-                found.set_result(self._answer(request, client, policy))
+                future.set_result(self._answer(request, client, policy))
             except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
-                found.set_exception(error)
+                future.set_exception(error)
 
         # A daemon: a process that ends does not wait for a server.
         threading.Thread(target=run, name="model API", daemon=True).start()
-        if not wait([found], seconds).done:
+        if not wait([future], seconds).done:
             raise self._given_up(Failure(FailureKind.DOWN, "no answer in time"), policy)
-        return found.result()
+        return future.result()
 
     def _answer(
         self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy

@@ -70,12 +70,12 @@ class Spool:
 
         for path in sorted(self._files(), key=_modified_at):
             try:
-                found = list(read(path))
+                runs = list(read(path))
             except ReadError:
                 if path.exists():
                     raise
                 continue  # another process has learned it
-            for raw in found:
+            for raw in runs:
                 named = path.parent != self.folder
                 source = unquote(path.parent.name.removeprefix("source-")) if named else ""
                 yield WaitingRun(path, raw, source)

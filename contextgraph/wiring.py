@@ -138,7 +138,7 @@ def _retriever_in_loops(
     store: Store, settings: Settings, channels: Mapping[str, Channel]
 ) -> MemoryRetriever:
     """In a loop anything new may help: what was uncertain is not held back."""
-    used = {name: one for name, one in channels.items() if name in _OF_LOOPS}
+    used = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     gate = replace(_gate(settings), min_precision=0.0)
     return MemoryRetriever(store, used, gate, weights=_weights(settings))
 

@@ -26,7 +26,7 @@ class WorkingTree:
         start = Path(folder).absolute()
         if not os.path.isdir(start):  # `Path` raises for a name that is too long
             raise ValueError(f"no folder {folder}")
-        roots = (one for one in (start, *start.parents) if (one / ".git").exists())
+        roots = (path for path in (start, *start.parents) if (path / ".git").exists())
         return cls(next(roots, start))
 
     def has(self, path: str, symbol: str = "") -> bool:

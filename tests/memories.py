@@ -5,6 +5,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from contextgraph.model import Bundle, FittedGate
 from tests.arguments import Call, calls, operations
+from tests.compared_stores import ComparedStores
 from tests.reference_memory import ReferenceMemory
 from tests.strategies import (
     ADVICE_IDS,
@@ -14,7 +15,6 @@ from tests.strategies import (
     TRAJECTORY_IDS,
     bundles,
 )
-from tests.twins import Twins
 
 # A file and a server differ in what can be wrong with them and in their schemas, and count
 # revisions in their own ways.
@@ -31,32 +31,32 @@ _GATE = FittedGate({"attempt": 0.5}, -1.0, ((0.0, 0.0), (1.0, 0.9)), 120, 80)
 class Memories(RuleBasedStateMachine):
     """Whatever is done to stores that hold the same, they answer the same."""
 
-    def __init__(self, twins: Twins) -> None:
+    def __init__(self, stores: ComparedStores) -> None:
         super().__init__()
-        self.twins = twins
+        self.stores = stores
 
     def teardown(self) -> None:
-        self.twins.close()
+        self.stores.close()
 
     @initialize(many=st.lists(bundles(), min_size=2, max_size=6))
     def begin(self, many: list[Bundle]) -> None:
         for bundle in many:
-            self.twins.write("runs.add", [bundle])
+            self.stores.write("runs.add", [bundle])
 
     @rule(call=st.one_of(*map(calls, _KNOWN)))
     def call(self, call: Call) -> None:
-        self.twins.write(call.operation, *call.arguments, **call.named)
+        self.stores.write(call.operation, *call.arguments, **call.named)
 
     @rule(gate=st.sampled_from((None, _GATE)))
     def mark_consolidated(self, gate: FittedGate | None) -> None:
-        self.twins.mark_consolidated(gate)
+        self.stores.mark_consolidated(gate)
 
     @invariant()
     def they_hold_the_same(self) -> None:
-        hold_the_same(self.twins)
+        hold_the_same(self.stores)
 
 
-def hold_the_same(twins: Twins) -> None:
+def hold_the_same(stores: ComparedStores) -> None:
     """Compare all that the stores hold."""
     for operation in (
         "admin.counts",
@@ -68,13 +68,13 @@ def hold_the_same(twins: Twins) -> None:
         "recoveries.error_steps",
         "vectors.active_space",
     ):
-        twins.ask(operation)
-    twins.ask("exposures.record", (*ADVICE_IDS[1:], *ITEM_IDS))
-    twins.ask("methodologies.get", METHODOLOGY_IDS)
+        stores.compare(operation)
+    stores.compare("exposures.record", (*ADVICE_IDS[1:], *ITEM_IDS))
+    stores.compare("methodologies.get", METHODOLOGY_IDS)
     for operation in ("runs.learned", "runs.trajectories", "runs.fragments"):
-        twins.ask(operation, TRAJECTORY_IDS)
+        stores.compare(operation, TRAJECTORY_IDS)
     for space in SPACES:
-        twins.ask("vectors.space_model", space.name)
-        twins.ask("vectors.texts_to_embed", 50, space.name)
+        stores.compare("vectors.space_model", space.name)
+        stores.compare("vectors.texts_to_embed", 50, space.name)
     for run in TRAJECTORY_IDS:
-        twins.ask("runs.archived", run)
+        stores.compare("runs.archived", run)

@@ -1,4 +1,4 @@
-"""What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
+"""What consolidation reads and writes, and explanations, in plain Python, as the reference."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -225,9 +225,9 @@ class ReferenceStore:
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
         return sorted(found, key=lambda c: (-relevance(text(c)), recovery_id(c)))[:limit]
 
-    def recoveries_of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
-        named = set(trajectory_ids)
-        found = [c for c in self._recoveries(Scope()) if c.trajectory_id in named]
+    def recoveries_of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        named = set(fragment_ids)
+        found = [c for c in self._recoveries(Scope()) if c.fragment_id in named]
         return sorted(found, key=recovery_id)
 
     def runs_for_task(

@@ -78,16 +78,16 @@ def doctor(
       contextgraph doctor
       contextgraph doctor --stale --workdir ~/checkouts/shop
     """
-    found = check_up(common, secrets=secrets)
+    checkup = check_up(common, secrets=secrets)
     gone = _stale(common, workdir) if stale else []
     if common.as_json:
-        listed: list[Json] = [{**one._asdict()} for one in gone]
-        emit({**checkup_record(found), **({"stale": listed} if stale else {})})
+        listed: list[Json] = [{**stale._asdict()} for stale in gone]
+        emit({**checkup_record(checkup), **({"stale": listed} if stale else {})})
     else:
-        _show_checkup(found)
+        _show_checkup(checkup)
         if stale:
             _show_stale(gone)
-    raise typer.Exit(DONE if found.ok else FAILED)
+    raise typer.Exit(DONE if checkup.ok else FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _has_full_text() -> bool:
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
     with common.open(read_only=True) as memory:
         checks = [*memory.health()]
-        if all(one.ok for one in checks):
+        if all(check.ok for check in checks):
             checks.append(_gate(memory.store))
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 
@@ -261,8 +261,8 @@ def _installed(name: str) -> bool:
 def _show_checkup(checkup: Checkup) -> None:
     """Print every check, with the remedy where it failed."""
     rows = [
-        ("ok" if one.ok else "FAILED", one.name, one.detail, "" if one.ok else one.remedy)
-        for one in checkup.checks
+        ("ok" if check.ok else "FAILED", check.name, check.detail, "" if check.ok else check.remedy)
+        for check in checkup.checks
     ]
     print_table(f"Memory {checkup.store}", ("", "check", "found", "remedy"), rows)
     versions = " · ".join(f"{name} {version}" for name, version in checkup.versions.items())
@@ -306,24 +306,24 @@ def formats(common: Common) -> None:
     """
     from contextgraph.readers import all_formats
 
-    for one in all_formats().values():
+    for log_format in all_formats().values():
         if common.as_json:
             emit(
                 {
-                    "name": one.name,
-                    "recognised_by": one.description,
-                    "keeps": one.keeps,
-                    "experimental": one.experimental,
+                    "name": log_format.name,
+                    "recognised_by": log_format.description,
+                    "keeps": log_format.keeps,
+                    "experimental": log_format.experimental,
                 }
             )
         else:
-            _show_format(one)
+            _show_format(log_format)
 
 
-def _show_format(one: "Format") -> None:
-    mark = (" (experimental)", "yellow") if one.experimental else ""
-    print_text((one.name, "bold"), mark)
-    for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
+def _show_format(log_format: "Format") -> None:
+    mark = (" (experimental)", "yellow") if log_format.experimental else ""
+    print_text((log_format.name, "bold"), mark)
+    for label, text in (("recognised by", log_format.description), ("keeps", log_format.keeps)):
         print_text((f"{label}: ", "dim"), text, indent=2)
 
 
@@ -347,7 +347,10 @@ def show(common: Common) -> None:
       contextgraph config show
       contextgraph config show --configuration no-semantic --json
     """
-    found = common.settings_in_force()
-    rows = ((one.name, "" if one.value is None else str(one.value), one.origin) for one in found)
+    settings = common.settings_in_force()
+    rows = (
+        (setting.name, "" if setting.value is None else str(setting.value), setting.origin)
+        for setting in settings
+    )
     columns = ("setting", "value", "set by")
-    common.answer_rows(map(record_of, found), "Settings", columns, rows)
+    common.answer_rows(map(record_of, settings), "Settings", columns, rows)

@@ -248,7 +248,7 @@ def _show_contrasts(
     configs: "dict[str, Json]",
 ) -> None:
     if common.as_json:
-        records: list[Json] = [record_of(one) for one in contrasts]
+        records: list[Json] = [record_of(contrast) for contrast in contrasts]
         emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
         _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
@@ -280,9 +280,9 @@ class RunSource:
 
     def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
         intake = self._intake(paths or [])
-        found = list(intake) if paths else []
+        runs = list(intake) if paths else []
         self.failed += intake.counts.failed
-        return found
+        return runs
 
 
 def _selected(
@@ -313,18 +313,16 @@ class Trial:
 
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
-        from contextgraph.evaluation import judge_by_hand, read_judged, report_of
+        from contextgraph.codec import decoded_lines
+        from contextgraph.evaluation import JudgedMoment, judge_by_hand, report_of
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()
         with replace(self.common.or_temporary(), flags=flags).open() as memory:
-            found = self._evaluated(memory) if self.judging else None
-            by_hand = (
-                judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
-                if self.judged
-                else None
-            )
-            return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
+            evaluation = self._evaluated(memory) if self.judging else None
+            judged = decoded_lines(JudgedMoment, self.judged) if self.judged else []
+            by_hand = judge_by_hand(memory, self.judging, judged, self.seed) if judged else None
+            return report_of(evaluation, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, flags: "Mapping[str, Any]") -> "tuple[Moment, ...]":
         from contextgraph.evaluation import judge_related

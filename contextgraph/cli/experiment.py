@@ -114,7 +114,7 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
     if moment.loop is not None:
         name = moment.loop.kind.replace("_", " ")
         first = f"{moment.loop.severity}: {name}, {moment.loop.repetitions} times"
-        return [first, *(one.text for one in moment.escapes)]
+        return [first, *(suggestion.text for suggestion in moment.escapes)]
     if moment.context is None:
         return []
     context = moment.context
@@ -149,7 +149,7 @@ def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
 def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
     if moment.loop is not None:
         (loop,) = loop_records([moment.loop])
-        return {"loop": loop, "escapes": [one.text for one in moment.escapes]}
+        return {"loop": loop, "escapes": [suggestion.text for suggestion in moment.escapes]}
     if moment.context is None:
         return {}
     shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
@@ -282,14 +282,14 @@ def report(
     """
     from contextgraph.experiment import Journal, report_on, write_report
 
-    found = report_on(Journal(folder))
+    report = report_on(Journal(folder))
     if html:
-        write_report(html, found)
-        print(f"{html}: {found.verdict}")
+        write_report(html, report)
+        print(f"{html}: {report.verdict}")
     elif common.as_json:
-        emit(record_of(found))
+        emit(record_of(report))
     else:
-        _show_report(found)
+        _show_report(report)
 
 
 def _made(common: Common, work: "Experiment", *, retry_broken: bool) -> int:
@@ -342,7 +342,7 @@ def _show_report(report: "Report") -> None:
 
     print_text((report.verdict, "bold"))
     print_text()
-    names = [one.arm for one in report.arms]
+    names = [arm.arm for arm in report.arms]
     print_table(OF_ATTEMPTS, ["", *names], arm_rows(report), names)
     print_table(OF_TASKS, COMPARED, map(comparison_row, report.comparisons), COMPARED[1:])
     for title, changes in changed_tasks(report):

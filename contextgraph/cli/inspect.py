@@ -102,17 +102,17 @@ def loops(
     from contextgraph.cli.intake import Intake
 
     intake = Intake(paths, common.settings(), follow_links=follow_links)
-    found: list[Sequence[LoopInfo]] = []
+    loops: list[Sequence[LoopInfo]] = []
     with ExitStack() as stack:
         memory = None
         if common.store is not None:
             memory = stack.enter_context(common.open(read_only=True))
         for inspection in _inspected(intake, instance):
             trace = inspection.trace
-            found.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
-            _report_loops(common, inspection, found[-1])
-    if found and not common.as_json:
-        _show_loop_counts(found)
+            loops.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
+            _report_loops(common, inspection, loops[-1])
+    if loops and not common.as_json:
+        _show_loop_counts(loops)
     raise typer.Exit(intake.exit_code)
 
 
@@ -130,17 +130,17 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def _report_loops(common: Common, inspection: "Inspection", found: "Sequence[LoopInfo]") -> None:
+def _report_loops(common: Common, inspection: "Inspection", loops: "Sequence[LoopInfo]") -> None:
     raw = inspection.trace.raw
     if common.as_json:
-        emit({"source": raw.source, "instance_id": raw.instance_id, "loops": loop_records(found)})
+        emit({"source": raw.source, "instance_id": raw.instance_id, "loops": loop_records(loops)})
     else:
-        _show_loops(raw.instance_id, found)
+        _show_loops(raw.instance_id, loops)
 
 
 def _show_loop_counts(found: "Sequence[Sequence[LoopInfo]]") -> None:
     """Print in one line how many loops all runs have."""
-    loops = [loop for one in found for loop in one]
+    loops = [loop for of_run in found for loop in of_run]
     stuck = sum(loop.severity == "stuck" for loop in loops)
     affected = sum(map(bool, found))
     total = f"{number_of(len(loops), 'loop')} ({stuck} stuck)"
@@ -168,8 +168,8 @@ def _show_timeline(inspection: "Inspection") -> None:
 def _show_step(inspection: "Inspection", index: int) -> bool:
     """Print a step in full: thought, action, observation, error; false where there is no such."""
     screen, instance = console(), inspection.trace.raw.instance_id
-    found = [step for step in inspection.trace.steps if step.step.index == index]
-    for step in found:
+    steps = [step for step in inspection.trace.steps if step.step.index == index]
+    for step in steps:
         screen.rule(plain(f"{instance} step {index}, {step.phase}"))
         for name, text in (
             ("thought", step.step.thought),
@@ -179,10 +179,10 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
         ):
             print_text((name, "bold"))
             print_text(text.strip() or "none")
-    if not found:
+    if not steps:
         last = len(inspection.trace.steps) - 1
         warn(f"{instance}: no step {index}; the last is {last}")
-    return bool(found)
+    return bool(steps)
 
 
 def _show_title(inspection: "Inspection") -> None:
@@ -241,8 +241,8 @@ def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
     print_text((f"{instance}: {number_of(len(loops), 'loop')}", "bold"))
     for loop in loops:
         print_text(f"  {loop_line(loop)}")
-        for one in loop.signatures[:_SIGNATURES_SHOWN]:
-            print_text((one_line(one, _REPEATED_WIDTH), "dim"), indent=4)
+        for signature in loop.signatures[:_SIGNATURES_SHOWN]:
+            print_text((one_line(signature, _REPEATED_WIDTH), "dim"), indent=4)
         for escape in loop.escape_suggestions:
             text = f"suggestion: {one_line(escape.text, _SUGGESTION_WIDTH)}"
             print_text((text, "green"), indent=4)

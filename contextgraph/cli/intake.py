@@ -168,8 +168,8 @@ class Intake:
 
     def _selected(self) -> "Generator[RawTrajectory]":
         numbers, number = self.selection.numbers, 0
-        with closing(self._all()) as found:
-            for raw in found:
+        with closing(self._all()) as runs:
+            for raw in runs:
                 if not self.selection.matches(raw):
                     self._leave_out(raw, "does not match --filter")
                     continue

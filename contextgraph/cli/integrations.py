@@ -127,14 +127,14 @@ def log(
 
     settings = common.settings()
     records = list(HookFiles(settings).records())
-    shown = [one for one in records if one.text][-limit:]
+    shown = [record for record in records if record.text][-limit:]
     cleared = _cleared(common) if shown else {}
-    for one in shown:
-        line = _line(one, records, cleared.get(one.context))
+    for record in shown:
+        line = _line(record, records, cleared.get(record.context))
         if common.as_json:
             emit(line)
         else:
-            _show(one, line)
+            _show(record, line)
     if not shown and not common.as_json:
         print("no advice was shown yet; `contextgraph integrations install` connects an agent")
 
@@ -214,7 +214,7 @@ def _cleared(common: Common) -> "dict[str, bool | None]":
 def _line(
     shown: "HookRecord", records: "Sequence[HookRecord]", cleared: bool | None
 ) -> "dict[str, Json]":
-    again = [one for one in records if shown.family and one.repeats(shown)]
+    again = [record for record in records if shown.family and record.repeats(shown)]
     record: dict[str, Json] = {**asdict(shown), "items": [*shown.items]}
     return {**record, "met_again": len(again), "cleared": cleared}
 

@@ -309,7 +309,7 @@ class _Results:
             rate = f"{learned / max(seconds, 0.001):.0f}/s"
             print(f"Memory: {self.address}")
             title = f"{number_of(learned, 'trajectory')} in {seconds:.1f} s, {rate}"
-            print_table(title, [*counts], [[f"{one:,}" for one in counts.values()]], [*counts])
+            print_table(title, [*counts], [[f"{count:,}" for count in counts.values()]], [*counts])
 
 
 def _consolidation_line(report: "ConsolidationReport") -> str:
@@ -360,9 +360,9 @@ def _learn_all(
 
     waiting, progress = results.waiting, results.progress
     with progress, memory.batch(progress.consolidating, results.reports.append):
-        for one in spool or ():
-            _learn_some(memory, [one.raw], results, one.source)
-            one.path.unlink(missing_ok=True)  # another process may have learned it, too
+        for run in spool or ():
+            _learn_some(memory, [run.raw], results, run.source)
+            run.path.unlink(missing_ok=True)  # another process may have learned it, too
         while some := list(islice(records, RUNS_AT_ONCE)):
             waiting += some
             _learn_some(memory, waiting, results)

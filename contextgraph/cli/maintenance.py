@@ -95,13 +95,13 @@ def forget(
         found = list(runs.trajectories(chosen if named and not everything else runs.ids()).values())
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
-            found = [one for one in found if one.seen_at < oldest]
+            found = [run for run in found if run.seen_at < oldest]
         elif not found:
             of_them = "" if everything else f"of {', '.join(named)} "
             fail(f"no trajectory {of_them}in the memory")
         if found and not yes:
             _confirm(found)
-        removed = memory.forget(one.id for one in found)
+        removed = memory.forget(run.id for run in found)
     _show_forgotten(common, found, removed)
 
 
@@ -121,17 +121,17 @@ def _named(
     runs: "RunStore", ids: "Sequence[str]", instances: "Sequence[str]", repos: "Sequence[str]"
 ) -> list[str]:
     """The ids of the runs that are named in any way."""
-    of_instances = (runs.ids(instance=masked_name(one)) for one in instances)
-    of_repos = (runs.ids(repo=masked_name(one)) for one in repos)
+    of_instances = (runs.ids(instance=masked_name(instance)) for instance in instances)
+    of_repos = (runs.ids(repo=masked_name(repo)) for repo in repos)
     return list(dict.fromkeys(chain(ids, *of_instances, *of_repos)))
 
 
-def _confirm(found: "Sequence[Trajectory]") -> None:
-    for run in found[:_LISTED]:
+def _confirm(runs: "Sequence[Trajectory]") -> None:
+    for run in runs[:_LISTED]:
         typer.echo(f"  {run.id}  {plain(run.name)}", err=True)
-    if len(found) > _LISTED:
-        typer.echo(f"  and {len(found) - _LISTED} more", err=True)
-    confirm(f"Forget {number_of(len(found), 'trajectory')}?", "nothing was removed")
+    if len(runs) > _LISTED:
+        typer.echo(f"  and {len(runs) - _LISTED} more", err=True)
+    confirm(f"Forget {number_of(len(runs), 'trajectory')}?", "nothing was removed")
 
 
 def _show_forgotten(common: Common, found: "Sequence[Trajectory]", removed: int) -> None:

@@ -15,15 +15,16 @@ from contextgraph.cli.options import (
     AboutRepo,
     Common,
     Limit,
+    Question,
     Repo,
     Tags,
+    Tokens,
     common_options,
     flag,
     option,
     time_option,
 )
 from contextgraph.cli.output import FAILED, emit, print_table, warn
-from contextgraph.errors import ReadError
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
@@ -97,9 +98,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
 @common_options()
 def recall(
     common: Common,
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
-    ] = "",
+    question: Question = "",
     repo: RepoOrNone = None,
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
@@ -136,12 +135,12 @@ def recall(
         _check_saved(common, saved, limit)
         return
     with common.open(read_only=True) as memory:
-        found = memory.notes.recall(
+        hits = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
-    rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
+    rows = ((f"{hit.score:.2f}", *_row(hit.note)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
-    records = map(recalled_record, found)
+    records = map(recalled_record, hits)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
@@ -156,35 +155,19 @@ class _Saved:
 
 def _check_saved(common: Common, file: Path, limit: int) -> None:
     """Print at which place each answer in *file* is recalled; fail where one is missing."""
-    questions = _saved_in(file)
+    from contextgraph.codec import decoded_lines
+
+    questions = decoded_lines(_Saved, file, strict=True)
     with common.open(read_only=True) as memory:
         ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in questions]
     ranked = [*zip(questions, ranks, strict=True)]
-    records = (record_of(one, rank=rank) for one, rank in ranked)
-    rows = ((str(rank or "-"), one.note, one.question) for one, rank in ranked)
+    records = (record_of(question, rank=rank) for question, rank in ranked)
+    rows = ((str(rank or "-"), question.note, question.question) for question, rank in ranked)
     common.answer_rows(records, "Saved questions", ("rank", "note", "question"), rows, ("rank",))
     known = sum(rank is not None and rank <= limit for rank in ranks)
     warn(f"{known} of {number_of(len(questions), 'answer')} among the first {limit}")
     if known < len(questions):
         raise typer.Exit(FAILED)
-
-
-def _saved_in(file: Path) -> list[_Saved]:
-    import orjson
-
-    from contextgraph.codec import decoded
-
-    found = []
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise ReadError(str(file), "", f"cannot be read: {error.strerror or error}") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            found.append(decoded(_Saved, orjson.loads(line), strict=True))
-        except (orjson.JSONDecodeError, ReadError) as error:
-            raise ReadError(str(file), f"line {number}", str(error)) from error
-    return found
 
 
 @app.callback()
@@ -247,12 +230,12 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
         _change(common, changes)
         return
     with common.open(read_only=True) as memory:
-        found = memory.notes.of(repo, archived=archived)
+        notes = memory.notes.of(repo, archived=archived)
         if conflicts:
-            live = {note.id for note in found}
-            found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
-    title, rows = number_of(len(found), "note"), map(_row, found)
-    common.answer_rows(map(record_of, found), title, _COLUMNS, rows, empty="no notes")
+            live = {note.id for note in notes}
+            notes = tuple(note for note in notes if not live.isdisjoint(note.contradicts))
+    title, rows = number_of(len(notes), "note"), map(_row, notes)
+    common.answer_rows(map(record_of, notes), title, _COLUMNS, rows, empty="no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -322,7 +305,7 @@ def review(
     print_table(
         number_of(len(waiting), "candidate"),
         _CANDIDATES,
-        [_candidate_row(one) for one, _ in waiting],
+        [_candidate_row(note) for note, _ in waiting],
     )
     print_table(
         "Repeated by people",
@@ -357,7 +340,7 @@ def snapshot(
     ],
     focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
     repo: RepoOrNone = None,
-    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
+    tokens: Tokens = 500,
 ) -> None:
     """Show what people and agents say that matters now.
 
@@ -372,10 +355,10 @@ def snapshot(
       contextgraph snapshot "test_checkout fails on main" --focus payments
     """
     with common.open(read_only=True) as memory:
-        found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
+        snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     common.answer(
-        {"notes": [record_of(note) for note in found.notes], "text": found.text},
-        found.text or "no note matters now",
+        {"notes": [record_of(note) for note in snapshot.notes], "text": snapshot.text},
+        snapshot.text or "no note matters now",
     )
 
 

@@ -78,6 +78,10 @@ Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "Only this repositor
 AboutRepo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
+Tokens = Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")]
+Question = Annotated[
+    str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
+]
 Paths = Annotated[
     list[str],
     typer.Argument(

@@ -1,7 +1,9 @@
 """``contextgraph pages`` and ``entities``; ``set`` and ``brief``: named knowledge."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from operator import attrgetter
+from typing import Annotated
 
 import typer
 
@@ -9,17 +11,16 @@ from contextgraph.cli.options import (
     AboutRepo,
     Common,
     Limit,
+    Question,
     Repo,
     Tags,
+    Tokens,
     common_options,
     flag,
     option,
 )
 from contextgraph.cli.output import fail
 from contextgraph.records import record_of
-
-if TYPE_CHECKING:
-    from contextgraph.knowledge import Page
 
 pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
 entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
@@ -108,7 +109,7 @@ def list_(common: Common, repo: Repo = None) -> None:
 @common_options()
 def search(
     common: Common,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    question: Question,
     repo: Repo = None,
     limit: Limit = 5,
 ) -> None:
@@ -125,9 +126,9 @@ def search(
       contextgraph pages search "are webhooks idempotent" --repo acme/shop
     """
     with common.open(read_only=True) as memory:
-        found = memory.pages.search(question, repo=repo, limit=limit)
-    records = (record_of(one.page, score=round(one.score, 4)) for one in found)
-    rows = ((f"{one.score:.2f}", *_row(one.page)) for one in found)
+        results = memory.pages.search(question, repo=repo, limit=limit)
+    records = (record_of(result.page, score=round(result.score, 4)) for result in results)
+    rows = ((f"{result.score:.2f}", *_row(result.page)) for result in results)
     common.answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",))
 
 
@@ -224,15 +225,15 @@ def related(
       contextgraph entities related PriceRule --depth 2
     """
     with common.open(read_only=True) as memory:
-        found = memory.entities.get_related(name, depth)
+        hits = memory.entities.get_related(name, depth)
     records = (
-        record_of(one.entity, distance=one.distance, score=round(one.score, 4), pages=[*one.pages])
-        for one in found
+        record_of(hit.entity, distance=hit.distance, score=round(hit.score, 4), pages=[*hit.pages])
+        for hit in hits
     )
     columns = ("distance", "name", "type", "mentioned in")
     rows = (
-        (str(one.distance), one.entity.name, one.entity.entity_type, ", ".join(one.pages))
-        for one in found
+        (str(hit.distance), hit.entity.name, hit.entity.entity_type, ", ".join(hit.pages))
+        for hit in hits
     )
     common.answer_rows(records, "Entities", columns, rows, columns[:1])
 
@@ -256,7 +257,7 @@ def find(
     """
     with common.open(read_only=True) as memory:
         found = memory.entities.find_by_keywords(question)
-    rows = ((one.name, one.entity_type, ", ".join(one.tags)) for one in found)
+    rows = ((entity.name, entity.entity_type, ", ".join(entity.tags)) for entity in found)
     common.answer_rows(map(record_of, found), "Entities", ("name", "type", "tags"), rows)
 
 
@@ -276,9 +277,9 @@ def tags(
       contextgraph entities tags state
     """
     with common.open(read_only=True) as memory:
-        found = memory.entities.find_tags(prefix)
-    rows, columns = ((tag, str(count)) for tag, count in found.items()), ("tag", "entities")
-    common.answer_rows([{**found}], "Tags", columns, rows, columns[1:])
+        counts = memory.entities.find_tags(prefix)
+    rows, columns = ((tag, str(count)) for tag, count in counts.items()), ("tag", "entities")
+    common.answer_rows([{**counts}], "Tags", columns, rows, columns[1:])
 
 
 @entities.command("remove")
@@ -298,10 +299,7 @@ def remove_entity(common: Common, name: Name) -> None:
 
 
 _COLUMNS = ("id", "title", "summary")
-
-
-def _row(page: "Page") -> tuple[str, ...]:
-    return page.id, page.title, page.summary
+_row = attrgetter(*_COLUMNS)
 
 
 def _report_removed(common: Common, removed: bool, what: str) -> None:
@@ -347,26 +345,21 @@ def set_(
       contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
       contextgraph set /user/todo/flag null --source agent
     """
-    text = sys.stdin.read() if content == "-" else content
     receipt = common.keyed().set_memory(
         key,
-        _json(text, "JSON"),
+        _json(sys.stdin.read() if content == "-" else content, "JSON"),
         _json(source, "--source") if source.lstrip().startswith("{") else source,
         untrusted="isolate" if isolate else "refuse",
     )
     path = str(receipt.path) if receipt.path else None
     text = ", ".join(filter(None, (f"{receipt.key}: {receipt.status}", path)))
-    common.answer(
-        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path}, text
-    )
+    common.answer({**asdict(receipt), "path": path}, text)
 
 
 @common_options()
 def brief(
     common: Common,
-    tokens: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
-    ] = 800,
+    tokens: Tokens = 800,
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
     ] = None,
@@ -392,8 +385,8 @@ def brief(
 
     memory = common.keyed()
     memory.check_exists()
-    found = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
-    common.answer(record_of(found), found.text)
+    briefing = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
+    common.answer(record_of(briefing), briefing.text)
 
 
 def _json(text: str, what: str) -> object:

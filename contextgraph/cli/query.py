@@ -124,7 +124,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     answered: list[bool] | None = None
     try:
         with common.open(read_only=no_record, create=False) as memory:
-            answered = [_answer(common, memory, one, bounds) for one in states]
+            answered = [_answer(common, memory, question, bounds) for question in states]
     except StoreError as failure:
         if answered is None:
             raise
@@ -329,9 +329,11 @@ def _case(item: "SimilarCase") -> "list[Text]":
     head = styled((_run(item.repo, item.instance_id), "bold"), f", outcome {outcome}")
     shown = "" if item.is_shown else ", not shown to agents"
     fragments = []
-    for one in item.fragments:
-        kind, what = one.fragment_type.replace("_", " "), one_line(one.description, _ACTION_WIDTH)
-        fragments.append(styled((f"steps {one.start}-{one.end}, {kind}: {what}", "green")))
+    for fragment in item.fragments:
+        kind = fragment.fragment_type.replace("_", " ")
+        steps = f"steps {fragment.start}-{fragment.end}, {kind}"
+        what = one_line(fragment.description, _ACTION_WIDTH)
+        fragments.append(styled((f"{steps}: {what}", "green")))
     return [
         head,
         styled(one_line(item.summary, _TEXT_WIDTH)),

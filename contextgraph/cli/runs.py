@@ -65,19 +65,19 @@ def runs(
     """
     first, end = since or _FIRST, until or _END
     with common.open(read_only=True) as memory:
-        found = [
+        runs = [
             run
             for run in _stored(memory.store.runs, repo)
             if agent in (None, run.agent)
             and outcome in (None, str(run.outcome))
             and first <= run.seen_at < end
         ]
-    found.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
-    shown = found[:limit]
+    runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
+    shown = runs[:limit]
     has_changes = any(run.change != "unknown" for run in shown)
     change = ("change",) if has_changes else ()
     columns = ("when", "outcome", *change, "steps", "agent", "instance")
-    title = number_of(len(shown), "run") + (f" of {len(found)}" if len(shown) < len(found) else "")
+    title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
     rows = (_run_row(run, has_changes=has_changes) for run in shown)
     records, empty = map(run_record, shown), "no such run"
     common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
@@ -131,15 +131,15 @@ def playbook(
     from contextgraph.retrieval import render_playbook
 
     with common.open(read_only=True) as memory:
-        found = memory.playbook(repo, task, workdir=workdir)
-        if not found:
+        playbook = memory.playbook(repo, task, workdir=workdir)
+        if not playbook:
             _unknown(memory, repo)
     if common.as_json:
-        emit({**playbook_record(found), "text": render_playbook(found)})
+        emit({**playbook_record(playbook), "text": render_playbook(playbook)})
     else:
-        _show_playbook(found)
-    if found.degraded:
-        warn(found.degraded)
+        _show_playbook(playbook)
+    if playbook.degraded:
+        warn(playbook.degraded)
 
 
 @common_options()
@@ -166,13 +166,13 @@ def how(
       contextgraph how "pytest tests/" --repo owner/repo
     """
     with common.open(read_only=True) as memory:
-        found = memory.how(repo, command)
-        if not found.runs:
+        history = memory.how(repo, command)
+        if not history.runs:
             _unknown(memory, repo)
     if common.as_json:
-        emit(history_record(found))
+        emit(history_record(history))
     else:
-        _show_history(found)
+        _show_history(history)
 
 
 def _unknown(memory: "AgentMemory", repo: str) -> None:
@@ -183,38 +183,38 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
     )
 
 
-def _show_playbook(found: "RepositoryPlaybook") -> None:
-    print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in found.notes))
-    tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
-    tasks += f"; most change {found.package}" if found.package_tasks > 1 else ""
+def _show_playbook(playbook: "RepositoryPlaybook") -> None:
+    print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in playbook.notes))
+    tasks = f"{number_of(playbook.tasks, 'task')}, {number_of(playbook.runs, 'run')}"
+    tasks += f"; most change {playbook.package}" if playbook.package_tasks > 1 else ""
     files = (
         (
-            one_line(one.path, _PATH_WIDTH),
-            f"{one.changed}",
-            f"{one.opened}",
-            f"{one.probability:.2f}",
-            one_line(", ".join(one.symbols), _REASON_WIDTH - 6),
+            one_line(file.path, _PATH_WIDTH),
+            f"{file.changed}",
+            f"{file.opened}",
+            f"{file.probability:.2f}",
+            one_line(", ".join(file.symbols), _REASON_WIDTH - 6),
         )
-        for one in found.files[:_ROWS]
+        for file in playbook.files[:_ROWS]
     )
     columns = ("file", "changed", "opened", "probability", "functions")
     print_table(f"Files ({tasks})", columns, files, columns[1:4])
-    _print_commands("Tests", found.tests)
-    _print_commands("Set-up", found.setup)
-    _print_commands("Scripts", found.scripts)
+    _print_commands("Tests", playbook.tests)
+    _print_commands("Set-up", playbook.setup)
+    _print_commands("Scripts", playbook.scripts)
     failing = (
-        (one_line(one.name, _PATH_WIDTH + 20), f"{one.tasks}") for one in found.failing_tests
+        (one_line(test.name, _PATH_WIDTH + 20), f"{test.tasks}") for test in playbook.failing_tests
     )
     print_table("Failed and not fixed", ("test", "tasks"), list(failing)[:_ROWS], ("tasks",))
 
 
-def _show_history(found: "CommandHistory") -> None:
-    if found.form is None:
-        print(f"no run of {found.repo} gave such a command ({number_of(found.runs, 'run')})")
+def _show_history(history: "CommandHistory") -> None:
+    if history.form is None:
+        print(f"no run of {history.repo} gave such a command ({number_of(history.runs, 'run')})")
     else:
-        _print_commands("This form", [found.form])
-        _print_commands("As typed", found.ways)
-    _print_commands("Other ways that ran", found.others)
+        _print_commands("This form", [history.form])
+        _print_commands("As typed", history.ways)
+    _print_commands("Other ways that ran", history.others)
 
 
 def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
@@ -365,6 +365,6 @@ def outcome(
 def _refuse_several(runs: "RunStore", instance: str) -> None:
     found = runs.trajectories(runs.ids(instance=instance)).values()
     if len(found) > 1:
-        for one in found:
-            typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
+        for run in found:
+            typer.echo(f"  {run.id}  {plain(run.agent) or 'no agent'}, {run.outcome}", err=True)
         fail(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")

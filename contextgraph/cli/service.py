@@ -143,7 +143,7 @@ def create(
     _need_extra()
     from contextgraph.server.tokens import Scope
 
-    scopes = [Scope(one) for one in scope or (ScopeName.READ, ScopeName.WRITE)]
+    scopes = [Scope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
     common.answer({"token": text, **_token_record(made)}, text)
     if not common.as_json:
@@ -167,8 +167,14 @@ def list_(common: Common, tokens: Tokens = None) -> None:
     _need_extra()
     found = _tokens(settings, tokens).all()
     rows = (
-        (one.id, " ".join(one.scopes), one.tenant, one.source, f"{one.created_at:%Y-%m-%d}")
-        for one in found
+        (
+            token.id,
+            " ".join(token.scopes),
+            token.tenant,
+            token.source,
+            f"{token.created_at:%Y-%m-%d}",
+        )
+        for token in found
     )
     columns = ("id", "scopes", "tenant", "source", "created")
     empty = "no token; `contextgraph token create` makes one"
@@ -211,8 +217,8 @@ def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
     return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
 
 
-def _token_record(one: "Token") -> "dict[str, Json]":
-    return record_of(one, "hash")
+def _token_record(token: "Token") -> "dict[str, Json]":
+    return record_of(token, "hash")
 
 
 def _need_extra() -> None:

@@ -86,13 +86,13 @@ def stats(
     address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)
     with common.open(read_only=True) as memory:
-        found = memory.get_stats()
-        patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
+        stats = memory.get_stats()
+        patterns = memory.stats.get_failure_patterns(repo) if repo else stats.failure_patterns
         mistakes = memory.stats.get_common_mistakes(situation, repo)
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
     if common.as_json:
-        known = replace(found, failure_patterns=patterns)
+        known = replace(stats, failure_patterns=patterns)
         emit({"store": address, **stats_record(known, mistakes, drawn, interventions)})
         return
     print(f"Memory: {address}")
@@ -102,7 +102,7 @@ def stats(
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
         _show_mistakes(scope, mistakes, () if situation else patterns, top)
     else:
-        _show_stats(found, top)
+        _show_stats(stats, top)
     for file in drawn:
         print(f"drawn: {file}")
 
@@ -128,14 +128,14 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
         print(f"Effect of advice at errors: {effect_text(stats.withholding)}")
 
 
-def _show_interventions(found: "Interventions") -> None:
+def _show_interventions(interventions: "Interventions") -> None:
     """Print how often people stepped in."""
     rows = [
-        (f"{found.messages:,}", "messages of people after a step"),
-        (f"{found.interrupted:,}", "steps that they interrupted"),
-        (f"{found.denied:,}", "tool calls that they denied"),
+        (f"{interventions.messages:,}", "messages of people after a step"),
+        (f"{interventions.interrupted:,}", "steps that they interrupted"),
+        (f"{interventions.denied:,}", "tool calls that they denied"),
     ]
-    title = f"People, in {found.runs:,} of {number_of(found.total, 'run')}"
+    title = f"People, in {interventions.runs:,} of {number_of(interventions.total, 'run')}"
     print_table(title, ("count", "what"), rows, numeric=("count",))
 
 
@@ -164,12 +164,12 @@ def _show_mistakes(
 
 
 def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
-    for number, one in enumerate(patterns):
+    for number, pattern in enumerate(patterns):
         if not number:
             print_text((title, "bold"))
-        head = f"{number_of(one.count, 'run')} {one.condition}: {one_line(one.what, _FACT_WIDTH)}"
-        print_text(head)
-        prevented = one_line(one.prevented, _FACT_WIDTH)
+        what = one_line(pattern.what, _FACT_WIDTH)
+        print_text(f"{number_of(pattern.count, 'run')} {pattern.condition}: {what}")
+        prevented = one_line(pattern.prevented, _FACT_WIDTH)
         print_text((prevented, "green"), indent=4)
 
 
@@ -217,21 +217,21 @@ def friction(
     """
     with common.open(read_only=True) as memory:
         repo = masked_name(repo or "")
-        found = memory.stats.get_friction(repo, top)
+        frictions = memory.stats.get_friction(repo, top)
     if common.as_json:
-        emit(friction_record(repo, found))
-    elif found:
-        _show_friction(found)
+        emit(friction_record(repo, frictions))
+    elif frictions:
+        _show_friction(frictions)
     else:
         print("no error was met by two tasks" + (f" of {repo}" if repo else ""))
 
 
-def _show_friction(found: "Sequence[Friction]") -> None:
-    for one in found:
-        steps = f", steps lost {one.steps_lost:g}" if one.steps_lost is not None else ""
-        figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
-        print_text(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
-        for remedy in one.remedies:
+def _show_friction(frictions: "Sequence[Friction]") -> None:
+    for friction in frictions:
+        steps = f", steps lost {friction.steps_lost:g}" if friction.steps_lost is not None else ""
+        figures = f"{number_of(friction.tasks, 'task')}, cleared in {friction.cleared}{steps}: "
+        print_text(figures, (one_line(friction.error, _FACT_WIDTH), "bold"))
+        for remedy in friction.remedies:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
             print_text((text, "green"), indent=4)
 
@@ -263,31 +263,33 @@ def explain(
       contextgraph explain mth_5f0c2a4d9e1b7c3a6d8e0f12
     """
     with common.open(read_only=True) as memory:
-        found = memory.explain(node)
-    if found is None:
+        explanation = memory.explain(node)
+    if explanation is None:
         fail(f"nothing has the id {node}; query --json shows the ids of its items")
     if common.as_json:
-        emit(explanation_record(found))
+        emit(explanation_record(explanation))
     else:
-        _show_explanation(found)
+        _show_explanation(explanation)
 
 
-def _show_explanation(found: "Explanation") -> None:
+def _show_explanation(explanation: "Explanation") -> None:
     """Print the facts of a node, then its relations by type."""
     from rich.table import Table
 
     screen = console()
-    print_text((f"{found.label} {found.id}", "bold"))
+    print_text((f"{explanation.label} {explanation.id}", "bold"))
     facts = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in found.facts.items():
+    for name, value in explanation.facts.items():
         shown = f"{value:.2f}" if isinstance(value, float) else str(value)
         label = styled((name.replace("_", " "), "dim"))
         facts.add_row(label, styled(one_line(shown, _FACT_WIDTH)))
     screen.print(facts)
-    if found.evidence:
-        for line in _evidence_lines(found.evidence):
+    if explanation.evidence:
+        for line in _evidence_lines(explanation.evidence):
             print_text(line)
-    for (kind, outgoing), edges in groupby(found.relations, key=lambda e: (e.type, e.outgoing)):
+    for (kind, outgoing), edges in groupby(
+        explanation.relations, key=lambda e: (e.type, e.outgoing)
+    ):
         _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
 
 

@@ -23,11 +23,11 @@ def _parameters(method: Callable[..., Any]) -> list[Parameter]:
 def _hints(method: Callable[..., Any]) -> Mapping[str, Any]:
     """The types of the arguments by name, of ``**options`` those of each, and of the result."""
     hints: dict[str, Any] = {**method.__annotations__}
-    for one in _parameters(method):
-        if one.kind is Parameter.VAR_KEYWORD:
-            hints |= get_type_hints(get_args(hints.pop(one.name))[0])
-        elif one.kind is Parameter.VAR_POSITIONAL:
-            hints[one.name] = GenericAlias(tuple, (hints[one.name], ...))
+    for parameter in _parameters(method):
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            hints |= get_type_hints(get_args(hints.pop(parameter.name))[0])
+        elif parameter.kind is Parameter.VAR_POSITIONAL:
+            hints[parameter.name] = GenericAlias(tuple, (hints[parameter.name], ...))
     return hints
 
 
@@ -40,9 +40,9 @@ def encoded_call(
     """
     given = signature(method).bind(None, *args, **kwargs).arguments
     del given[_parameters(method)[0].name]
-    for one in _parameters(method):
-        if one.kind is Parameter.VAR_KEYWORD:
-            given |= given.pop(one.name, {})
+    for parameter in _parameters(method):
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            given |= given.pop(parameter.name, {})
     return {name: _json(value) for name, value in given.items() if not callable(value)}
 
 
@@ -76,7 +76,7 @@ def decoded_call(
             given[name] = decoded(hints[name], one)
         except ReadError as error:
             raise ReadError("", "", f"{name}: {error.reason}") from error
-    named = {one.name for one in _parameters(method)}
+    named = {parameter.name for parameter in _parameters(method)}
     arguments: dict[str, Any] = {_parameters(method)[0].name: target}
     for parameter in _parameters(method)[1:]:
         if parameter.kind is Parameter.VAR_KEYWORD:

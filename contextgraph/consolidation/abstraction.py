@@ -41,8 +41,8 @@ def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) 
     """*methodology* with its statistics from *group* and its credit."""
     credit = known.of(methodology.id)
     lift, rate, steps = _rates(group, methodology.support, credit)
-    instances = {one.instance_id for one in group.clearances}
-    sources = {one.contributor for one in group.clearances}
+    instances = {clearance.instance_id for clearance in group.clearances}
+    sources = {clearance.contributor for clearance in group.clearances}
     is_active = known.is_active(len(instances), len(sources))
     return replace(
         methodology,
@@ -132,15 +132,15 @@ class Abstraction:
     def _derived(self, groups: Sequence[MethodologyGroup], known: _Known) -> list[Derived]:
         """The methodology of each of *groups*, worded and retired as before."""
         made = [(group, _methodology(group, self.summarizer.summarize(group))) for group in groups]
-        credit = credit_of_methodologies(self.store, (one.id for _, one in made))
-        new = [(group, measured(one, group, credit)) for group, one in made]
+        credit = credit_of_methodologies(self.store, (methodology.id for _, methodology in made))
+        new = [(group, measured(methodology, group, credit)) for group, methodology in made]
         self.similarity.prepare(
-            one
+            methodology
             for _, now in new
             if (before := known.before.get(now.id)) and before.superseded_by
-            for one in (now, known.survivor_of(before))
+            for methodology in (now, known.survivor_of(before))
         )
-        return [(group, self._as_before(one, known)) for group, one in new]
+        return [(group, self._as_before(methodology, known)) for group, methodology in new]
 
     def _as_before(self, now: Methodology, known: _Known) -> Methodology:
         """*now* with the words for the same remedies, and still retired for the same reason.
@@ -200,7 +200,7 @@ def methodology_id(
 
 def _methodology(group: MethodologyGroup, summary: Summary) -> Methodology:
     """What *group* teaches, in the words of *summary*, not measured yet."""
-    sources = {one.source for one in group.clearances}
+    sources = {clearance.source for clearance in group.clearances}
     return Methodology(
         id=methodology_id(group.error.id, group.keyword, group.task_type, group.repo),
         error_id=group.error.id,
@@ -213,7 +213,7 @@ def _methodology(group: MethodologyGroup, summary: Summary) -> Methodology:
         status=MethodologyStatus.PROBATION,
         confidence=0.0,
         support=len({source.trajectory_id for source in sources}),
-        repositories=len({one.repo for one in group.clearances}),
+        repositories=len({clearance.repo for clearance in group.clearances}),
         success_rate=0.0,
         avg_steps=0.0,
         frequency=group.met,

@@ -160,9 +160,9 @@ class MemoryConsolidator:
             known = store.get(errors=batch)
             counts.examined += len(known)
             weak = [
-                replace(one, status=MethodologyStatus.RETIRED)
-                for one in known
-                if is_weak(one, self.policy)
+                replace(methodology, status=MethodologyStatus.RETIRED)
+                for methodology in known
+                if is_weak(methodology, self.policy)
             ]
             if weak:
                 store.put(weak)
@@ -218,7 +218,7 @@ class MemoryConsolidator:
             for credit in [known.of(one.id)]
             if (one.success_count, one.failure_count) != (credit.helped, credit.failed)
         ]
-        errors = {*todo.error_ids, *(one.error_id for one in other)}
+        errors = {*todo.error_ids, *(methodology.error_id for methodology in other)}
         return replace(todo, error_ids=tuple(sorted(errors)))
 
 

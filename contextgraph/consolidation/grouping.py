@@ -115,15 +115,15 @@ def _groups_in(
             yield _group(history, scope, "", None, whole)
         else:
             for kind, part in _partition(scope.clearances, lambda one: one.task_type.value):
-                found = finder.common(part)
-                if found.remedies:
-                    yield _group(history, scope, "", TaskType(kind), found)
+                agreement = finder.common(part)
+                if agreement.remedies:
+                    yield _group(history, scope, "", TaskType(kind), agreement)
     for keyword, part in _partition(scope.clearances, _subject):
         if keyword and len(part) >= policy.min_clearances:
-            found = finder.common(part, is_narrowed=True)
-            is_new = bool(found.keys) and found.keys[0] not in whole.keys
-            if is_new and _is_about(found.remedies[0].action, keyword):
-                yield _group(history, scope, keyword, None, found)
+            agreement = finder.common(part, is_narrowed=True)
+            is_new = bool(agreement.keys) and agreement.keys[0] not in whole.keys
+            if is_new and _is_about(agreement.remedies[0].action, keyword):
+                yield _group(history, scope, keyword, None, agreement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,13 @@ class _RemedyFinder:
 
         *is_narrowed*: all clear messages about one thing.
         """
-        least = self.policy.min_share * len({one.trajectory_id for one in clearances})
+        least = self.policy.min_share * len({clearance.trajectory_id for clearance in clearances})
         left, chosen = list(clearances), dict[_Key, _Support]()
         while len(chosen) < self.policy.max_remedies:
             common = {
                 key: support
                 for key, support in self._supported(left).items()
-                if self._is_enough([one for one, _ in support], least)
+                if self._is_enough([clearance for clearance, _ in support], least)
                 and (is_narrowed or _is_for_any_subject(support))
             }
             if not common:
@@ -196,7 +196,7 @@ class _RemedyFinder:
             and len({one.trajectory_id for one in clearances}) >= max(policy.min_runs, least_runs)
             and (
                 not self.is_general
-                or len({one.repo for one in clearances}) >= policy.min_repositories
+                or len({clearance.repo for clearance in clearances}) >= policy.min_repositories
             )
         )
 
@@ -251,8 +251,8 @@ def _common_remedy(support: _Support) -> CommonRemedy:
 def _typical(actions: Sequence[RemedyAction]) -> RemedyAction:
     """The most frequent of *actions*, without its file where that is not the same in all."""
     counts = Counter(actions)
-    action = min(counts, key=lambda one: (-counts[one], one.pattern, one.parameters))
-    if len({one.values_of("file") for one in actions}) > 1:
+    action = min(counts, key=lambda action: (-counts[action], action.pattern, action.parameters))
+    if len({action.values_of("file") for action in actions}) > 1:
         rest = tuple(pair for pair in action.parameters if pair[0] != "file")
         action = replace(action, parameters=rest)
     return action
@@ -272,21 +272,21 @@ def _group(
     scope: _Scope,
     keyword: str,
     task_type: TaskType | None,
-    found: _Agreement,
+    agreement: _Agreement,
 ) -> MethodologyGroup:
     def fits(message: str, kind: TaskType) -> bool:
         return task_type in (None, kind) and (not keyword or subject_of(message) == keyword)
 
     clearances = [
-        one
-        for one in history.clearances
-        if scope.repo in (None, one.repo) and one.recovered.verified
-        if fits(one.recovered.message, one.task_type)
+        clearance
+        for clearance in history.clearances
+        if scope.repo in (None, clearance.repo) and clearance.recovered.verified
+        if fits(clearance.recovered.message, clearance.task_type)
     ]
     cleared = {clearance.trajectory_id for clearance in clearances}
     met = {one.trajectory_id for one in scope.occurrences if fits(one.message, one.task_type)}
-    supporting = {clearance.trajectory_id for clearance in found.clearances}
-    longest = max(clearance.steps for clearance in found.clearances)
+    supporting = {clearance.trajectory_id for clearance in agreement.clearances}
+    longest = max(clearance.steps for clearance in agreement.clearances)
     as_fast = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}
     return MethodologyGroup(
         error=history.error,
@@ -296,8 +296,8 @@ def _group(
         met=len(met | cleared),
         cleared=len(cleared),
         otherwise=len(as_fast - supporting),
-        remedies=found.remedies,
-        clearances=found.clearances,
+        remedies=agreement.remedies,
+        clearances=agreement.clearances,
     )
 
 

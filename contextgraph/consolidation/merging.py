@@ -30,21 +30,21 @@ class Similarity:
 
     def prepare(self, methodologies: Iterable[Methodology]) -> None:
         """Embed what *methodologies* advise, in one request."""
-        texts = {text for one in methodologies for text in _texts(one)}
+        texts = {text for methodology in methodologies for text in _texts(methodology)}
         new = sorted(texts - self._vectors.keys())
         if new:
             self._vectors.update(zip(new, self._embedded(new), strict=True))
 
-    def of(self, one: Methodology, other: Methodology) -> float:
+    def of(self, methodology: Methodology, other: Methodology) -> float:
         """The lesser of the similarity of all remedies and that of the first ones.
 
         Each is the greater of Dice's coefficient and the cosine. The same remedies in another order
         are other advice.
         """
-        if one.remedies == other.remedies:
+        if methodology.remedies == other.remedies:
             return 1.0
-        self.prepare((one, other))
-        pairs = zip(_texts(one), _texts(other), strict=True)
+        self.prepare((methodology, other))
+        pairs = zip(_texts(methodology), _texts(other), strict=True)
         return min(max(self._dice(a, b), self._cosine(a, b)) for a, b in pairs)
 
     def _dice(self, one: str, other: str) -> float:
@@ -92,7 +92,7 @@ def merge(
         new = [known for known in of_types if not seen.issuperset(one.id for one in known)]
         similarity.prepare(one for known in new for one in known if _is_alive(one))
         for known in new:
-            seen.update(one.id for one in known)
+            seen.update(methodology.id for methodology in known)
             counts.examined += len(known)
             counts.removed += _merge(known, policy, similarity, changes)
         lease.check()
@@ -109,10 +109,10 @@ def _merge(
     pairs = list(_duplicates(known, policy, similarity))
     for stays, goes in pairs:
         # What that one had itself replaced follows on.
-        for one in (goes, *(one for one in known if one.superseded_by == goes.id)):
-            retired = replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+        for methodology in (goes, *(one for one in known if one.superseded_by == goes.id)):
+            retired = replace(methodology, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
             changes.methodologies.append(retired)
-            changes.resolved.append(resolved_by(one, stays.id))
+            changes.resolved.append(resolved_by(methodology, stays.id))
     return len(pairs)
 
 
@@ -125,7 +125,7 @@ def _duplicates(
     """
     gone: set[str] = set()
     for _, group in groupby(sorted(filter(_is_alive, methodologies), key=_scope), key=_scope):
-        ranked = sorted(group, key=lambda one: (-one.support, one.id))
+        ranked = sorted(group, key=lambda methodology: (-methodology.support, methodology.id))
         for stays, goes in combinations(ranked, 2):
             if (
                 gone.isdisjoint((stays.id, goes.id))
@@ -153,12 +153,12 @@ def similar_fragments(
     by_repo: dict[str, list[Clearance]] = {}
     for clearance in clearances:
         by_repo.setdefault(clearance.repo, []).append(clearance)
-    found = {
+    similar = {
         source: SimilarTo(error_id, source, head, weight)
         for in_repo in by_repo.values()
         for source, head, weight in _with_heads(in_repo, policy.similarity_threshold)
     }
-    yield from found.values()
+    yield from similar.values()
 
 
 def _with_heads(

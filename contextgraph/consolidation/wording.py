@@ -123,10 +123,10 @@ class Rewriter:
     def _errors(self) -> set[str]:
         """The errors of all methodologies that need words."""
         return {
-            one.error_id
+            methodology.error_id
             for ids in in_batches(self.store.methodologies.ids())
-            for one in self.store.methodologies.get(ids)
-            if self._needs_words(one)
+            for methodology in self.store.methodologies.get(ids)
+            if self._needs_words(methodology)
         }
 
     def _todo(self, error_ids: Collection[str]) -> Iterator[Derived]:
@@ -169,4 +169,4 @@ class Rewriter:
         ]
         if changed:
             self.store.methodologies.put(changed)
-        return sum(bool(one.words) for one in changed)
+        return sum(bool(methodology.words) for methodology in changed)

@@ -74,8 +74,8 @@ class TfidfModel:
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without a word that the model knows."""
         counted = [self._counted(text) for text in texts]
-        found = iter(self._vectors([counts for counts in counted if counts]))
-        return Embeddings(tuple(next(found) if counts else None for counts in counted))
+        vectors = iter(self._vectors([counts for counts in counted if counts]))
+        return Embeddings(tuple(next(vectors) if counts else None for counts in counted))
 
     def _counted(self, text: str) -> Counter[int]:
         """The rows of the known words in *text*, and how often each occurs."""
@@ -190,11 +190,11 @@ def embedded(
         embedder = source() if bundles else None
         if embedder is None or embedder.is_remote is not remote:
             return [EmbeddedBundle(bundle) for bundle in bundles]
-        missing = [one for one in bundles if not _is_in(embedder.space, one)]
-        found = embedder.embed([run_text(bundle.trajectory) for bundle in missing])
+        missing = [bundle for bundle in bundles if not _is_in(embedder.space, bundle)]
+        embeddings = embedder.embed([run_text(bundle.trajectory) for bundle in missing])
     except EmbeddingError as error:
         return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
-    usages, vectors = chain([found.usage], repeat(NO_USAGE)), iter(found.vectors)
+    usages, vectors = chain([embeddings.usage], repeat(NO_USAGE)), iter(embeddings.vectors)
     return [
         EmbeddedBundle(
             bundle
@@ -242,7 +242,7 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     call leaves the old space as it was. Raises `StoreError` where another process was faster.
     """
     sources = (store.vectors, store.notes)
-    model = fit([text for one in sources for text in one.texts_to_embed(MAX_RUNS).values()])
+    model = fit([text for source in sources for text in source.texts_to_embed(MAX_RUNS).values()])
     store.vectors.prepare(Space(model.space, _texts(store)), model.to_bytes())
     activate(store, model, progress)
     return model.space

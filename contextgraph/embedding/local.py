@@ -59,9 +59,9 @@ class LocalEmbedder:
         tokenized = {text: model.tokenize(text) for text in texts}
         cached = self.cache.get(self.space, texts)
         made = {
-            text: Vector.of(self.space, model.mean(one.tokens))
-            for text, one in tokenized.items()
-            if one.tokens and text not in cached
+            text: Vector.of(self.space, model.mean(tokens.tokens))
+            for text, tokens in tokenized.items()
+            if tokens.tokens and text not in cached
         }
         self.cache.put(self.space, made)
         vectors = {**cached, **made}

@@ -212,37 +212,37 @@ class RemoteEmbedder:
         """
         sent, cut = _prepared(texts)
         unique = tuple(dict.fromkeys(text for text in sent if text))
-        found = self.costs.cache.get(self.space, unique)
-        missing = [text for text in unique if text not in found]
+        vectors = self.costs.cache.get(self.space, unique)
+        missing = [text for text in unique if text not in vectors]
         try:
-            usage = self._request(missing, found)
+            usage = self._request(missing, vectors)
         except ContextGraphError as error:
             raise EmbeddingError(f"{self.space}: {error}") from error
-        return Embeddings(tuple(map(found.get, sent)), usage + Usage(cut=cut))
+        return Embeddings(tuple(map(vectors.get, sent)), usage + Usage(cut=cut))
 
     def estimate(self, texts: Sequence[str]) -> Usage:
         """About what `embed` of *texts* would use at most; nothing is sent."""
         sent, cut = _prepared(texts)
         unique = tuple(dict.fromkeys(text for text in sent if text))
-        found = self.costs.cache.get(self.space, unique)
-        missing = [text for text in unique if text not in found]
+        vectors = self.costs.cache.get(self.space, unique)
+        missing = [text for text in unique if text not in vectors]
         tokens = sum(map(count_tokens, missing))
         return Usage(len(list(_batches(missing))), tokens, self.model.cost(tokens), cut)
 
-    def _request(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
-        """Request the vectors of *texts* into *found*."""
+    def _request(self, texts: Sequence[str], vectors: dict[str, Vector]) -> Usage:
+        """Request the vectors of *texts* into *vectors*."""
         batches = list(_batches(texts))
         usage = Usage()
         if len(batches) == 1:
-            return self._request_batch(batches[0], found)
+            return self._request_batch(batches[0], vectors)
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
-            for batch_usage in pool.map(lambda batch: self._request_batch(batch, found), batches):
+            for batch_usage in pool.map(lambda batch: self._request_batch(batch, vectors), batches):
                 usage += batch_usage
         return usage
 
-    def _request_batch(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
+    def _request_batch(self, texts: Sequence[str], vectors: dict[str, Vector]) -> Usage:
         costs, model = self.costs, self.model
         with costs.budget.reserve(model.cost(sum(map(count_tokens, texts)))) as settle:
             answer = self.endpoint.call(lambda client: self._embed(client, texts), self.policy)
@@ -250,7 +250,7 @@ class RemoteEmbedder:
             settle(usage)
         costs.usage_log.add(self.space, usage)
         costs.cache.put(self.space, answer.vectors)
-        found.update(answer.vectors)
+        vectors.update(answer.vectors)
         return usage
 
     def _embed(self, client: "OpenAI", texts: Sequence[str]) -> "Answer":
@@ -309,7 +309,7 @@ def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
         rows = sorted(answer["data"], key=lambda row: row["index"])
         numbers = [row["embedding"] for row in rows]
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
-        sizes = {len(one) for one in numbers}
+        sizes = {len(number) for number in numbers}
         places = [row["index"] for row in rows]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnusableAnswerError(
@@ -327,6 +327,6 @@ def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
 
 def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
     try:
-        return [Vector.of(space, one) for one in numbers]
+        return [Vector.of(space, number) for number in numbers]
     except (ValueError, TypeError) as error:
         raise UnusableAnswerError(f"an embedding is unusable: {error}", retry=True) from error

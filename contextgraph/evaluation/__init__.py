@@ -15,7 +15,6 @@ from contextgraph.evaluation.labelled import (
     JudgedMoment,
     judge_by_hand,
     judge_related,
-    read_judged,
     read_related,
 )
 from contextgraph.evaluation.measures import (
@@ -99,7 +98,6 @@ __all__ = [
     "mcnemar",
     "measures_by_title",
     "moments_in",
-    "read_judged",
     "read_related",
     "reliability",
     "report_of",

@@ -105,7 +105,7 @@ class _Visibility:
         import numpy as np
 
         if self._last is None or self._last[0] != hidden:
-            seen = [one not in hidden for one in self._instances]
+            seen = [instance not in hidden for instance in self._instances]
             self._last = (hidden, np.array(seen, dtype=bool))
         return self._last[1]
 
@@ -137,8 +137,8 @@ class RecoveryBaselines:
         for recovery in read.recoveries:
             remedy = remedy_of(recovery.actions, read.raw.repo)
             number = len(self._remedies)
-            patterns = tuple(one.pattern for one in remedy.actions)
-            is_general = any(describe_pattern(one) for one in patterns)
+            patterns = tuple(action.pattern for action in remedy.actions)
+            is_general = any(describe_pattern(pattern) for pattern in patterns)
             self._remedies.append(remedy)
             self._general.append(is_general)
             self._visible.add(read.raw.instance_id, read.raw.repo)
@@ -147,7 +147,7 @@ class RecoveryBaselines:
             if is_general:
                 same_type = self._by_type.setdefault(recovery.error.error_type, {})
                 same_type.setdefault(patterns, {}).setdefault(read.raw.instance_id, number)
-            for clue in {clue for one in remedy.actions for clue in clues_of(one, _NO_NAMES)}:
+            for clue in {clue for action in remedy.actions for clue in clues_of(action, _NO_NAMES)}:
                 self._by_clue.setdefault(clue, []).append(number)
 
     def at_random(
@@ -183,7 +183,7 @@ class RecoveryBaselines:
     def reaches(self, done: Remedy, names: Names, hidden: Collection[str]) -> bool:
         """Whether any visible recovery is the remedy *done*: recalling cannot find more."""
         visible = self._visible.anywhere(hidden)
-        clues = {clue for one in done.actions for clue in clues_of(one, names)}
+        clues = {clue for action in done.actions for clue in clues_of(action, names)}
         numbers = {number for clue in clues for number in self._by_clue.get(clue, ())}
         return any(
             visible[number] and same_remedy(done, self._remedies[number], names)

@@ -63,7 +63,7 @@ def evaluate(
             session.learn(raw)
     runs, order = in_order(judge)
     for raw in runs:
-        session.judge(raw, frozenset(one.instance_id for one in known if is_later(one, raw)))
+        session.judge(raw, frozenset(run.instance_id for run in known if is_later(run, raw)))
     return session.evaluation(Mode.SPLIT, order)
 
 

@@ -133,7 +133,7 @@ class Judge:
         # The ranking of files itself: an answer has none where it has nothing to say.
         playbooks = self._memory.retriever.playbooks
         ranked = playbooks.of(raw.repo, state.task_description, hidden, raw.started_at).files
-        ranking = [one.path for one in ranked]
+        ranking = [file.path for file in ranked]
         verdicts = {OURS: Verdict(tokens > 0, tokens=tokens)}
         if files:
             verdicts[OURS] = replace(
@@ -179,7 +179,7 @@ class Judge:
             kind = _next_kind(read.steps[at:])
             ours = self._ours(raw, state, hidden, done, names, kind)
             answers = self._remedies(raw, state, step, hidden)
-            others = {name: _verdict(one, done, names, kind) for name, one in answers.items()}
+            others = {name: _verdict(answer, done, names, kind) for name, answer in answers.items()}
             moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
             yield Moment(
                 *moment,
@@ -287,8 +287,8 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
 
 def _files_shown(context: MemoryContext) -> list[str]:
     """The files that the text of *context* names, in order."""
-    files = [one.path for one in files_shown(context.playbook)] if context.playbook else []
-    cases = (one.files for one in context.similar_cases if one.is_shown)
+    files = [file.path for file in files_shown(context.playbook)] if context.playbook else []
+    cases = (case.files for case in context.similar_cases if case.is_shown)
     return [*files, *chain.from_iterable(cases)]
 
 

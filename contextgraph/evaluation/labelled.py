@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from contextgraph.codec import decoded
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.baselines import PastTask, TaskBaselines, tasks_most_frequent
 from contextgraph.evaluation.measures import Measures, Share, estimate, summed
@@ -87,9 +86,9 @@ def _judged(
         shown[0].score if shown else 0.0,
     )
     verdicts = {OURS: ours}
-    for name, found in _baselines(tasks, query, hidden, seed).items():
-        rank = _rank([task.instance_id for task in found[:LIMIT]], linked)
-        verdicts[name] = Verdict(bool(found), rank, rank)
+    for name, baseline in _baselines(tasks, query, hidden, seed).items():
+        rank = _rank([task.instance_id for task in baseline[:LIMIT]], linked)
+        verdicts[name] = Verdict(bool(baseline), rank, rank)
     run = query.instance_id
     return Moment(MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
 
@@ -155,7 +154,7 @@ def _links(path: Path) -> Mapping[str, Sequence[str]]:
         raise ReadError(str(path), "", str(error)) from error
     if not isinstance(links, dict) or not all(isinstance(ids, list) for ids in links.values()):
         raise ReadError(str(path), "", "is not an object of query id to a list of ids")
-    return {str(query): [str(one) for one in ids] for query, ids in links.items()}
+    return {str(query): [str(id_) for id_ in ids] for query, ids in links.items()}
 
 
 # So many items stand in the text of an answer at most.
@@ -188,22 +187,6 @@ class JudgedMoment:
     items: tuple[JudgedItem, ...]
 
 
-def read_judged(path: Path) -> tuple[JudgedMoment, ...]:
-    """The moments in the file *path*, JSON lines. Raises `ReadError`."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
-    return tuple(_moment(line, path, number) for number, line in enumerate(lines, start=1))
-
-
-def _moment(line: bytes, path: Path, number: int) -> JudgedMoment:
-    try:
-        return decoded(JudgedMoment, orjson.loads(line))
-    except (ReadError, orjson.JSONDecodeError) as error:
-        raise ReadError(str(path), f"line {number}", str(error)) from error
-
-
 def judge_by_hand(
     memory: AgentMemory, runs: Iterable[RawTrajectory], judged: Sequence[JudgedMoment], seed: int
 ) -> Measures:
@@ -213,19 +196,19 @@ def judge_by_hand(
     no moment is of these runs.
     """
     by_run: dict[str, list[JudgedMoment]] = {}
-    for one in judged:
-        by_run.setdefault(one.run, []).append(one)
+    for moment in judged:
+        by_run.setdefault(moment.run, []).append(moment)
     answers = [
         (raw.instance_id, answer)
         for raw in runs
         if (moments := by_run.get(trajectory_id(raw)))
         for answer in _answers(memory, trace(masked(raw)[0]), moments)
     ]
-    found = {
+    estimates = {
         name: estimate(summed((instance, share(answer)) for instance, answer in answers), seed)
         for name, share in _MEASURES.items()
     }
-    return {name: {OURS: one} for name, one in found.items() if one}
+    return {name: {OURS: estimate} for name, estimate in estimates.items() if estimate}
 
 
 def _answers(
@@ -249,7 +232,7 @@ def _patterns_of(context: MemoryContext) -> Iterator[tuple[RemedyPattern, ...]]:
 
 
 def _share_of_items(verdict: HandVerdict | None, answer: Sequence[HandVerdict | None]) -> Share:
-    known = [one for one in answer if one is not None or verdict is None]
+    known = [hand_verdict for hand_verdict in answer if hand_verdict is not None or verdict is None]
     return Share(known.count(verdict), len(known))
 
 

@@ -246,18 +246,18 @@ def _contrasts(
 ) -> tuple[Contrast, ...]:
     contrasts = []
     for name, (kind, k) in _COMPARED.items():
-        one, two = _judged(first, kind, method), _judged(second, kind, other)
-        keys = sorted(one.keys() & two.keys())
+        moments, two = _judged(first, kind, method), _judged(second, kind, other)
+        keys = sorted(moments.keys() & two.keys())
         if not keys:
             continue
         pairs = [
             (
-                _within(one[key].verdicts[method].rank, k),
+                _within(moments[key].verdicts[method].rank, k),
                 _within(two[key].verdicts[other].rank, k),
             )
             for key in keys
         ]
-        before = _shares((one[key] for key in keys), method, _ranked(k))
+        before = _shares((moments[key] for key in keys), method, _ranked(k))
         after = _shares((two[key] for key in keys), other, _ranked(k))
         gap = difference({run: (before[run], after[run]) for run in before}, seed)
         contrasts.append(_contrast(name, pairs, gap))
@@ -288,8 +288,8 @@ def _judged(moments: Sequence[Moment], kind: MomentKind, method: str) -> dict[st
 def _by_method(
     moments: Sequence[Moment], share: ShareOf, methods: Sequence[str], seed: int
 ) -> dict[str, Estimate]:
-    found = {name: estimate(_shares(moments, name, share), seed) for name in methods}
-    return {name: figure for name, figure in found.items() if figure}
+    estimates = {name: estimate(_shares(moments, name, share), seed) for name in methods}
+    return {name: figure for name, figure in estimates.items() if figure}
 
 
 def _shares(moments: Iterable[Moment], method: str, share: ShareOf) -> dict[str, Share]:
@@ -304,10 +304,10 @@ def _shares(moments: Iterable[Moment], method: str, share: ShareOf) -> dict[str,
 def summed(shares: Iterable[tuple[str, Share | None]]) -> dict[str, Share]:
     """Instance -> the sum of its *shares*, pairs of an instance and what a moment of it adds."""
     by_instance: dict[str, Share] = {}
-    for instance, found in shares:
-        if found:
+    for instance, share in shares:
+        if share:
             before = by_instance.get(instance, Share(0, 0))
-            by_instance[instance] = Share(before.amount + found.amount, before.of + found.of)
+            by_instance[instance] = Share(before.amount + share.amount, before.of + share.of)
     return by_instance
 
 
@@ -356,11 +356,11 @@ def _reciprocal(_moment: Moment, verdict: Verdict) -> Share:
 def _by_policy(
     warnings: Sequence[LoopWarnings], share: Callable[[LoopWarnings, str], Share], seed: int
 ) -> dict[str, Estimate]:
-    found = {
+    estimates = {
         policy: estimate(summed((one.instance_id, share(one, policy)) for one in warnings), seed)
         for policy in POLICIES
     }
-    return {policy: figure for policy, figure in found.items() if figure}
+    return {policy: figure for policy, figure in estimates.items() if figure}
 
 
 def _saved(warnings: LoopWarnings, policy: str) -> Share:

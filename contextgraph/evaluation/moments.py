@@ -99,13 +99,13 @@ def number_of(instance_id: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def is_later(one: RawTrajectory, other: RawTrajectory) -> bool:
-    """True where *one* is known to have happened after *other* began."""
-    if one.started_at and other.started_at:
-        return one.started_at > other.started_at
-    if not one.repo or one.repo != other.repo:
+def is_later(run: RawTrajectory, other: RawTrajectory) -> bool:
+    """True where *run* is known to have happened after *other* began."""
+    if run.started_at and other.started_at:
+        return run.started_at > other.started_at
+    if not run.repo or run.repo != other.repo:
         return False
-    number, other_number = number_of(one.instance_id), number_of(other.instance_id)
+    number, other_number = number_of(run.instance_id), number_of(other.instance_id)
     return number is not None and other_number is not None and number > other_number
 
 

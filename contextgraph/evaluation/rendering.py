@@ -101,13 +101,13 @@ def _estimate(figure: Estimate) -> tuple[str, str]:
     return f"{figure.value:.3f}", f"{figure.low:.2f}–{figure.high:.2f}"
 
 
-def contrast_row(one: Contrast) -> Sequence[str]:
+def contrast_row(contrast: Contrast) -> Sequence[str]:
     """The cells of a row of `CONTRASTS`."""
-    gap = one.difference
-    shares = (f"{one.first:.3f}", f"{one.second:.3f}")
-    only = (str(one.only_first), str(one.only_second))
+    gap = contrast.difference
+    shares = (f"{contrast.first:.3f}", f"{contrast.second:.3f}")
+    only = (str(contrast.only_first), str(contrast.only_second))
     interval = f"{gap.value:+.3f} ({gap.low:+.2f}, {gap.high:+.2f})"
-    return one.measure, str(one.moments), *shares, *only, interval, f"{one.p:.3f}"
+    return contrast.measure, str(contrast.moments), *shares, *only, interval, f"{contrast.p:.3f}"
 
 
 def draw_evaluation(report: Report, folder: Path) -> list[Path]:
@@ -167,22 +167,22 @@ def _draw_bars(axes: "Axes", measures: Measures) -> None:
         )
     axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
     axes.tick_params(axis="x", labelsize=8, labelrotation=15)
-    axes.legend(fontsize=8)
+    axes.legend(loc="upper left", fontsize=8)
 
 
 def _draw_reliability(axes: "Axes", points: Sequence[ReliabilityPoint]) -> None:
     axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-    axes.plot([one.stated for one in points], [one.right for one in points], marker="o")
+    axes.plot([point.stated for point in points], [point.right for point in points], marker="o")
     axes.set_xlabel("probability of the first item shown")
     axes.set_ylabel("share in which it was the remedy")
 
 
 def _draw_curves(axes: "Axes", curves: Sequence[Curve]) -> None:
-    for one in curves:
-        coverage = [point.coverage for point in one.points]
-        precision = [point.precision for point in one.points]
-        axes.plot(coverage, precision, marker=".", label=one.method)
+    for curve in curves:
+        coverage = [point.coverage for point in curve.points]
+        precision = [point.precision for point in curve.points]
+        axes.plot(coverage, precision, marker=".", label=curve.method)
     axes.set_xlabel("share of cleared errors answered")
     axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
+    axes.legend(loc="upper right", fontsize=8)

@@ -77,7 +77,7 @@ def report_of(
         config={**config, **(_described(evaluation) if evaluation else {}), "seed": seed},
         measures=measures,
         families=clearance_by_family(moments, FAMILIES_AT, seed),
-        curves=tuple(one for one in curves if one.points),
+        curves=tuple(curve for curve in curves if curve.points),
         contrasts=contrasts,
         moments=moments,
     )
@@ -126,10 +126,10 @@ def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]])
         )
     best = max(
         (
-            (one.first, name, one)
+            (contrast.first, name, contrast)
             for name, found in contrasts.items()
-            for one in found
-            if one.measure == measure
+            for contrast in found
+            if contrast.measure == measure
         ),
         key=lambda found: found[0],
     )

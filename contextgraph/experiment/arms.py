@@ -31,7 +31,7 @@ class Watched:
         self._advisor = advisor
         self._steps = 0
         self._placebos = (
-            None if placebos is None else [(one, count_tokens(one)) for one in placebos]
+            None if placebos is None else [(placebo, count_tokens(placebo)) for placebo in placebos]
         )
         random.Random(seed).shuffle(self._placebos or [])
 

@@ -58,7 +58,7 @@ class Experiment:
     def __init__(self, plan: Plan, agent: Agent, journal: Journal, *, workers: int = 1) -> None:
         self._plan, self._agent, self._journal = plan, agent, journal
         self._workers = workers
-        self._tasks = {one.instance_id: one for one in plan.tasks}
+        self._tasks = {task.instance_id: task for task in plan.tasks}
         self._parts = split_tasks(plan.tasks, plan.share, plan.seed)
         self._logs = journal.folder / "logs"
         self._memory_file = journal.folder / "memory.db"
@@ -73,7 +73,7 @@ class Experiment:
         judged one.
         """
         known = self._journal.attempts()
-        broken = {key for key, one in known.items() if one.error} if retry_broken else set()
+        broken = {key for key, attempt in known.items() if attempt.error} if retry_broken else set()
         if any(key[0] is Part.JUDGE for key in known):
             broken = {key for key in broken if key[0] is Part.JUDGE}
         wanted = {
@@ -105,7 +105,7 @@ class Experiment:
                 yield from ((part, arm, task.instance_id, number) for arm in arms)
 
     def _settings(self) -> Mapping[str, Json]:
-        tasks = repr([encoded(one) for one in self._plan.tasks]).encode("utf-8", "replace")
+        tasks = repr([encoded(task) for task in self._plan.tasks]).encode("utf-8", "replace")
         return {
             "agent": self._agent.name,
             "model": self._agent.model,
@@ -211,8 +211,8 @@ class Experiment:
     def _learn(self) -> None:
         """Learn the attempts of the first part; what is learned already stays as it is."""
         attempts = self._journal.attempts().values()
-        made = [one for one in attempts if one.part is Part.LEARN and not one.error]
-        self._learned = [raw for one in made for raw in self._recorded(one)]
+        made = [attempt for attempt in attempts if attempt.part is Part.LEARN and not attempt.error]
+        self._learned = [raw for attempt in made for raw in self._recorded(attempt)]
         with AgentMemory.open(str(self._memory_file)) as memory:
             for _ in memory.learn_many(self._learned):
                 pass

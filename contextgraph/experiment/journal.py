@@ -91,8 +91,8 @@ class Journal:
         if not self._attempts.exists():
             return {}
         lines = self._attempts.read_bytes().splitlines(keepends=True)
-        found = (decoded(Attempt, orjson.loads(one)) for one in lines if one.endswith(b"\n"))
-        return {one.key: one for one in found}
+        attempts = (decoded(Attempt, orjson.loads(line)) for line in lines if line.endswith(b"\n"))
+        return {attempt.key: attempt for attempt in attempts}
 
     def add(self, attempt: Attempt) -> None:
         """Add *attempt*; on return it is on disk."""

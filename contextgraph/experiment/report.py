@@ -39,10 +39,10 @@ _MEANS = {
 _SIGNIFICANT = 0.05
 # What an attempt takes; None where the model does not say.
 _AMOUNTS: Mapping[str, Callable[[Attempt], float | None]] = {
-    "steps": lambda one: one.steps,
-    "tokens": lambda one: one.tokens,
-    "cost": lambda one: one.cost,
-    "advice tokens": lambda one: sum(item.tokens for item in one.shown),
+    "steps": lambda attempt: attempt.steps,
+    "tokens": lambda attempt: attempt.tokens,
+    "cost": lambda attempt: attempt.cost,
+    "advice tokens": lambda attempt: sum(item.tokens for item in attempt.shown),
 }
 
 
@@ -135,7 +135,7 @@ def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
     """The figures of the *attempts* of one arm."""
     by_task = _by_task(attempts)
     most = max((len(made) for made in by_task.values()), default=0)
-    found = {k: estimate(_passes(by_task, k), seed) for k in range(1, most + 1)}
+    estimates = {k: estimate(_passes(by_task, k), seed) for k in range(1, most + 1)}
     means = {name: estimate(_sums(by_task, amount), seed) for name, amount in _AMOUNTS.items()}
     made = sum(map(len, by_task.values()))
     return ArmFigures(
@@ -143,9 +143,9 @@ def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
         tasks=len(by_task),
         attempts=made,
         broken=len(attempts) - made,
-        pass_at={k: figure for k, figure in found.items() if figure},
+        pass_at={k: figure for k, figure in estimates.items() if figure},
         means={name: figure for name, figure in means.items() if figure},
-        spent=sum(one.cost or 0.0 for one in attempts),
+        spent=sum(attempt.cost or 0.0 for attempt in attempts),
     )
 
 
@@ -177,7 +177,9 @@ def _changes(
 ) -> tuple[TaskChange, ...]:
     """The tasks that are *solved* more often, or less often."""
     return tuple(
-        _change(task, old, new, [one for one in after[task] if bool(one.solved) is solved])
+        _change(
+            task, old, new, [attempt for attempt in after[task] if bool(attempt.solved) is solved]
+        )
         for task, (old, new) in shares.items()
         if old != new and (new > old) is solved
     )
@@ -191,20 +193,20 @@ def pass_at(attempts: int, solved: int, k: int) -> float:
 def _by_task(attempts: Sequence[Attempt]) -> ByTask:
     """The attempts that are not broken, by instance."""
     found = defaultdict[str, list[Attempt]](list)
-    for one in attempts:
-        if not one.error:
-            found[one.instance_id].append(one)
+    for attempt in attempts:
+        if not attempt.error:
+            found[attempt.instance_id].append(attempt)
     return found
 
 
 def _solved(attempts: Sequence[Attempt]) -> float:
-    return sum(one.solved for one in attempts) / len(attempts)
+    return sum(attempt.solved for attempt in attempts) / len(attempts)
 
 
 def _passes(by_task: ByTask, k: int) -> dict[str, Share]:
     """Task -> its pass@k, of those with so many attempts."""
     return {
-        task: Share(pass_at(len(made), sum(one.solved for one in made), k), 1)
+        task: Share(pass_at(len(made), sum(attempt.solved for attempt in made), k), 1)
         for task, made in by_task.items()
         if len(made) >= k
     }
@@ -214,14 +216,14 @@ def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[st
     """Task -> the sum over its attempts, and how many have that amount."""
     found = {}
     for task, made in by_task.items():
-        known = [value for one in made if (value := amount(one)) is not None]
+        known = [value for attempt in made if (value := amount(attempt)) is not None]
         if known:
             found[task] = Share(sum(known), len(known))
     return found
 
 
 def _change(task: str, old: float, new: float, attempts: Sequence[Attempt]) -> TaskChange:
-    first = min(attempts, key=lambda one: one.number)
+    first = min(attempts, key=lambda attempt: attempt.number)
     return TaskChange(task, old, new, tuple(shown.text for shown in first.shown))
 
 
@@ -229,8 +231,10 @@ def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -
     """One sentence: the memory against none, or the first comparison that there is."""
     if not comparisons:
         return "There is nothing to compare: it takes two arms that attempted the same task."
-    chosen = next((one for one in comparisons if one.arm == MEMORY), comparisons[0])
-    rate = {one.arm: one.pass_at[1].value for one in figures if one.pass_at}
+    chosen = next(
+        (comparison for comparison in comparisons if comparison.arm == MEMORY), comparisons[0]
+    )
+    rate = {arm.arm: arm.pass_at[1].value for arm in figures if arm.pass_at}
     gap = chosen.solved
     sure = "" if chosen.p < _SIGNIFICANT else "not "
     steps = f"{chosen.means['steps'].value:+.1f}"
@@ -250,7 +254,7 @@ def write_report(path: Path, report: Report) -> None:
 
 def _page(report: Report) -> Iterator[str]:
     yield report_head("Experiment", report.verdict) + facts_line(report.settings)
-    titles = ["", *(one.arm for one in report.arms)]
+    titles = ["", *(arm.arm for arm in report.arms)]
     yield heading(OF_ATTEMPTS) + html_table(titles, arm_rows(report))
     yield heading(OF_TASKS) + html_table(COMPARED, map(comparison_row, report.comparisons))
     for title, changes in changed_tasks(report):
@@ -275,50 +279,50 @@ def _interval(
     numbers = [one * scale for one in (value.value, value.low, value.high)]
     largest = max(map(abs, numbers))
     digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
-    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
+    middle, low, high = (f"{number:{'+' if signed else ''}.{digits}f}" for number in numbers)
     return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
 
 
 def arm_rows(report: Report) -> list[list[str]]:
     """The figures of all arms: a row for each measure, a column for each arm."""
     arms = report.arms
-    most = max((k for one in arms for k in one.pass_at), default=1)
+    most = max((k for arm in arms for k in arm.pass_at), default=1)
     rows = [
-        ["tasks", *(str(one.tasks) for one in arms)],
-        ["attempts", *(str(one.attempts) for one in arms)],
-        ["broken", *(str(one.broken) for one in arms)],
+        ["tasks", *(str(arm.tasks) for arm in arms)],
+        ["attempts", *(str(arm.attempts) for arm in arms)],
+        ["broken", *(str(arm.broken) for arm in arms)],
     ]
     rows += [
-        [f"pass@{k}, %", *(_interval(one.pass_at.get(k), 100) for one in arms)]
+        [f"pass@{k}, %", *(_interval(arm.pass_at.get(k), 100) for arm in arms)]
         for k in sorted({1, most})
     ]
     rows += [
-        [title, *(_interval(one.means.get(name), scale) for one in arms)]
+        [title, *(_interval(arm.means.get(name), scale) for arm in arms)]
         for name, (title, scale) in _MEANS.items()
     ]
-    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
+    return [*rows, ["cost of all, $", *(f"{arm.spent:.2f}" for arm in arms)]]
 
 
-def comparison_row(found: Comparison) -> list[str]:
+def comparison_row(comparison: Comparison) -> list[str]:
     return [
-        f"{found.arm} − {found.against}",
-        _interval(found.solved, 100, signed=True),
-        f"{found.p:.3f}",
-        str(len(found.rescues)),
-        str(len(found.regressions)),
-        _interval(found.means.get("steps"), signed=True),
+        f"{comparison.arm} − {comparison.against}",
+        _interval(comparison.solved, 100, signed=True),
+        f"{comparison.p:.3f}",
+        str(len(comparison.rescues)),
+        str(len(comparison.regressions)),
+        _interval(comparison.means.get("steps"), signed=True),
     ]
 
 
 def changed_tasks(report: Report) -> Iterator[tuple[str, Sequence[TaskChange]]]:
     """The tasks that each arm rescued and regressed against none, with a title."""
-    for found in report.comparisons:
-        if found.against != report.comparisons[0].against:
+    for comparison in report.comparisons:
+        if comparison.against != report.comparisons[0].against:
             continue
-        if found.rescues:
-            yield f"Rescued by {found.arm}", found.rescues
-        if found.regressions:
-            yield f"Regressed by {found.arm}", found.regressions
+        if comparison.rescues:
+            yield f"Rescued by {comparison.arm}", comparison.rescues
+        if comparison.regressions:
+            yield f"Regressed by {comparison.arm}", comparison.regressions
 
 
 def change_line(change: TaskChange) -> str:

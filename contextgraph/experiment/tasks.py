@@ -89,11 +89,13 @@ def read_tasks(path: Path) -> Sequence[Task]:
 
 def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[Part, list[Task]]:
     """The tasks of each part: *share* of those whose split is not fixed are to be learned."""
-    drawn = sorted((one for one in tasks if one.split is None), key=lambda one: _draw(one, seed))
-    learned = {one.instance_id for one in drawn[: round(share * len(drawn))]}
-    learned |= {one.instance_id for one in tasks if one.split is Part.LEARN}
+    drawn = sorted(
+        (task for task in tasks if task.split is None), key=lambda task: _draw(task, seed)
+    )
+    learned = {task.instance_id for task in drawn[: round(share * len(drawn))]}
+    learned |= {task.instance_id for task in tasks if task.split is Part.LEARN}
     return {
-        part: [one for one in tasks if (one.instance_id in learned) == (part is Part.LEARN)]
+        part: [task for task in tasks if (task.instance_id in learned) == (part is Part.LEARN)]
         for part in Part
     }
 

@@ -107,12 +107,16 @@ def base_rate(record: AdviceRecord, error_id: str | None) -> float:
 def _events(
     exposure: Exposure, record: AdviceRecord, key: Callable[[ShownItem], str]
 ) -> Iterator[_Event]:
-    released = {one.advice: one.decided_at for one in record.verdicts if not one.is_quarantined}
+    released = {
+        verdict.advice: verdict.decided_at
+        for verdict in record.verdicts
+        if not verdict.is_quarantined
+    }
     base = base_rate(record, exposure.error_id)
     for helped in (True, False):
-        names = {key(one) for one in exposure.items if one.helped is helped}
+        names = {key(item) for item in exposure.items if item.helped is helped}
         counted = [
-            one for one in names if released.get(one, exposure.shown_at) <= exposure.shown_at
+            name for name in names if released.get(name, exposure.shown_at) <= exposure.shown_at
         ]
         if counted:
             yield _Event(exposure.source, base, helped, tuple(sorted(counted)))
@@ -138,7 +142,7 @@ def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:
     )
     for event in events:
         rates = [_rate(credit.get(name, Credit())) for name in event.names]
-        parts = [max(_LEAST_SHARE, one if event.helped else 1 - one) for one in rates]
+        parts = [max(_LEAST_SHARE, rate if event.helped else 1 - rate) for rate in rates]
         for name, part in zip(event.names, parts, strict=True):
             share = part / sum(parts)
             helped, failed, bases = counts[name, event.source]
@@ -217,9 +221,13 @@ def difference(
 
 def effect_of(exposures: Iterable[Exposure]) -> Effect:
     """How contexts went that were shown or withheld by chance, where that was reported."""
-    drawn = [one for one in exposures if one.is_withheld is not None and one.helped is not None]
-    withheld = [bool(one.helped) for one in drawn if one.is_withheld]
-    shown = [bool(one.helped) for one in drawn if not one.is_withheld]
+    drawn = [
+        exposure
+        for exposure in exposures
+        if exposure.is_withheld is not None and exposure.helped is not None
+    ]
+    withheld = [bool(exposure.helped) for exposure in drawn if exposure.is_withheld]
+    shown = [bool(exposure.helped) for exposure in drawn if not exposure.is_withheld]
     counts = len(shown), sum(shown), len(withheld), sum(withheld)
     return Effect(
         *counts, *difference(sum(shown), len(shown), sum(withheld), len(withheld), TWO_SIDED)

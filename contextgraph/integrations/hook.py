@@ -261,7 +261,8 @@ class _Responder:
 
     @cached_property
     def _session(self) -> Sequence[HookRecord]:
-        return list(self._files.records(self._event.id("session_id")))
+        session = self._event.id("session_id")
+        return list(self._files.records(session)) if session else ()
 
     @cached_property
     def _repo(self) -> str:

@@ -92,7 +92,7 @@ class MemoryNodes:
 
 def _request(messages: Messages) -> "AnyMessage":
     """The latest message of the user, which begins a run."""
-    return next(one for one in reversed(messages) if one.type == "human")
+    return next(message for message in reversed(messages) if message.type == "human")
 
 
 def _latest_turn(messages: Messages) -> "tuple[AnyMessage, list[AnyMessage]]":

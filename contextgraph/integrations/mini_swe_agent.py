@@ -249,8 +249,8 @@ def _memory(store: str) -> AgentMemory:
 
 def _instance_of(image: str) -> str:
     """The instance of a SWE-bench *image*; empty for another image."""
-    found = _IMAGE.search(image)
-    return found["instance"].replace("_1776_", "__") if found else ""
+    match = _IMAGE.search(image)
+    return match["instance"].replace("_1776_", "__") if match else ""
 
 
 def _actions(message: Message) -> Sequence[Message]:

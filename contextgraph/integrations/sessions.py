@@ -36,7 +36,7 @@ class HookRecord:
     at: str
     event: str
     agent: str
-    session: str
+    session: str = ""
     subagent: str = ""
     folder: str = ""
     repo: str = ""

@@ -54,7 +54,7 @@ def brief(
 ) -> Briefing:
     """The best of *records*, envelopes as objects of JSON, within *token_limit*."""
     wanted = frozenset(tag.casefold() for tag in tags)
-    current = [one for one in records if _is_shown(one, now)]
+    current = [record for record in records if _is_shown(record, now)]
     ranked = sorted(current, key=lambda one: _rank(one, wanted, now, policy), reverse=True)
     lines, left = [], token_limit - count_tokens(HEADER)
     for record in ranked:

@@ -133,7 +133,7 @@ class KeyedFiles:
         for envelope in _envelopes(self.log):
             latest.pop(envelope.key, None)
             latest[envelope.key] = envelope
-        return [one for one in latest.values() if one.valid]
+        return [envelope for envelope in latest.values() if envelope.valid]
 
     def compact(self, position: Position, live: Sequence[Envelope], now: datetime) -> Position:
         """Let the log hold only *live*, and archive what it held if that was more."""
@@ -150,7 +150,7 @@ class KeyedFiles:
         removed = 0
         for log in (*self.archive.glob("*.jsonl"), self.log):
             envelopes = [*_envelopes(log)]
-            others = [one for one in envelopes if one.key != key]
+            others = [envelope for envelope in envelopes if envelope.key != key]
             if len(others) < len(envelopes):
                 removed += len(envelopes) - len(others)
                 self._replace(log, b"".join(map(_line, others)), sync=True)
@@ -160,7 +160,7 @@ class KeyedFiles:
     def differences(self) -> list[str]:
         """Where index and state differ from the log, in words; empty where they agree."""
         live = self.logged_live()
-        expected = {self.index / index_path(one.key): one for one in live}
+        expected = {self.index / index_path(envelope.key): envelope for envelope in live}
         wrong = [] if _same(self.live(), map(_record, live)) else [self.state]
         for path in {*expected, *self.index.rglob("*.json")}:
             entry = self._entry(path)

@@ -126,9 +126,9 @@ class KeyedMemory:
         """
         with self._files.reading():
             records = self._files.live()
-        found = brief(records, token_limit, tags, now or self._now(), policy or BriefingPolicy())
-        _log.info("brief of %d keys, %d left out", len(found.keys), found.omitted)
-        return found
+        briefing = brief(records, token_limit, tags, now or self._now(), policy or BriefingPolicy())
+        _log.info("brief of %d keys, %d left out", len(briefing.keys), briefing.omitted)
+        return briefing
 
     def compact(self) -> CompactionReport:
         """Shorten the log to the live entries, archive the rest, and repair index and state.
@@ -151,7 +151,7 @@ class KeyedMemory:
 
     def _compact(self, position: Position, now: datetime) -> CompactionReport:
         live = self._files.logged_live()
-        current = [one for one in live if not is_expired(one.content, now)]
+        current = [envelope for envelope in live if not is_expired(envelope.content, now)]
         after = self._files.compact(position, current, now)
         report = CompactionReport(
             position.log_lines, after.log_lines, len(current), len(live) - len(current)

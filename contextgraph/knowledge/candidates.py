@@ -57,19 +57,19 @@ class Candidates:
 
     def accept(self, ids: Collection[str]) -> int:
         """Remember these candidates as notes; returns how many there were."""
-        found = [one for one in self._store.get([*ids]).values() if _waits(one)]
-        for one in found:
+        notes = [note for note in self._store.get([*ids]).values() if _waits(note)]
+        for note in notes:
             receipt = self._notes.remember(
-                one.content, repo=one.repo, source=one.source, locator=one.locator
+                note.content, repo=note.repo, source=note.source, locator=note.locator
             )
-            for link in one.links:
+            for link in note.links:
                 self._store.change([receipt.id], partial(_repeated, link=link))
-        self._store.delete([one.id for one in found])
-        return len(found)
+        self._store.delete([note.id for note in notes])
+        return len(notes)
 
     def reject(self, ids: Collection[str]) -> int:
         """Do not propose these candidates again; returns how many there were."""
-        found = [one.id for one in self._store.get([*ids]).values() if _waits(one)]
+        found = [note.id for note in self._store.get([*ids]).values() if _waits(note)]
         return self._notes.archive(found)
 
     def _candidate(self, correction: Correction, run: RawTrajectory, run_id: str) -> Note:
@@ -94,11 +94,11 @@ class Candidates:
         terms = [*dict.fromkeys(stems(candidate.content))]
         scope = NoteScope((candidate.repo,), (NoteKind.NOTE, NoteKind.CANDIDATE))
         related = self._store.for_text(terms, scope, _COMPARED)
-        return next((one for one in related if self._is_same(candidate, one)), None)
+        return next((note for note in related if self._is_same(candidate, note)), None)
 
-    def _is_same(self, one: Note, other: Note) -> bool:
-        relation = self._policy.verdict(statement_of(one), statement_of(other)).relation
-        similar = dice({*stems(one.content)}, {*stems(other.content)}) >= _SIMILAR
+    def _is_same(self, note: Note, other: Note) -> bool:
+        relation = self._policy.verdict(statement_of(note), statement_of(other)).relation
+        similar = dice({*stems(note.content)}, {*stems(other.content)}) >= _SIMILAR
         return relation is Relation.SAME or (relation is Relation.UNRELATED and similar)
 
 

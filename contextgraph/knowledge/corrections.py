@@ -70,14 +70,14 @@ def corrections_in(run: RawTrajectory) -> Iterator[Correction]:
     """
     messages = [step.user_message for step in run.steps if step.user_message]
     repeated = {message for message in messages if messages.count(message) > 1}  # by a program
-    found = chain.from_iterable(
+    corrections = chain.from_iterable(
         _of_step(step) for step in run.steps if step.user_message not in repeated
     )
     seen = set[str]()
-    for one in found:
-        if (known := one.text.casefold()) not in seen:
+    for correction in corrections:
+        if (known := correction.text.casefold()) not in seen:
             seen.add(known)
-            yield one
+            yield correction
 
 
 def _of_step(step: Step) -> Iterator[Correction]:

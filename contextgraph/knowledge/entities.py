@@ -102,22 +102,24 @@ class Entities:
 
         The nearest first, then by name. Raises `NotFoundError`.
         """
-        found = walk(self._store, self._note(name).id, depth, types, back=True)
-        pages = [note for note in self._store.linking([*found]) if note.kind is NoteKind.PAGE]
+        distances = walk(self._store, self._note(name).id, depth, types, back=True)
+        pages = [note for note in self._store.linking([*distances]) if note.kind is NoteKind.PAGE]
         related = (
             RelatedEntity(
                 _entity_of(note),
-                found[note.id],
+                distances[note.id],
                 tuple(
-                    page_of_note(one.id)
-                    for one in pages
-                    if note.id in one.targets(LinkType.MENTIONS)
+                    page_of_note(page.id)
+                    for page in pages
+                    if note.id in page.targets(LinkType.MENTIONS)
                 ),
             )
-            for note in self._store.get([*found]).values()
+            for note in self._store.get([*distances]).values()
             if note.kind is NoteKind.ENTITY
         )
-        return tuple(sorted(related, key=lambda one: (one.distance, one.entity.name)))
+        return tuple(
+            sorted(related, key=lambda neighbour: (neighbour.distance, neighbour.entity.name))
+        )
 
     def find_by_keywords(self, question: str) -> tuple[Entity, ...]:
         """Entities whose name begins with a word of *question*, or that have it as tag or type."""
@@ -144,10 +146,10 @@ class Entities:
 
     def _note(self, name: str) -> Note:
         id_ = entity_id(name)
-        found = self._store.get([id_]).get(id_)
-        if found is None:
+        note = self._store.get([id_]).get(id_)
+        if note is None:
             raise NotFoundError(f"no entity {name!r}")
-        return found
+        return note
 
     def _all(self) -> Iterable[Entity]:
         notes = self._store.newest(NoteScope(kinds=(NoteKind.ENTITY,)), _ALL)

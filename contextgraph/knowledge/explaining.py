@@ -18,20 +18,22 @@ def explain_note(store: NoteStore, note_id: str) -> Explanation | None:
         return None
     linking = store.linking([note_id])
     ids = [target for _, target in _edges(note)]
-    known = {**store.get(ids), **{one.id: one for one in linking}}
+    known = {**store.get(ids), **{note.id: note for note in linking}}
     relations = [
         _relation(type_, known.get(target), target, outgoing=True) for type_, target in _edges(note)
     ]
     relations += [
-        _relation(link.type, one, one.id, outgoing=False)
-        for one in linking
-        for link in one.links
+        _relation(link.type, note, note.id, outgoing=False)
+        for note in linking
+        for link in note.links
         if link.target == note_id
     ]
     record = encoded(note)
     assert isinstance(record, dict)
     facts = {name: value for name, value in record.items() if name not in _RELATED}
-    ordered = sorted(relations, key=lambda one: (one.type, one.id, one.outgoing))
+    ordered = sorted(
+        relations, key=lambda relation: (relation.type, relation.id, relation.outgoing)
+    )
     return Explanation(note_id, _label(note), _name(note), facts, tuple(ordered))
 
 

@@ -23,7 +23,7 @@ def walk(
         if back:
             named = {note.id for note in ring}
             linking = store.linking([*named])
-            ids += [one.id for one in linking if not named.isdisjoint(_targets(one, types))]
+            ids += [note.id for note in linking if not named.isdisjoint(_targets(note, types))]
         ring = [*store.get([id_ for id_ in ids if id_ not in distances]).values()]
         distances |= {note.id: distance for note in ring}
     del distances[start]

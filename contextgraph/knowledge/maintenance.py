@@ -194,7 +194,7 @@ def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]
     """Notes that are merged into the first of each list; each note is in one at most."""
     tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
     taken, groups = set[str](), defaultdict[str, list[Note]](list)
-    for longer, shorter in combinations(sorted(notes, key=lambda one: -len(tokens[one.id])), 2):
+    for longer, shorter in combinations(sorted(notes, key=lambda note: -len(tokens[note.id])), 2):
         is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
         is_near = abs(longer.created_at - shorter.created_at) <= policy.merged_within
         pair = tokens[longer.id], tokens[shorter.id]
@@ -226,11 +226,11 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         if note.id != first.id:
             return replace(note, superseded_by=first.id)
         links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
-        sources = (source for one in others for source in (one.source, *one.confirmed_by))
+        sources = (source for note in others for source in (note.source, *note.confirmed_by))
         return replace(
             reduce(confirmed_by, sources, note),
             tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
-            credibility=max(one.credibility for one in group),
+            credibility=max(note.credibility for note in group),
             links=(*note.links, *links),
         )
 

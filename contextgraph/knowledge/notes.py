@@ -102,7 +102,7 @@ class Notes:
         for one, verdict in compared:
             if verdict.relation is Relation.SAME:
                 return self._confirm(one, note)
-        before = (Link(LinkType.FOLLOWS, one.id) for one in self._store.newest(scope, 1))
+        before = (Link(LinkType.FOLLOWS, note.id) for note in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
         receipt = self._store_beside(note, compared)
         return replace(receipt, to_embed=not self._embed(note))
@@ -125,11 +125,13 @@ class Notes:
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
         probable = (
-            one for one in self._answers(question, scope) if one.probability >= min_probability
+            recollection
+            for recollection in self._answers(question, scope)
+            if recollection.probability >= min_probability
         )
-        found = tuple(islice(probable, max(0, limit)))
-        self._recalled.extend(found)
-        return found
+        recollections = tuple(islice(probable, max(0, limit)))
+        self._recalled.extend(recollections)
+        return recollections
 
     def rank(self, question: str, note_id: str, *, repo: str | None = None) -> int | None:
         """The place, from 1, at which this note answers *question*, or what superseded it.
@@ -138,7 +140,10 @@ class Notes:
         """
         while (note := self._store.get([note_id]).get(note_id)) and note.superseded_by:
             note_id = note.superseded_by
-        ids = [one.note.id for one in self._answers(question, NoteScope(_places(repo)))]
+        ids = [
+            recollection.note.id
+            for recollection in self._answers(question, NoteScope(_places(repo)))
+        ]
         return ids.index(note_id) + 1 if note_id in ids else None
 
     def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
@@ -165,7 +170,10 @@ class Notes:
             for note in self._store.newest(scope, _RECENT)
             if now - note.created_at <= _RECENTLY
         ]
-        notes = {note.id: note for note in (*pinned, *(one.note for one in related), *recent)}
+        notes = {
+            note.id: note
+            for note in (*pinned, *(recollection.note for recollection in related), *recent)
+        }
         valid = (note for note in notes.values() if note.is_valid(now))
         return snapshot_of(valid, max_tokens)
 
@@ -173,7 +181,7 @@ class Notes:
         """Store how often notes were recalled, which is else put off until one is remembered."""
         recalled, self._recalled = self._recalled, deque(maxlen=_COUNTED)
         if recalled:
-            ids = [one.note.id for one in recalled]
+            ids = [recollection.note.id for recollection in recalled]
             self._store.change(ids, partial(_with_recalls, recalled=recalled, now=self._now()))
 
     def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
@@ -186,14 +194,14 @@ class Notes:
 
     def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
         """The notes that led to this one, the nearest first, up to *depth* steps back."""
-        found: dict[str, Note] = {}
+        notes: dict[str, Note] = {}
         ring = [*self._store.get([note_id]).values()]
         for _ in range(depth):
             ids = [id_ for note in ring for id_ in note.targets(LinkType.CAUSED_BY)]
-            ring = [*self._store.get([id_ for id_ in ids if id_ not in found]).values()]
-            found |= {note.id: note for note in ring}
-        found.pop(note_id, None)
-        return tuple(found.values())
+            ring = [*self._store.get([id_ for id_ in ids if id_ not in notes]).values()]
+            notes |= {note.id: note for note in ring}
+        notes.pop(note_id, None)
+        return tuple(notes.values())
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
@@ -281,15 +289,15 @@ class Notes:
         """Store *note*, and with it what it means for those that it was compared with."""
         superseded = [one for one in compared if one[1].relation is Relation.SUPERSEDES]
         contradicted = [one for one in compared if one[1].relation is Relation.CONTRADICTS]
-        ids = tuple(one.id for one, _ in contradicted)
-        replaced = {one.id for one, _ in superseded}
+        ids = tuple(note.id for note, _ in contradicted)
+        replaced = {note.id for note, _ in superseded}
 
         def marked(one: Note) -> Note:
             if one.id in replaced:
                 return replace(one, superseded_by=note.id)
             return replace(one, contradicts=tuple(dict.fromkeys((*one.contradicts, note.id))))
 
-        links = (*note.links, *(Link(LinkType.SUPERSEDES, one.id) for one, _ in superseded))
+        links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
         note = replace(note, contradicts=ids, links=links)
         self._store.change([*replaced, *ids], marked, [note])
         for status, others in (
@@ -298,7 +306,9 @@ class Notes:
         ):
             if others:
                 confidence = max(verdict.confidence for _, verdict in others)
-                return NoteReceipt(note.id, status, tuple(one.id for one, _ in others), confidence)
+                return NoteReceipt(
+                    note.id, status, tuple(note.id for note, _ in others), confidence
+                )
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
     def _vector(self, question: str) -> Vector | None:
@@ -338,7 +348,7 @@ def archived_at(note: Note, now: datetime) -> Note:
 
 
 def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -> Note:
-    scores = [one.score for one in recalled if one.note.id == note.id]
+    scores = [recollection.score for recollection in recalled if recollection.note.id == note.id]
     return replace(
         note,
         recalls=note.recalls + len(scores),

@@ -74,10 +74,10 @@ class Pages:
 
     def get_page(self, page_id: str) -> Page:
         """The page with this id; raises `NotFoundError`."""
-        found = self._find(page_id)
-        if found is None:
+        note = self._find(page_id)
+        if note is None:
             raise NotFoundError(f"no page {page_id!r}")
-        return _page_of(found)
+        return _page_of(note)
 
     def remove_page(self, page_id: str) -> bool:
         """Delete a page; false where there is none. References to it stay and lead nowhere."""
@@ -86,14 +86,14 @@ class Pages:
     def get_index(self, repo: str | None = None) -> tuple[Page, ...]:
         """All pages, or those of *repo*, by id and without their content."""
         repos = None if repo is None else (repo_name(repo),)
-        found = self._store.newest(NoteScope(repos, (NoteKind.PAGE,)), _INDEXED)
-        pages = (replace(_page_of(note), content="") for note in found)
+        notes = self._store.newest(NoteScope(repos, (NoteKind.PAGE,)), _INDEXED)
+        pages = (replace(_page_of(note), content="") for note in notes)
         return tuple(sorted(pages, key=lambda page: page.id))
 
     def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
         """The pages to which this one leads, with the number of steps, up to *depth*."""
-        found = walk(self._store, page_note(page_id), depth, (LinkType.REFERENCES,))
-        return {page_of_note(id_): distance for id_, distance in found.items()}
+        distances = walk(self._store, page_note(page_id), depth, (LinkType.REFERENCES,))
+        return {page_of_note(id_): distance for id_, distance in distances.items()}
 
     def search(
         self, question: str, *, repo: str | None = None, limit: int = 5
@@ -103,12 +103,12 @@ class Pages:
         Those of *repo* first, then those of others.
         """
         terms = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
-        found = self._ranked(terms, None if repo is None else (repo_name(repo),), limit)
-        if repo is not None and len(found) < limit:
-            known = {one.page.id for one in found}
+        results = self._ranked(terms, None if repo is None else (repo_name(repo),), limit)
+        if repo is not None and len(results) < limit:
+            known = {result.page.id for result in results}
             others = self._ranked(terms, None, limit)
-            found += [one for one in others if one.page.id not in known]
-        return tuple(found[: max(0, limit)])
+            results += [result for result in others if result.page.id not in known]
+        return tuple(results[: max(0, limit)])
 
     def _put(self, note: Note) -> None:
         """Store a page; the entities that it mentions get its tags, as far as they have room."""

@@ -45,27 +45,29 @@ class Question:
 
 def recollections(store: NoteStore, question: Question) -> list[Recollection]:
     """The notes of *store* that are proposed for *question*, the best first."""
-    found = {one.id: one for one in store.for_text(question.words, question.scope, _BY_WORDS)}
+    notes = {note.id: note for note in store.for_text(question.words, question.scope, _BY_WORDS)}
     cosines = _cosines(store, question)
-    found |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in found])
-    weights = _weights(question.words, found.values())
-    scores = {id_: _channel_scores(note, weights, cosines) for id_, note in found.items()}
-    most = {name: max((one[name] for one in scores.values()), default=0.0) for name in _CHANNELS}
+    notes |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in notes])
+    weights = _weights(question.words, notes.values())
+    scores = {id_: _channel_scores(note, weights, cosines) for id_, note in notes.items()}
+    most = {
+        name: max((score[name] for score in scores.values()), default=0.0) for name in _CHANNELS
+    }
     own = blend(scores, _CHANNELS) if any(most.values()) else {}
     best = sorted(own, key=lambda id_: (-own[id_], id_))[:_EXTENDED]
-    around = _around(store, {id_: found[id_] for id_ in best})
+    around = _around(store, {id_: notes[id_] for id_ in best})
     for id_, note in around.items():
-        if id_ not in found:
+        if id_ not in notes:
             scores[id_] = _channel_scores(note, weights, cosines)
             own[id_] = _blended(scores[id_], most)
-    found |= around
-    beside = _beside(found)
+    notes |= around
+    beside = _beside(notes)
     ranked = [
-        _recollection(found[id_], scores[id_], own, beside, question)
+        _recollection(notes[id_], scores[id_], own, beside, question)
         for id_, value in own.items()
-        if value > 0 and _is_recalled(found[id_], question)
+        if value > 0 and _is_recalled(notes[id_], question)
     ]
-    return sorted(ranked, key=lambda one: (-one.score, one.note.id))
+    return sorted(ranked, key=lambda recollection: (-recollection.score, recollection.note.id))
 
 
 @lru_cache(8_192)
@@ -101,12 +103,12 @@ def _blended(scores: Mapping[str, float], most: Mapping[str, float]) -> float:
     return sum(_CHANNELS[name] * min(1.0, scores[name] / most[name]) for name in used) / total
 
 
-def _weights(terms: Sequence[str], found: Collection[Note]) -> dict[str, float]:
-    """How rare the words *terms* are among the notes *found*."""
+def _weights(terms: Sequence[str], notes: Collection[Note]) -> dict[str, float]:
+    """How rare the words *terms* are among *notes*."""
     met = Counter(
-        word for note in found for word in stem_counts(searched_text(note)).keys() & {*terms}
+        word for note in notes for word in stem_counts(searched_text(note)).keys() & {*terms}
     )
-    return {word: log(1 + (len(found) - met[word] + 0.5) / (met[word] + 0.5)) for word in terms}
+    return {word: log(1 + (len(notes) - met[word] + 0.5) / (met[word] + 0.5)) for word in terms}
 
 
 def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:

@@ -9,9 +9,9 @@ from contextgraph.text import count_tokens, fence, gives_instructions
 RENDER_TOKENS = 400
 
 
-def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
-    """The prompt text of *found*, fenced as data, within *max_tokens*; empty without notes."""
-    return snapshot_of([one.note for one in found], max_tokens).text
+def render_notes(recollections: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
+    """The prompt text of *recollections*, fenced as data, within *max_tokens*; empty for none."""
+    return snapshot_of([recollection.note for recollection in recollections], max_tokens).text
 
 
 def snapshot_of(notes: Iterable[Note], max_tokens: int) -> Snapshot:
@@ -34,14 +34,14 @@ def without_secret(note: Note) -> Note:
     return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
 
 
-def shareable(found: Recollection) -> Recollection:
-    """*found* with its note as `without_secret` leaves it."""
-    return replace(found, note=without_secret(found.note))
+def shareable(recollection: Recollection) -> Recollection:
+    """*recollection* with its note as `without_secret` leaves it."""
+    return replace(recollection, note=without_secret(recollection.note))
 
 
-def shareable_snapshot(found: Snapshot, max_tokens: int) -> Snapshot:
-    """*found* with its notes, and their text, as `without_secret` leaves them."""
-    return snapshot_of(map(without_secret, found.notes), max_tokens)
+def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
+    """*snapshot* with its notes, and their text, as `without_secret` leaves them."""
+    return snapshot_of(map(without_secret, snapshot.notes), max_tokens)
 
 
 def _line(note: Note) -> str:

@@ -104,24 +104,24 @@ def verdicts(
 ) -> list[tuple[Note, Verdict]]:
     """What *new* is to each of *related*: by their words, where *judge* does not say."""
     policy, statement = ConflictPolicy(), statement_of(new)
-    found = {one.id: policy.verdict(statement, statement_of(one)) for one in related}
-    is_known = any(one.relation is Relation.SAME for one in found.values())
+    verdicts = {note.id: policy.verdict(statement, statement_of(note)) for note in related}
+    is_known = any(verdict.relation is Relation.SAME for verdict in verdicts.values())
     if judge and not is_known and not new.security.is_secret:
-        for one in _most_similar(new, related):
-            verdict = judge(new.content, one.content)
+        for note in _most_similar(new, related):
+            verdict = judge(new.content, note.content)
             if verdict is None:
                 break
-            found[one.id] = policy.judged(verdict, statement, statement_of(one))
-    return [(one, found[one.id]) for one in related]
+            verdicts[note.id] = policy.judged(verdict, statement, statement_of(note))
+    return [(note, verdicts[note.id]) for note in related]
 
 
 def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
     """Those of *related* that a judge compares; nothing confidential."""
     words = stem_counts(new.content).keys()
-    open_ = [one for one in related if not one.security.is_secret]
-    similar = {one.id: dice(words, stem_counts(one.content).keys()) for one in open_}
-    chosen = (one for one in open_ if similar[one.id] >= _SIMILAR)
-    return sorted(chosen, key=lambda one: -similar[one.id])[:_JUDGED]
+    open_ = [note for note in related if not note.security.is_secret]
+    similar = {note.id: dice(words, stem_counts(note.content).keys()) for note in open_}
+    chosen = (note for note in open_ if similar[note.id] >= _SIMILAR)
+    return sorted(chosen, key=lambda note: -similar[note.id])[:_JUDGED]
 
 
 def confirmed_by(note: Note, source: str) -> Note:

@@ -155,7 +155,7 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
     recoveries = _ending_in(read.recoveries, start, end)
     loops = _lying_in(read.loops, start, end)
     kind, outcome = classify(steps, recoveries, loops)
-    loop = max(loops, key=lambda one: one.repetitions, default=None)
+    loop = max(loops, key=lambda loop: loop.repetitions, default=None)
     return Fragment(
         id=fragment_id(identity, start, end),
         trajectory_id=identity,
@@ -218,7 +218,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         exit_status=raw.exit_status,
         total_steps=len(raw.steps),
         summary=summarise(read, files),
-        files=tuple(one for one in files if one not in made)[:MAX_FILES],
+        files=tuple(file for file in files if file not in made)[:MAX_FILES],
         agent=raw.agent,
         model=raw.model,
         source_format=raw.source_format,

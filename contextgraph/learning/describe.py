@@ -218,8 +218,10 @@ def _cleared(read: Trace) -> Iterator[str]:
     cleared = Counter(recovery.error.error_type for recovery in read.recoveries)
     if cleared:
         yield "cleared " + _counted(cleared)
-    solved = (one for one in read.recoveries if one.verified and not one.workaround)
-    of_runs = [one for one in solved if one.error.family in _FAMILIES_OF_RUNS]
+    solved = (
+        recovery for recovery in read.recoveries if recovery.verified and not recovery.workaround
+    )
+    of_runs = [recovery for recovery in solved if recovery.error.family in _FAMILIES_OF_RUNS]
     for recovery in of_runs[:2]:
         yield _recovery(recovery)
 

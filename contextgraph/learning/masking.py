@@ -70,7 +70,7 @@ def unmasked_values(raw: RawTrajectory) -> int:
     fit = masked(raw)[0]
     if fit == raw:
         return 0
-    before, after = ((*_texts(one), *_names(one)) for one in (raw, fit))
+    before, after = ((*_texts(run), *_names(run)) for run in (raw, fit))
     # Keys that are masked may become one.
     return max(1, sum(one != other for one, other in zip(before, after, strict=False)))
 

@@ -116,7 +116,7 @@ class MemoryWriter:
             for raw, known in zip(raws, matched, strict=True)
         ]
         made = self._embedded([one for one in found if isinstance(one, Bundle)], False)
-        statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
+        statuses = self._store.runs.add([result.bundle for result in made]) if made else ()
         made = self._embedded_by_server(made)
         for raw in raws:
             self._prepared.pop(id(raw), None)
@@ -134,7 +134,7 @@ class MemoryWriter:
         runs = self._store.runs
         found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
         chosen = [
-            one.id for one in found if one.instance_id == instance_id and agent in ("", one.agent)
+            run.id for run in found if run.instance_id == instance_id and agent in ("", run.agent)
         ]
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
@@ -230,12 +230,12 @@ class MemoryWriter:
         runs = self._store.runs
         own = runs.trajectories([identity])[identity]
         others = runs.trajectories(runs.ids(instance=own.instance_id)).values()
-        for one in others:
-            if one.agent != own.agent or one.total_steps <= own.total_steps:
+        for run in others:
+            if run.agent != own.agent or run.total_steps <= own.total_steps:
                 continue
-            stored = runs.raw(one.id) if not _of_other_tasks(one, own) else None
+            stored = runs.raw(run.id) if not _of_other_tasks(run, own) else None
             if stored and identity in run_ids(stored).beginnings:
-                return renewed(bundle_of(stored, self._now(), one.id), one)
+                return renewed(bundle_of(stored, self._now(), run.id), run)
         return None
 
     def _replaced(self, bundles: Mapping[str, Bundle]) -> dict[str, LearnReceipt]:
@@ -243,25 +243,27 @@ class MemoryWriter:
         if not bundles:
             return {}
         made = dict(zip(bundles, self._embedded([*bundles.values()], False), strict=True))
-        known = self._store.runs.replace({former: one.bundle for former, one in made.items()})
+        known = self._store.runs.replace({former: result.bundle for former, result in made.items()})
         stored = self._embedded_by_server([made[former] for former in known])
         return {
-            former: _receipt(one, LearnStatus.UPDATED)
-            for former, one in zip(known, stored, strict=True)
+            former: _receipt(result, LearnStatus.UPDATED)
+            for former, result in zip(known, stored, strict=True)
         }
 
     def _embedded_by_server(self, stored: Sequence[EmbeddedBundle]) -> Sequence[EmbeddedBundle]:
         """*stored* bundles, with the vectors that a server gives them, which are stored, too."""
-        if any(one.bundle.embedded or one.failure for one in stored):
+        if any(result.bundle.embedded or result.failure for result in stored):
             return stored
-        made = self._embedded([one.bundle for one in stored], True)
-        embedded = {one.bundle.trajectory.id: one.bundle.embedded for one in made}
-        found = {run: one for run, one in embedded.items() if one}
+        made = self._embedded([result.bundle for result in stored], True)
+        embedded = {result.bundle.trajectory.id: result.bundle.embedded for result in made}
+        runs = {run: embedded_run for run, embedded_run in embedded.items() if embedded_run}
         try:
-            for space in {one.space for one in found.values()}:
-                self._store.vectors.add(space, {run: one.vector for run, one in found.items()})
+            for space in {run.space for run in runs.values()}:
+                self._store.vectors.add(
+                    space, {run: embedded_run.vector for run, embedded_run in runs.items()}
+                )
         except StoreError as error:
-            return [replace(one, failure=str(error)) for one in stored]
+            return [replace(bundle, failure=str(error)) for bundle in stored]
         return made
 
     def rewrite_all(
@@ -323,13 +325,13 @@ def _beginning(ids: RunIds, known: Mapping[str, Learned]) -> Learned | None:
 
     What goes on with a beginning itself is known by the id of that, too, and stays.
     """
-    begun = (known[one] for one in ids.beginnings if one in known)
-    own = (one for one in begun if one.trajectory_id in ids.beginnings)
-    return next((one for one in own if one.is_open), None)
+    begun = (known[beginning] for beginning in ids.beginnings if beginning in known)
+    own = (run for run in begun if run.trajectory_id in ids.beginnings)
+    return next((run for run in own if run.is_open), None)
 
 
-def _of_other_tasks(one: Trajectory, other: Trajectory) -> bool:
-    return bool(one.task and other.task) and one.task.split() != other.task.split()
+def _of_other_tasks(run: Trajectory, other: Trajectory) -> bool:
+    return bool(run.task and other.task) and run.task.split() != other.task.split()
 
 
 def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:

@@ -36,7 +36,7 @@ class LoopDetector:
         if not run.loops:
             return ()
         states, own = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
-        return tuple(self._with_suggestions(one, states[one.end + 1], own) for one in run.loops)
+        return tuple(self._with_suggestions(loop, states[loop.end + 1], own) for loop in run.loops)
 
     def get_escape_suggestions(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()
@@ -51,14 +51,14 @@ class LoopDetector:
             self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
         )
         with self._store.snapshot():
-            found = finder.for_state(state, MAX_SUGGESTIONS)
+            escapes = finder.for_state(state, MAX_SUGGESTIONS)
         # What one run did several times is one suggestion.
-        first_of_runs = {one.runs: one for one in reversed(found)}
-        distinct = [one for one in found if first_of_runs[one.runs] is one]
-        return tuple(one.suggestion() for one in distinct[:MAX_SUGGESTIONS])
+        first_of_runs = {escape.runs: escape for escape in reversed(escapes)}
+        distinct = [escape for escape in escapes if first_of_runs[escape.runs] is escape]
+        return tuple(escape.suggestion() for escape in distinct[:MAX_SUGGESTIONS])
 
     def _with_suggestions(
         self, loop: LoopInfo, state: State, exclude_instances: frozenset[str]
     ) -> LoopInfo:
-        found = self.get_escape_suggestions(state, exclude_instances=exclude_instances)
-        return replace(loop, escape_suggestions=found)
+        suggestions = self.get_escape_suggestions(state, exclude_instances=exclude_instances)
+        return replace(loop, escape_suggestions=suggestions)

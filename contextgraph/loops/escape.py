@@ -111,10 +111,10 @@ class EscapeFinder:
         """Escapes from the loop that *state* is in, best first; of further kinds until *enough*."""
         if state.current_error:
             return self._past_error(state)
-        found = self._from_same_place(state)
-        if len(found) < enough:
-            found += self._after_command(_verb(state.last_action))
-        return found
+        escapes = self._from_same_place(state)
+        if len(escapes) < enough:
+            escapes += self._after_command(_verb(state.last_action))
+        return escapes
 
     def _past_error(self, state: State) -> list[Escape]:
         """What cleared the error of *state*: this repository first, then what many runs did.
@@ -128,17 +128,17 @@ class EscapeFinder:
         context = self._remedies(state)
         solutions = [one for one in context.error_solutions if can_escape(one, signature)]
         methodologies = self.store.methodologies.get([one.id for one in context.suggestions])
-        remedies = {one.id: one.remedies[:1] for one in methodologies}
+        remedies = {methodology.id: methodology.remedies[:1] for methodology in methodologies}
         whys = [*(one.why for one in context.suggestions), *(one.why for one in solutions)]
         runs = self._past_runs(whys, signature, state.repo)
         escapes = [
-            runs.escape(one.id, remedies[one.id], one.why)
-            for one in context.suggestions
-            if remedies.get(one.id) and not is_retry(remedies[one.id])
+            runs.escape(suggestion.id, remedies[suggestion.id], suggestion.why)
+            for suggestion in context.suggestions
+            if remedies.get(suggestion.id) and not is_retry(remedies[suggestion.id])
         ]
         escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
         quoted = names_in(signature.error_type, signature.message)
-        filled = (replace(one, text=quoted.fill(one.text)) for one in escapes)
+        filled = (replace(escape, text=quoted.fill(escape.text)) for escape in escapes)
         return sorted(_merged(filled), key=_rank)
 
     def _remedies(self, state: State) -> MemoryContext:
@@ -182,7 +182,7 @@ class EscapeFinder:
         """What runs of several repositories continued with after a loop of *command*."""
         scope = Scope(None, self.exclude_instances)
         loops = self.store.runs.find_fragments(scope, _CANDIDATES, loop_command=command)
-        found = [
+        escapes = [
             Escape(
                 id=after.id,
                 text=f"go on with `{other}`",
@@ -194,10 +194,10 @@ class EscapeFinder:
             for loop, after in self._continued(loops)
             if (other := _other_verb(after, command))
         ]
-        counts = Counter(text for text, _ in {(one.text, one.runs) for one in found})
-        least = max(MIN_RUNS, MIN_SHARE * len({one.runs for one in found}))
-        shared = [one for one in _merged(found) if counts[one.text] >= least and _is_shared(one)]
-        return sorted(shared, key=lambda one: (-counts[one.text], one.text))
+        counts = Counter(text for text, _ in {(escape.text, escape.runs) for escape in escapes})
+        least = max(MIN_RUNS, MIN_SHARE * len({escape.runs for escape in escapes}))
+        shared = [one for one in _merged(escapes) if counts[one.text] >= least and _is_shared(one)]
+        return sorted(shared, key=lambda escape: (-counts[escape.text], escape.text))
 
     def _continued(
         self, loops: Sequence[FragmentCandidate]
@@ -206,7 +206,7 @@ class EscapeFinder:
         runs = self.store.runs.fragments({loop.trajectory.id for loop in loops})
         for loop in loops:
             order = loop.fragment.order + 1
-            after = next((one for one in runs[loop.trajectory.id] if one.order == order), None)
+            after = next((run for run in runs[loop.trajectory.id] if run.order == order), None)
             if (
                 after is not None
                 and loop.fragment.loop_ending is not LoopEnding.RUN_ENDED
@@ -219,13 +219,13 @@ class EscapeFinder:
         """The runs that *whys* name, and which of them left a loop before they cleared *error*."""
         ids = {run for why in whys for run in why.trajectories}
         stored = self.store.runs.trajectories(ids).values()
-        names = {one.id: (one.instance_id, one.repo) for one in stored}
+        names = {run.id: (run.instance_id, run.repo) for run in stored}
         scopes = dict.fromkeys(Scope(one, self.exclude_instances) for one in (repo or None, None))
         questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}
-        for found in self.store.recoveries.for_error(questions, _CANDIDATES):
-            span = (found.error_step, found.cleared_step)
-            spans.setdefault(found.trajectory_id, []).append(span)
+        for candidate in self.store.recoveries.for_error(questions, _CANDIDATES):
+            span = (candidate.error_step, candidate.cleared_step)
+            spans.setdefault(candidate.trajectory_id, []).append(span)
         first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
         fragments = self.store.runs.fragments(first & spans.keys())
         left = {run for run, of_run in fragments.items() if _has_loop_within(of_run, spans[run])}
@@ -257,12 +257,12 @@ def _of_solutions(
     solutions: Sequence[ErrorSolution], names: frozenset[str], runs: _PastRuns
 ) -> Iterator[Escape]:
     general = []
-    for one in solutions:
-        escape = runs.escape(one.fragment_id, one.actions, one.why)
-        text = describe_remedy(one.actions, general=True)
-        if escape.is_near and text and is_resent(one.actions):
+    for solution in solutions:
+        escape = runs.escape(solution.fragment_id, solution.actions, solution.why)
+        text = describe_remedy(solution.actions, general=True)
+        if escape.is_near and text and is_resent(solution.actions):
             yield replace(escape, text=text)
-        elif escape.is_near and concerns(one.actions, names):
+        elif escape.is_near and concerns(solution.actions, names):
             yield escape
         elif text:
             general.append(replace(escape, text=text, is_near=False))
@@ -282,13 +282,13 @@ def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) 
 def _merged(escapes: Iterable[Escape]) -> list[Escape]:
     """*escapes* with those of the same words made one, in the order in which they first come."""
     found: dict[str, Escape] = {}
-    for one in escapes:
-        first = found.get(one.text, one)
-        found[one.text] = replace(
+    for escape in escapes:
+        first = found.get(escape.text, escape)
+        found[escape.text] = replace(
             first,
-            runs=tuple(dict.fromkeys(first.runs + one.runs)),
-            is_near=first.is_near or one.is_near,
-            evidence=min(first.evidence, one.evidence, key=_STRENGTH.__getitem__),
+            runs=tuple(dict.fromkeys(first.runs + escape.runs)),
+            is_near=first.is_near or escape.is_near,
+            evidence=min(first.evidence, escape.evidence, key=_STRENGTH.__getitem__),
         )
     return list(found.values())
 

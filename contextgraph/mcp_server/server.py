@@ -69,9 +69,7 @@ Instance = Annotated[str, Field(max_length=500, description="The id of the task 
 Limit = Annotated[int, Field(ge=1, le=_ITEMS)]
 FailedActions = Annotated[
     tuple[Action, ...],
-    Field(
-        max_length=_STEPS, description="Earlier actions that failed, and searches, oldest first."
-    ),
+    Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
 ]
 TakenSteps = Annotated[list[results.TakenStep], Field(min_length=1, max_length=_STEPS)]
 
@@ -105,7 +103,7 @@ def server_of(
         log_level="WARNING",
     )
     tools = _Tools(memory, source)
-    for name in (one for one in vars(_Tools) if not one.startswith("_")):
+    for name in (name for name in vars(_Tools) if not name.startswith("_")):
         tool: Callable[..., BaseModel] = getattr(tools, name)
         if name not in _WRITING:
             server.add_tool(_guarded(tool), annotations=_READS)
@@ -179,7 +177,7 @@ class _Tools:
             text=text,
             context_id=context_id,
             remedies=[*map(results.Remedy.of, context.ranked[:limit])] if context.error else [],
-            similar_runs=results.Case.each(one for one in context.similar_cases if one.is_shown),
+            similar_runs=results.Case.each(case for case in context.similar_cases if case.is_shown),
             degraded=[*context.degraded],
         )
 
@@ -190,7 +188,7 @@ class _Tools:
         """
         trace = self._inspected(steps, repo).trace
         loops = self._memory.loop_detector.detect_all(trace)
-        loop = next((one for one in loops if one.end == len(steps) - 1), None)
+        loop = next((loop for loop in loops if loop.end == len(steps) - 1), None)
         text, context_id = self._shown(MemoryContext(new_context_id(), loop=loop))
         found = results.Loop.model_validate(loop) if loop else None
         return results.LoopAdvice(text=text, context_id=context_id, loop=found)
@@ -213,13 +211,13 @@ class _Tools:
         self, repo: Repository, task_description: Text = "", limit: Limit = _FILES
     ) -> results.Playbook:
         """What the runs of a repository agree on: likely files, test command, set-up."""
-        found = self._memory.playbook(repo, task_description)
+        playbook = self._memory.playbook(repo, task_description)
         return results.Playbook(
-            text=render_playbook(found),
-            tasks=found.tasks,
-            files=results.File.each(found.files[:limit]),
-            tests=results.Command.each(found.tests[:limit]),
-            setup=results.Command.each(found.setup[:limit]),
+            text=render_playbook(playbook),
+            tasks=playbook.tasks,
+            files=results.File.each(playbook.files[:limit]),
+            tests=results.Command.each(playbook.tests[:limit]),
+            setup=results.Command.each(playbook.setup[:limit]),
         )
 
     def how(
@@ -231,13 +229,13 @@ class _Tools:
         limit: Limit = _FILES,
     ) -> results.How:
         """How a command is really run in a repository; text warns of one that never worked."""
-        found = self._memory.how(repo, command)
+        history = self._memory.how(repo, command)
         return results.How(
-            text=render_warning(found),
-            runs=found.runs,
-            form=results.Command.model_validate(found.form) if found.form else None,
-            ways=results.Command.each(found.ways[:limit]),
-            others=results.Command.each(found.others[:limit]),
+            text=render_warning(history),
+            runs=history.runs,
+            form=results.Command.model_validate(history.form) if history.form else None,
+            ways=results.Command.each(history.ways[:limit]),
+            others=results.Command.each(history.others[:limit]),
         )
 
     def search_trajectories(
@@ -305,12 +303,10 @@ class _Tools:
         limit: Limit = _FILES,
     ) -> results.Recalled:
         """What people and agents noted about a repository, or about anything."""
-        found = [
-            shareable(one)
-            for one in self._memory.notes.recall(question, repo=repo or None, limit=limit)
-        ]
-        ids = [one.note.id for one in found]
-        return results.Recalled(text=render_notes(found), context_id=None, ids=ids)
+        known = self._memory.notes.recall(question, repo=repo or None, limit=limit)
+        recollections = [*map(shareable, known)]
+        ids = [recollection.note.id for recollection in recollections]
+        return results.Recalled(text=render_notes(recollections), context_id=None, ids=ids)
 
     def snapshot(
         self,
@@ -320,12 +316,12 @@ class _Tools:
         max_tokens: Annotated[int, Field(ge=50, le=4000)] = 500,
     ) -> results.Recalled:
         """The notes that matter now: pinned, about the trigger, of the last day."""
-        found = shareable_snapshot(
+        snapshot = shareable_snapshot(
             self._memory.snapshot(trigger, focus, repo=repo or None, max_tokens=max_tokens),
             max_tokens,
         )
         return results.Recalled(
-            text=found.text, context_id=None, ids=[one.id for one in found.notes]
+            text=snapshot.text, context_id=None, ids=[note.id for note in snapshot.notes]
         )
 
     def remember(

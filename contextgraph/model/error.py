@@ -85,11 +85,11 @@ class ErrorSignature:
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
 
 
-def _may_be_same(one: Family, other: Family) -> bool:
+def _may_be_same(family: Family, other: Family) -> bool:
     """True for families in which one exception can show."""
-    if one is other:
+    if family is other:
         return True
-    both = frozenset({one, other})
+    both = frozenset({family, other})
     return both <= EXCEPTIONS and both != _OF_TWO_LANGUAGES
 
 

@@ -54,7 +54,7 @@ def _added_by(raw: RawTrajectory) -> _LinesByFile:
     changes = [
         edited(steps, at) for at, step in enumerate(steps) if is_edit(step) and not step.error
     ]
-    return _by_name((one.file, line) for one in net_changes(changes) for line in one.added)
+    return _by_name((change.file, line) for change in net_changes(changes) for line in change.added)
 
 
 def _by_name(added: Iterable[tuple[str, str]]) -> _LinesByFile:

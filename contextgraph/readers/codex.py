@@ -62,8 +62,8 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
             item = row_at(row, "payload") if "payload" in row else row
             kind = text(row, "type")
             content = content_text(item) if "role" in item else ""
-            if found := _WORKING_FOLDER.match(content):
-                meta.setdefault("cwd", found[1].strip())
+            if match := _WORKING_FOLDER.match(content):
+                meta.setdefault("cwd", match[1].strip())
             if item.get("role") == "developer" and may_be_fenced(content):
                 shown.append(content)
             if kind in ("session_meta", "turn_context") or "instructions" in row:

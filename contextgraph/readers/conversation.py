@@ -203,8 +203,8 @@ class _Builder:
             self._draft(Action("", ""), None)
 
     def _draft(self, action: Action, time: datetime | None) -> _Draft:
-        thought = "\n\n".join(clean(one.text).strip() for one in self._thoughts)
-        time = time or next((one.time for one in self._thoughts if one.time), None)
+        thought = "\n\n".join(clean(thought.text).strip() for thought in self._thoughts)
+        time = time or next((thought.time for thought in self._thoughts if thought.time), None)
         self._thoughts.clear()
         self._drafts.append(_Draft(thought, action, time))
         return self._drafts[-1]

@@ -139,13 +139,13 @@ def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | Read
 
 def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     try:
-        for found in form.runs(value, place):
-            if isinstance(found, RawTrajectory) and not found.steps and form.name != own.NAME:
-                ending = f" ({found.exit_status})" if found.exit_status else ""
+        for run in form.runs(value, place):
+            if isinstance(run, RawTrajectory) and not run.steps and form.name != own.NAME:
+                ending = f" ({run.exit_status})" if run.exit_status else ""
                 reason = f"no steps{ending}, nothing to learn"
                 yield EmptyRunError(place.file, place.position, reason)
             else:
-                yield found
+                yield run
     except ReadError as error:
         yield error
     except (ValueError, TypeError, LookupError, AttributeError) as error:

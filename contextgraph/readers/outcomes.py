@@ -121,11 +121,13 @@ def outcomes_by_folder(root: Path, files: Iterable[Path]) -> Mapping[Path, Outco
     that contradict each other are ignored.
     """
     data = [file for file in files if file_stem(file.name) != file.name]
-    reports = {file: found for file in data if (found := _readable_outcomes(file)) is not None}
+    reports = {
+        file: outcomes for file in data if (outcomes := _readable_outcomes(file)) is not None
+    }
     with_runs = {folder for file in data if file not in reports for folder in file.parents}
     by_folder: dict[Path, list[Outcomes]] = {}
-    for file, found in reports.items():
-        by_folder.setdefault(_covered(file.parent, root, with_runs), []).append(found)
+    for file, outcomes in reports.items():
+        by_folder.setdefault(_covered(file.parent, root, with_runs), []).append(outcomes)
     return {folder: agreed(found) for folder, found in by_folder.items()}
 
 
@@ -135,7 +137,7 @@ def agreed(reports: Iterable[Outcomes]) -> Outcomes:
     for report in reports:
         for instance, outcome in report.items():
             seen.setdefault(instance, set()).add(outcome)
-    return {instance: min(found) for instance, found in seen.items() if len(found) == 1}
+    return {instance: min(outcomes) for instance, outcomes in seen.items() if len(outcomes) == 1}
 
 
 def _listed(summary: Mapping[str, Any]) -> Outcomes:
@@ -223,10 +225,10 @@ class GivenOutcomes:
         *on_conflict*.
         """
         known = next((self.verdicts[one] for one in instances if one in self.verdicts), ())
-        chosen = [one for one in known if one.names and _names(one, run)] or known
-        outcomes = {one.outcome for one in chosen}
+        chosen = [verdict for verdict in known if verdict.names and _names(verdict, run)] or known
+        outcomes = {verdict.outcome for verdict in chosen}
         if len(outcomes) > 1:
-            stated = ", ".join(f"{one.outcome} in {one.file}" for one in chosen)
+            stated = ", ".join(f"{verdict.outcome} in {verdict.file}" for verdict in chosen)
             on_conflict(f"{run.source}: outcome not set: {stated}")
             return run
         if not outcomes:
@@ -254,7 +256,7 @@ def given_outcomes(path: StrPath) -> GivenOutcomes:
                 by_instance.setdefault(verdict.instance, []).append(verdict)
     if not by_instance:
         raise ReadError(str(path), "", "holds no evaluation report that gives outcomes")
-    return GivenOutcomes({instance: tuple(found) for instance, found in by_instance.items()})
+    return GivenOutcomes({instance: tuple(verdicts) for instance, verdicts in by_instance.items()})
 
 
 def _verdicts(file: Path) -> Iterable[Verdict]:
@@ -301,10 +303,10 @@ def _outcome_in_cell(cell: str) -> Outcome:
 def _in_log(file: Path) -> Iterator[Verdict]:
     with file.open(encoding="utf-8", errors="replace") as stream:
         for line in stream:
-            if found := _RESULT.search(line):
-                solved = found["resolved"] == "True"
+            if match := _RESULT.search(line):
+                solved = match["resolved"] == "True"
                 outcome = Outcome.SOLVED if solved else Outcome.FAILED
-                yield Verdict(found["instance"], outcome, str(file), _evaluated(file))
+                yield Verdict(match["instance"], outcome, str(file), _evaluated(file))
 
 
 def _in_predictions(file: Path) -> Iterator[Verdict]:
@@ -328,7 +330,7 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
         if isinstance(value, dict) and "model_patch" not in value:
             value = list(value.values())
         rows = value if isinstance(value, list) else [value]
-        yield from (one for one in rows if isinstance(one, dict) and one.keys() >= _PREDICTION)
+        yield from (row for row in rows if isinstance(row, dict) and row.keys() >= _PREDICTION)
 
 
 def _names(verdict: Verdict, run: RawTrajectory) -> bool:

@@ -180,9 +180,9 @@ def _ignore(_value: object) -> None:
     """Do nothing."""
 
 
-def _is_skipped(found: SkippedError, source: Source, on_skip: OnSkip | None) -> bool:
-    """Whether *found* is passed over; a file that the caller named was to hold runs."""
-    if isinstance(found, ForeignError):
+def _is_skipped(error: SkippedError, source: Source, on_skip: OnSkip | None) -> bool:
+    """Whether *error* is passed over; a file that the caller named was to hold runs."""
+    if isinstance(error, ForeignError):
         return source.folder is not None
     return on_skip is not None
 

@@ -43,8 +43,8 @@ def repository_name(
 
 def remote_name(url: str) -> str:
     """``owner/name`` of a git remote's URL; empty for a path or anything else."""
-    found = _REMOTE.search(url.strip())
-    return f"{found['owner'].rsplit('/', 1)[-1]}/{found['name']}" if found else ""
+    match = _REMOTE.search(url.strip())
+    return f"{match['owner'].rsplit('/', 1)[-1]}/{match['name']}" if match else ""
 
 
 def repo_in(task: str) -> str:

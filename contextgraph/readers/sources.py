@@ -107,9 +107,9 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
     if not matches:
         raise ReadError(name, "", "no such file or folder")
-    found = list(dict.fromkeys(_matched(matches, follow_links=follow_links)))
-    grouped = {file for source in found for file in source.parts}
-    return [source for source in found if source.name not in grouped]
+    sources = list(dict.fromkeys(_matched(matches, follow_links=follow_links)))
+    grouped = {file for source in sources for file in source.parts}
+    return [source for source in sources if source.name not in grouped]
 
 
 def _remote_sources(url: str) -> Sequence[Source]:
@@ -128,12 +128,8 @@ def _remote_sources(url: str) -> Sequence[Source]:
     return [
         Source(name, folder, remote_size=size)
         for name, size in sizes.items()
-        if not _is_hidden(name)
+        if not name.rpartition("/")[2].startswith(".")
     ]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.rpartition("/")[2].startswith(".")
 
 
 def remote_files(url: str) -> Any:
@@ -227,7 +223,7 @@ def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:
     """Those of *files* that together are one run, in their order; none where each is its own."""
     names = {os.path.basename(file): file for file in files}
     if os.path.basename(folder) == "events":
-        numbered = {name: int(found[1]) for name in names if (found := _EVENT_FILE.fullmatch(name))}
+        numbered = {name: int(match[1]) for name in names if (match := _EVENT_FILE.fullmatch(name))}
         return tuple(names[name] for name in sorted(numbered, key=lambda name: numbered[name]))
     if "meta.json" in names and any(map(_ROUND_FILE.fullmatch, names)):
         return tuple(files)

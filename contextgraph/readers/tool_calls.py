@@ -75,10 +75,10 @@ def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:
         return reply, []
     calls = [
         ToolCall(
-            found["name"],
-            {one["name"]: one["value"] for one in _XML_ARGUMENT.finditer(found["body"])},
+            match["name"],
+            {one["name"]: one["value"] for one in _XML_ARGUMENT.finditer(match["body"])},
         )
-        for found in _XML_CALL.finditer(reply, start)
+        for match in _XML_CALL.finditer(reply, start)
     ]
     return reply[:start], calls
 
@@ -211,8 +211,8 @@ def tagged(words: str, names: Container[str] | None = None) -> Iterator[Tagged]:
 
     In time that grows linearly with the length of *words*, whatever is not closed.
     """
-    tags = [one for one in _TAG.finditer(words) if names is None or one["name"] in names]
-    last_end = {one["name"]: one.start() for one in tags if one["end"]}
+    tags = [match for match in _TAG.finditer(words) if names is None or match["name"] in names]
+    last_end = {match["name"]: match.start() for match in tags if match["end"]}
     opened: re.Match[str] | None = None
     for tag in tags:
         if opened is None:

@@ -93,14 +93,13 @@ def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFe
 def _channel_scores(
     runs: Mapping[str, Sequence[CaseHit]], found: Rankings
 ) -> dict[str, dict[str, float]]:
-    """Run -> what each channel goes by, whichever of them found the run."""
+    """Run -> its score in each channel, whichever found it; by words, except for two channels."""
     # What is not among the nearest is at most as near as the last of them.
     least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
     return {
         run: {
-            "task": hits[0].task_overlap,
+            **dict.fromkeys(found, hits[0].task_overlap),
             "state": max((hit.evidence for hit in hits if hit.fragments), default=0.0),
-            "lexical": hits[0].task_overlap,
             "semantic": max(least, *(hit.similarity for hit in hits)),
         }
         for run, hits in runs.items()
@@ -167,9 +166,8 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
 def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     """*cases* without those that would cite quarantined advice."""
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
-    for one in store.recoveries.of_runs(case.trajectory_id for case in cases):
-        if one.fragment_id in cited:
-            cited[one.fragment_id] |= advice_ids(one)
+    for one in store.recoveries.of_fragments(cited):
+        cited[one.fragment_id] |= advice_ids(one)
     known = credits_for(store, chain.from_iterable(cited.values()))
     harmful = {
         fragment

@@ -34,7 +34,9 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     in the same repository.
     """
     state, pattern = query.state, action.pattern
-    if not _has_file(state, action):
+    if not _has_file(state, action) or not shows_cause(
+        pattern, state.last_action, state.last_outcome
+    ):
         return False
     if is_import(pattern.target):
         return (is_same_name and is_near) or _is_importable(query, pattern)
@@ -46,9 +48,7 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
         return pattern.target.partition(".")[0] in _shown(state)
     if pattern.kind is RemedyKind.EDIT and not action.is_general:
         return _has_what_it_replaces(state, action)
-    if pattern.kind is RemedyKind.OPEN and _timed_out(query):
-        return False
-    return shows_cause(pattern, state.last_action, state.last_outcome)
+    return not (pattern.kind is RemedyKind.OPEN and _timed_out(query))
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:

@@ -30,7 +30,7 @@ def final_score(fused: float, evidence: float, seen_at: datetime, newest: dateti
     return fused * (base + _EVIDENCE_LIFT * evidence + _RECENCY_LIFT * recency)
 
 
-def newest_first(found: Iterable[RecoveryCandidate]) -> tuple[str, ...]:
-    """The ids of the runs of *found*, each once, the newest first, ties by id."""
-    seen = {one.trajectory_id: one.seen_at for one in found}
+def newest_first(candidates: Iterable[RecoveryCandidate]) -> tuple[str, ...]:
+    """The ids of the runs of *candidates*, each once, the newest first, ties by id."""
+    seen = {candidate.trajectory_id: candidate.seen_at for candidate in candidates}
     return tuple(sorted(seen, key=lambda id_: (-seen[id_].timestamp(), id_)))

@@ -121,16 +121,24 @@ def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run in
-    a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
+    *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
+    remedy is held back. *min_case_precision* is that of a past run in a ranking, and
+    *close_case_precision* that of one in the text (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
-    min_precision: float = 0.4
+    min_precision: float = 0.5
     min_case_precision: float = 0.25
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
+
+    def admits(self, features: RemedyFeatures, probability: float) -> bool:
+        """Whether a remedy of this *probability* may be shown."""
+        # Recorded runs count some remedies without evidence as right: `install <the missing
+        # module>` is what cleared such an error, whichever module was named.
+        has_evidence = not features.unsupported
+        return probability >= self.min_precision and (has_evidence or not self.min_precision)
 
     def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
         """Those of *found* that are probable enough, in their order."""

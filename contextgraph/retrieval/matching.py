@@ -71,8 +71,8 @@ def same_remedy(done: Remedy, advised: Remedy, names: Names) -> bool:
     """
     here = done.repo == advised.repo
     return any(
-        same_action(one, other, names, here=here)
-        for one in done.actions
+        same_action(action, other, names, here=here)
+        for action in done.actions
         for other in advised.actions
     )
 
@@ -80,7 +80,7 @@ def same_remedy(done: Remedy, advised: Remedy, names: Names) -> bool:
 def first_match(done: Remedy, advised: Sequence[Remedy], names: Names) -> int | None:
     """The rank, from 1, of the first of *advised* that is the same remedy; None for none."""
     ranked = enumerate(advised, start=1)
-    return next((rank for rank, one in ranked if same_remedy(done, one, names)), None)
+    return next((rank for rank, remedy in ranked if same_remedy(done, remedy, names)), None)
 
 
 def kind_of_command(reading: ActionReading) -> str:
@@ -90,7 +90,7 @@ def kind_of_command(reading: ActionReading) -> str:
 
 def kinds_of_commands(advised: Remedy) -> frozenset[str]:
     """The kinds of command that *advised* consists of."""
-    return frozenset(kind for one in advised.actions for kind in _kinds(one))
+    return frozenset(kind for action in advised.actions for kind in _kinds(action))
 
 
 def _kinds(action: RemedyAction) -> Iterator[str]:

@@ -44,7 +44,7 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
 def paths_in_prose(text: str) -> Iterator[str]:
     """The paths that sentences name."""
     for word in text.split():
-        path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?/")
+        path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?")
         if _FILE.search(path) and not _NO_PATH.search(path):
             yield posixpath.normpath(path)
 

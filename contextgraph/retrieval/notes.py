@@ -29,13 +29,13 @@ def by_notes(recall: Recall) -> Channel:
         if query.is_at_error or not title:
             return Findings()
         try:
-            found = recall(title, repo=query.state.repo, limit=_RECALLED)
-            notes = (one.note for one in found)
+            recollections = recall(title, repo=query.state.repo, limit=_RECALLED)
+            notes = (recollection.note for recollection in recollections)
             seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
         except ContextGraphError as error:  # notes may be in a database of their own
             return Findings(degraded=str(error))
         ids = {note.id for note in seen}
-        return Findings(notes=tuple(one for one in found if one.note.id in ids))
+        return Findings(notes=tuple(one for one in recollections if one.note.id in ids))
 
     return channel
 

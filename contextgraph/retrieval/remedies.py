@@ -193,7 +193,7 @@ def shown_of(
     query: Query, advice: Sequence[Advice], gate: Gate, limit: int
 ) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
     """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    admitted = [one for one in advice if one.entry.probability >= gate.min_precision]
+    admitted = [one for one in advice if gate.admits(one.entry.features, one.entry.probability)]
     suggestions, solutions = [], []
     for rank, one in enumerate(admitted[:limit], start=1):
         if one.methodology is None:

@@ -63,7 +63,7 @@ def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], none: str = "None."
 ) -> str:
     """A table of cells in HTML under a heading; the line *none* where there are no rows."""
-    kinds = [' class="number"' if isinstance(one, Number) else "" for one in columns]
+    kinds = [' class="number"' if isinstance(column, Number) else "" for column in columns]
     titles = zip(columns, kinds, strict=True)
     head = "".join(
         f'<th scope="col"{kind}>{one}</th>' if one else "<td></td>" for one, kind in titles
@@ -95,7 +95,7 @@ def share_bar(part: int, whole: int) -> str:
 
 def outcome_chart(periods: Sequence[OutcomePeriod]) -> str:
     """How many runs ended how in each period, as stacked bars, with the same figures as a table."""
-    highest = max(sum(one.outcomes.values()) for one in periods)
+    highest = max(sum(period.outcomes.values()) for period in periods)
     width = _CHART_WIDTH / len(periods)
     bars = "".join(
         _stack(one.outcomes, highest, number * width, width) for number, one in enumerate(periods)
@@ -131,17 +131,17 @@ def _stack(outcomes: Mapping[str, int], highest: int, left: float, width: float)
     return "".join(parts)
 
 
-def neighbourhood(found: Explanation) -> str:
+def neighbourhood(explanation: Explanation) -> str:
     """The node with its neighbours: what leads to it on its left, what it leads to on its right.
 
     Each neighbour is a link to its own neighbourhood.
     """
-    incoming = [one for one in found.relations if not one.outgoing][:_DRAWN]
-    outgoing = [one for one in found.relations if one.outgoing][:_DRAWN]
+    incoming = [relation for relation in explanation.relations if not relation.outgoing][:_DRAWN]
+    outgoing = [relation for relation in explanation.relations if relation.outgoing][:_DRAWN]
     rows = max(len(incoming), len(outgoing), 1)
     height, middle = rows * _ROW, rows * _ROW / 2
     centre = _NODE_WIDTH + _GAP if incoming else 0
-    parts = [_node(found.label, found.name, centre, middle, is_here=True)]
+    parts = [_node(explanation.label, explanation.name, centre, middle, is_here=True)]
     for relations, left, ends in (
         (incoming, 0, (_NODE_WIDTH, centre)),
         (
@@ -151,9 +151,9 @@ def neighbourhood(found: Explanation) -> str:
         ),
     ):
         offset = (height - len(relations) * _ROW) / 2 + _ROW / 2
-        for number, one in enumerate(relations):
+        for number, relation in enumerate(relations):
             y = offset + number * _ROW
-            parts += [_edge(one, ends, y, middle), _linked(one, left, y)]
+            parts += [_edge(relation, ends, y, middle), _linked(relation, left, y)]
     width = centre + _NODE_WIDTH + (_GAP + _NODE_WIDTH if outgoing else 0)
     return (
         f'<div class="wide"><svg viewBox="-4 0 {width + 8} {height}" style="width: {width}px" '

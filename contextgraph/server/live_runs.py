@@ -109,12 +109,12 @@ async def _use(caller: Caller, identity: str, use: Callable[[LiveRun], _R]) -> _
 
 
 def _open_run(caller: Caller, identity: str) -> OpenRun:
-    found = caller.tenant.live.get(identity)
-    if found is None:
+    run = caller.tenant.live.get(identity)
+    if run is None:
         raise HTTPException(
             404, f"no live run {identity}: it is finished, or was not used for long"
         )
-    return found
+    return run
 
 
 def _action(given: str | ActionBody) -> str | Action:

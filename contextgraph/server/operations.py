@@ -124,7 +124,7 @@ async def call(operation: str, body: CallBody, caller: Reader) -> Response:
     arguments = body.root
     if operation == "notes.remember":
         _take_source(arguments, caller)
-    if any(isinstance(one, int) and one > _MOST for one in arguments.values()):
+    if any(isinstance(argument, int) and argument > _MOST for argument in arguments.values()):
         raise HTTPException(422, f"a number may be at most {_MOST:,}")
     # What administrators start may take minutes.
     run = caller.service.maintain if found.scope is Scope.ADMIN else caller.service.answer
@@ -154,10 +154,10 @@ def _answer(
     return encoded(_without_secrets(value))
 
 
-def _unreported(one: Exposure) -> Exposure:
-    """*one* as it was shown: what helped is reported with another scope."""
-    items = (replace(item, helped=None) for item in one.items)
-    return replace(one, helped=None, source="", items=tuple(items))
+def _unreported(exposure: Exposure) -> Exposure:
+    """*exposure* as it was shown: what helped is reported with another scope."""
+    items = (replace(item, helped=None) for item in exposure.items)
+    return replace(exposure, helped=None, source="", items=tuple(items))
 
 
 def _without_secrets(value: Any) -> Any:

@@ -112,7 +112,7 @@ async def _invalid(_request: Request, error: Exception) -> Response:
         {"at": mask_secrets(".".join(map(str, one["loc"]))), "reason": mask_secrets(one["msg"])}
         for one in error.errors()
     ]
-    detail = "; ".join(f"{one['at']}: {one['reason']}" for one in errors[:_SHOWN])
+    detail = "; ".join(f"{error['at']}: {error['reason']}" for error in errors[:_SHOWN])
     detail = f"the request is not valid: {detail}"
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=cast(list[Json], errors))
 

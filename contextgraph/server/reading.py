@@ -87,7 +87,7 @@ async def loops(body: LoopBody, caller: Reader) -> Response:
 
     def answer() -> dict[str, Json]:
         memory = caller.tenant.memory
-        loop = memory.check_loop([one.state() for one in body.states])
+        loop = memory.check_loop([state.state() for state in body.states])
         context = MemoryContext(new_context_id(), loop=loop)
         return context_record(context, memory.render(context))
 
@@ -113,8 +113,8 @@ async def playbook(
     task: Text = "",
 ) -> Response:
     """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
-    found = await _within(bounds, caller, caller.tenant.memory.playbook, repo, task)
-    return json_response({**playbook_record(found), "text": render_playbook(found)})
+    playbook = await _within(bounds, caller, caller.tenant.memory.playbook, repo, task)
+    return json_response({**playbook_record(playbook), "text": render_playbook(playbook)})
 
 
 @router.get("/v1/how")
@@ -125,8 +125,8 @@ async def how(
     command: Text,
 ) -> Response:
     """How a command is really run in a repository, as `contextgraph how --json` prints it."""
-    found = await _within(bounds, caller, caller.tenant.memory.how, repo, command)
-    return json_response(history_record(found))
+    history = await _within(bounds, caller, caller.tenant.memory.how, repo, command)
+    return json_response(history_record(history))
 
 
 async def _within(
@@ -144,13 +144,13 @@ async def stats(caller: Reader, repo: Name = "", situation: Name = "") -> Respon
 
     def answer() -> dict[str, Json]:
         memory = caller.tenant.memory
-        found = memory.get_stats()
+        stats = memory.get_stats()
         if repo:
             patterns = memory.stats.get_failure_patterns(repo)
-            found = replace(found, failure_patterns=patterns)
+            stats = replace(stats, failure_patterns=patterns)
         # What models cost is counted on this machine, for all tenants.
         mistakes = memory.stats.get_common_mistakes(situation, repo)
-        return stats_record(replace(found, usage={}), mistakes, ())
+        return stats_record(replace(stats, usage={}), mistakes, ())
 
     return json_response(await caller.service.answer(answer))
 
@@ -158,8 +158,8 @@ async def stats(caller: Reader, repo: Name = "", situation: Name = "") -> Respon
 @router.get("/v1/friction")
 async def friction(caller: Reader, repo: Name = "", limit: PageSize = 10) -> Response:
     """What keeps failing across tasks, as `contextgraph friction --json` prints it."""
-    found = await caller.service.answer(caller.tenant.memory.stats.get_friction, repo, limit)
-    return json_response(friction_record(repo, found))
+    frictions = await caller.service.answer(caller.tenant.memory.stats.get_friction, repo, limit)
+    return json_response(friction_record(repo, frictions))
 
 
 @router.get("/v1/trajectories")
@@ -194,17 +194,17 @@ async def trajectory(caller: Reader, identity: str, steps: bool = False) -> Resp
         memory = caller.tenant.memory
         runs = memory.store.runs
         known = runs.learned([identity]).get(identity)
-        found = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
-        if found is None:
+        run = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
+        if run is None:
             raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
-        fragments = runs.fragments([found.id]).get(found.id, ())
+        fragments = runs.fragments([run.id]).get(run.id, ())
         record: dict[str, Json] = {
-            **run_record(found),
-            "task": found.task,
-            "summary": found.summary,
+            **run_record(run),
+            "task": run.task,
+            "summary": run.summary,
             "fragments": [{"id": one.id, **fragment_record(one)} for one in fragments],
         }
-        raw = runs.raw(found.id) if steps else None
+        raw = runs.raw(run.id) if steps else None
         return {**record, "run": to_record(raw)} if raw else record
 
     return json_response(await caller.service.answer(answer))
@@ -219,8 +219,8 @@ async def methodologies(
     def answer() -> dict[str, Json]:
         store = caller.tenant.memory.store.methodologies
         ids = store.ids(repo or None, after=after, limit=limit + 1)
-        found = store.get(ids[:limit])
-        return {"methodologies": [*map(record_of, found)], "next": _next(ids, limit)}
+        methodologies = store.get(ids[:limit])
+        return {"methodologies": [*map(record_of, methodologies)], "next": _next(ids, limit)}
 
     return json_response(await caller.service.answer(answer))
 
@@ -230,12 +230,12 @@ async def methodology(caller: Reader, identity: str) -> Response:
     """A methodology."""
 
     def answer() -> dict[str, Json]:
-        found = caller.tenant.memory.store.methodologies.get([identity])
-        if not found:
+        methodologies = caller.tenant.memory.store.methodologies.get([identity])
+        if not methodologies:
             raise HTTPException(
                 404, f"no methodology {identity}; GET /v1/methodologies lists those there are"
             )
-        return record_of(found[0])
+        return record_of(methodologies[0])
 
     return json_response(await caller.service.answer(answer))
 
@@ -261,14 +261,16 @@ async def notes(
         if question is None:
             newest = known.of(repo, archived=archived)[:limit]
             return {"notes": [record_of(without_secret(note)) for note in newest]}
-        found = known.recall(
+        recollections = known.recall(
             question,
             repo=repo,
             limit=limit,
             tags=tags,
             min_probability=min_probability,
         )
-        return {"notes": [recalled_record(shareable(one)) for one in found]}
+        return {
+            "notes": [recalled_record(shareable(recollection)) for recollection in recollections]
+        }
 
     return json_response(await caller.service.answer(answer))
 
@@ -282,10 +284,10 @@ async def snapshot(
     max_tokens: Annotated[int, Query(ge=1, le=100_000)] = 500,
 ) -> Response:
     """What notes say that matters when *trigger* happens, as `contextgraph snapshot --json`."""
-    found = await caller.service.answer(
+    snapshot = await caller.service.answer(
         caller.tenant.memory.snapshot, trigger, focus, repo=repo, max_tokens=max_tokens
     )
-    return json_response(record_of(shareable_snapshot(found, max_tokens)))
+    return json_response(record_of(shareable_snapshot(snapshot, max_tokens)))
 
 
 @router.get("/v1/explain/{identity}")
@@ -293,9 +295,9 @@ async def explain(caller: Reader, identity: str) -> Response:
     """Where a methodology, run, fragment, error or context comes from, as `explain --json`."""
 
     def answer() -> dict[str, Json]:
-        found = caller.tenant.memory.explain(identity)
-        if found is None:
+        explanation = caller.tenant.memory.explain(identity)
+        if explanation is None:
             raise HTTPException(404, f"nothing has the id {identity}")
-        return explanation_record(found)
+        return explanation_record(explanation)
 
     return json_response(await caller.service.answer(answer))

@@ -114,8 +114,8 @@ class Service:
 
     async def known(self, name: str) -> Tenant:
         """As `tenant`, which waits in a thread where it has to open the memory."""
-        found = self._tenants.get(name)
-        return found if found is not None else await self.answer(self.tenant, name)
+        tenant = self._tenants.get(name)
+        return tenant if tenant is not None else await self.answer(self.tenant, name)
 
     def tenant(self, name: str) -> Tenant:
         """The tenant of this name, whose memory is opened at first use."""
@@ -123,9 +123,9 @@ class Service:
             if name not in self._tenants:
                 tenant = Tenant(replace(self.settings, tenant=name))
                 self._tenants[name] = tenant
-                for one in tenant.journal.abandoned():
-                    tenant.spool.put(one.raw, one.source)
-                    one.path.unlink()
+                for run in tenant.journal.abandoned():
+                    tenant.spool.put(run.raw, run.source)
+                    run.path.unlink()
                 if len(tenant.spool):
                     self.writer.recover(tenant.memory, tenant.spool)
             return self._tenants[name]
@@ -158,21 +158,21 @@ class Service:
         return identity
 
     def end(
-        self, tenant: Tenant, one: OpenRun, end: Callable[[LiveRun], RawTrajectory]
+        self, tenant: Tenant, run: OpenRun, end: Callable[[LiveRun], RawTrajectory]
     ) -> Job | None:
         """The job that learns the run that *end* returns; None where it has no steps."""
-        with one.lock:
-            if not one.is_open:
+        with run.lock:
+            if not run.is_open:
                 return None
-            raw = end(one.run)
+            raw = end(run.run)
             job = (
-                self.writer.submit(one.id, tenant.memory, tenant.spool, [raw], one.source)
+                self.writer.submit(run.id, tenant.memory, tenant.spool, [raw], run.source)
                 if raw.steps
                 else None
             )
-            one.is_open = False
-            tenant.journal.remove(one.id)
-            tenant.live.pop(one.id, None)
+            run.is_open = False
+            tenant.journal.remove(run.id)
+            tenant.live.pop(run.id, None)
         return job
 
     def close(self) -> None:
@@ -196,9 +196,9 @@ class Service:
     def _end_live_runs(self, idle: float) -> None:
         now = time.monotonic()
         for tenant in [*self._tenants.values()]:
-            for one in [*tenant.live.values()]:
-                if now - one.used_at >= idle:
-                    self.end(tenant, one, LiveRun.end)
+            for run in [*tenant.live.values()]:
+                if now - run.used_at >= idle:
+                    self.end(tenant, run, LiveRun.end)
 
 
 async def finished(job: Job, seconds: float) -> bool:

@@ -93,7 +93,7 @@ class TokenFile:
     def revoke(self, identity: str) -> bool:
         """Remove a token; False where there is none with this id."""
         with self._changing() as tokens:
-            remaining = [one for one in tokens if one.id != identity]
+            remaining = [token for token in tokens if token.id != identity]
             found = len(remaining) < len(tokens)
             tokens[:] = remaining
         return found
@@ -129,7 +129,7 @@ class TokenFile:
         """Read the file again where it has changed."""
         version = _version(self.path)
         if version != self._version:
-            self._tokens = {one.id: one for one in self._read()}
+            self._tokens = {token.id: token for token in self._read()}
             self._verified.clear()
             self._version = version
 

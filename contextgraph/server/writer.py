@@ -51,11 +51,11 @@ class Job:
     def record(self, *, complete: bool = False) -> dict[str, Json]:
         """The JSON object of the job; *complete* with the receipts."""
         records = [*self.records]
-        statuses = [one["status"] for one in records]
+        statuses = [record["status"] for record in records]
         names = ("created", "unchanged", "updated", "failed", "skipped")
         counts: dict[str, Json] = {name: statuses.count(name) for name in names}
         receipts: dict[str, Json] = (
-            {"receipts": [encoded(one) for one in self.receipts]} if complete else {}
+            {"receipts": [encoded(receipt) for receipt in self.receipts]} if complete else {}
         )
         return {
             **receipts,
@@ -170,18 +170,18 @@ class Writer:
         """Learn the next runs of *job*; after them it is the turn of others."""
         job.state, job.error = JobState.LEARNING, ""
         source = job.waiting[0].source if job.waiting else ""
-        of_source = takewhile(lambda one: one.source == source, job.waiting)
+        of_source = takewhile(lambda run: run.source == source, job.waiting)
         some = [*islice(of_source, RUNS_AT_ONCE)]
         try:
-            receipts = [*job.memory.learn_many((one.raw for one in some), source=source)]
+            receipts = [*job.memory.learn_many((run.raw for run in some), source=source)]
         except StoreUnavailableError:
             raise
         except Exception:  # noqa: BLE001  (by one of them: the others are not to go with it)
-            for one in some:
-                self._learn_one(job, one)
+            for run in some:
+                self._learn_one(job, run)
         else:
-            for one, receipt in zip(some, receipts, strict=True):
-                _learned(job, one, receipt)
+            for run, receipt in zip(some, receipts, strict=True):
+                _learned(job, run, receipt)
         with self._changed:
             if job.waiting:
                 self._queue.append(job)
@@ -203,8 +203,8 @@ class Writer:
             job.waiting.popleft()
 
 
-def _learned(job: Job, one: WaitingRun, receipt: LearnReceipt) -> None:
-    one.path.unlink(missing_ok=True)  # another process may have learned it, too
-    job.records.append(learned_record(one.raw, receipt))
+def _learned(job: Job, run: WaitingRun, receipt: LearnReceipt) -> None:
+    run.path.unlink(missing_ok=True)  # another process may have learned it, too
+    job.records.append(learned_record(run.raw, receipt))
     job.receipts.append(receipt)
     job.waiting.popleft()

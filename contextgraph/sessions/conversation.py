@@ -77,8 +77,8 @@ class Conversation:
 
     def get_history(self) -> tuple[Message, ...]:
         """The messages, the oldest first, with tool results shortened where they do not fit."""
-        messages = [_message(one) for one in self._stored()]
-        excess = sum(count_tokens(one.content) for one in messages) - self._max_tokens
+        messages = [_message(item) for item in self._stored()]
+        excess = sum(count_tokens(message.content) for message in messages) - self._max_tokens
         for index in range(_start_of_last(messages, self._keep_recent)):
             if excess <= 0:
                 break
@@ -108,7 +108,7 @@ def _message(item: Item) -> Message:
 
 def _start_of_last(messages: Sequence[Message], turns: int) -> int:
     """Where the last *turns* turns of *messages* start."""
-    starts = [index for index, one in enumerate(messages) if one.role == "user"]
+    starts = [index for index, message in enumerate(messages) if message.role == "user"]
     if turns < 1:
         return len(messages)
     return starts[-turns] if len(starts) >= turns else 0

@@ -102,8 +102,8 @@ class Items:
 
     def get(self, item_id: str) -> Item | None:
         """The item of *item_id*; None where there is none, or it has expired."""
-        found = self._select("id = ?", (item_id,))
-        return found[0] if found else None
+        items = self._select("id = ?", (item_id,))
+        return items[0] if items else None
 
     def list(
         self, prefix: str = "", since: datetime | None = None, limit: int | None = None
@@ -111,8 +111,8 @@ class Items:
         """The items whose id starts with *prefix*, saved from *since* on, the latest first."""
         earliest = since.astimezone(UTC).isoformat() if since else ""
         condition = "substr(id, 1, ?) = ? AND created_at >= ?"
-        found = self._select(condition, (len(prefix), prefix, earliest))
-        return found[:limit]
+        items = self._select(condition, (len(prefix), prefix, earliest))
+        return items[:limit]
 
     def delete(self, item_id: str) -> bool:
         """Remove the item of *item_id*; False where there was none."""
@@ -137,9 +137,9 @@ class Items:
         now = self._now()
         seen = [(_evictable(row[:6]), row[6], json.loads(row[7])) for row in rows]
         return tuple(
-            Item(one.id, content, metadata, one.created_at, one.recalls)
-            for one, content, metadata in seen
-            if not (self._eviction and self._eviction.chosen([one], now))
+            Item(item.id, content, metadata, item.created_at, item.recalls)
+            for item, content, metadata in seen
+            if not (self._eviction and self._eviction.chosen([item], now))
         )
 
     def _evict(self, connection: sqlite3.Connection, now: datetime) -> None:

@@ -100,7 +100,7 @@ class WorkingMemory:
     def _fixed(self) -> list[str]:
         """The lines of the fixed zone, each part within its share."""
         for_rules = self._share(_RULES_SHARE)
-        rules = [clip_tokens(f"Rule: {one}", for_rules // 2) for one in self._rules]
+        rules = [clip_tokens(f"Rule: {rule}", for_rules // 2) for rule in self._rules]
         trigger = [f"Focus: {self._focus}"] if self._focus else []
         trigger += [self._trigger] if self._trigger else []
         return [

@@ -90,37 +90,47 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     """What most of the runs that resolved the error did; as a methodology where there is one."""
     error = tally.error
     signature = ErrorSignature(error.family, error.error_type, error.context, error.template)
-    if abstracted := [one for one in _abstracted(signature, store, scope) if not one.keyword]:
-        best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
+    if abstracted := [
+        methodology
+        for methodology in _abstracted(signature, store, scope)
+        if not methodology.keyword
+    ]:
+        best = max(
+            abstracted, key=lambda methodology: (methodology.repo is not None, methodology.support)
+        )
         return best.strategy
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
-    found = store.recoveries.for_error([question], _RECOVERIES)
-    if not found:
+    candidates = store.recoveries.for_error([question], _RECOVERIES)
+    if not candidates:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
-    same = max(_by_pattern(found), key=_runs)
+    same = max(_by_pattern(candidates), key=_runs)
     actions = same[0].actions
-    is_varied = len({one.actions for one in same}) > 1
+    is_varied = len({candidate.actions for candidate in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
     return f"{remedy} ({number_of(_runs(same), 'run')})"
 
 
 def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[Methodology]:
     """Methodologies against this error that hold for any task and any message of it."""
-    found = store.methodologies.for_error([error], scope, _METHODOLOGIES)
-    return (one for one in found if one.task_type is None and one.repo in (None, scope.repo))
+    methodologies = store.methodologies.for_error([error], scope, _METHODOLOGIES)
+    return (
+        methodology
+        for methodology in methodologies
+        if methodology.task_type is None and methodology.repo in (None, scope.repo)
+    )
 
 
-def _by_pattern(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
-    """*found* by the patterns of their actions: verified ones first, else in the given order."""
+def _by_pattern(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
+    """*candidates* by the patterns of their actions: verified ones first, else in given order."""
     groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
-    for one in found:
-        patterns = tuple(action.pattern for action in one.actions)
-        groups.setdefault((one.verified, patterns), []).append(one)
+    for candidate in candidates:
+        patterns = tuple(action.pattern for action in candidate.actions)
+        groups.setdefault((candidate.verified, patterns), []).append(candidate)
     return sorted(groups.values(), key=lambda group: not group[0].verified)
 
 
-def _runs(found: Iterable[RecoveryCandidate]) -> int:
-    return len({one.trajectory_id for one in found})
+def _runs(candidates: Iterable[RecoveryCandidate]) -> int:
+    return len({candidate.trajectory_id for candidate in candidates})
 
 
 COMMON = 10
@@ -258,9 +268,9 @@ class StatisticsEngine:
             if (raw := self._store.runs.raw(run_id)) is None:
                 continue
             total += 1
-            found = Counter(kind for step in raw.steps for kind in _interventions(step))
-            runs += bool(found)
-            steps += found
+            counts = Counter(kind for step in raw.steps for kind in _interventions(step))
+            runs += bool(counts)
+            steps += counts
         return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
     def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
@@ -280,8 +290,8 @@ class StatisticsEngine:
         """
         # Ids are digests: the first ones are a random sample.
         known = self._store.runs.learned(self._store.runs.ids()[:_RUNS_LISTED]).values()
-        judged = (one for one in known if one.outcome is not Outcome.UNKNOWN)
-        outcomes = {one.trajectory_id: one.outcome for one in islice(judged, _RUNS_READ)}
+        judged = (run for run in known if run.outcome is not Outcome.UNKNOWN)
+        outcomes = {run.trajectory_id: run.outcome for run in islice(judged, _RUNS_READ)}
         endings = self._endings
         self._endings = {
             run: endings[run] if run in endings else ending_of(self._store, run) for run in outcomes

@@ -59,8 +59,8 @@ def _runs_at_file(situation: str, scope: Scope, store: Store) -> list[str]:
     if not _names_file(situation):
         return []
     name = PurePosixPath(situation).name
-    found = store.runs.find_fragments(scope, FRAGMENTS_AT_A_FILE, file_name=name)
-    return list(dict.fromkeys(candidate.trajectory.id for candidate in found))
+    candidates = store.runs.find_fragments(scope, FRAGMENTS_AT_A_FILE, file_name=name)
+    return list(dict.fromkeys(candidate.trajectory.id for candidate in candidates))
 
 
 def _runs_about(situation: str, scope: Scope, store: Store) -> list[str]:
@@ -136,17 +136,21 @@ class Friction:
 def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
     """The errors of most tasks, in *repo* where one is given, at most *limit*; ties by id."""
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
-    histories = store.recoveries.histories([one.error.id for one in tallies], _RUNS)
+    histories = store.recoveries.histories([tally.error.id for tally in tallies], _RUNS)
     runs = store.runs.trajectories(
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
     by_id = {tally.error.id: tally for tally in tallies}
-    found = [
-        one
-        for one in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
-        if one.tasks >= _LEAST_TASKS
+    frictions = [
+        friction
+        for friction in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
+        if friction.tasks >= _LEAST_TASKS
     ]
-    return tuple(sorted(found, key=lambda one: (-one.tasks, one.cleared, one.error_id))[:limit])
+    return tuple(
+        sorted(
+            frictions, key=lambda friction: (-friction.tasks, friction.cleared, friction.error_id)
+        )[:limit]
+    )
 
 
 def _friction(
@@ -157,18 +161,22 @@ def _friction(
 
     from statistics import median  # loads what no query needs
 
-    met = [one.trajectory_id for one in history.occurrences if is_selected(one.trajectory_id)]
+    met = [
+        occurrence.trajectory_id
+        for occurrence in history.occurrences
+        if is_selected(occurrence.trajectory_id)
+    ]
     cleared = [
-        one
-        for one in history.clearances
-        if is_selected(one.trajectory_id) and one.recovered.verified
+        clearance
+        for clearance in history.clearances
+        if is_selected(clearance.trajectory_id) and clearance.recovered.verified
     ]
     return Friction(
         error_id=history.error.id,
         error=error_text(tally),
         tasks=_tasks(met, runs),
-        cleared=_tasks((one.trajectory_id for one in cleared), runs),
-        steps_lost=median(one.steps for one in cleared) if cleared else None,
+        cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
+        steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
         remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
     )
 
@@ -178,10 +186,12 @@ def _remedies(
 ) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first."""
     by_advice: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
-    for one in cleared:
-        for action in one.recovered.actions:
+    for clearance in cleared:
+        for action in clearance.recovered.actions:
             if not (is_retry([action]) or is_hazardous([action])):
-                by_advice.setdefault(advice_key((action,)), []).append((action, one.trajectory_id))
+                by_advice.setdefault(advice_key((action,)), []).append(
+                    (action, clearance.trajectory_id)
+                )
     by_text: dict[str, set[str]] = {}
     for did in by_advice.values():
         # In general terms where it was done to different things.
@@ -189,10 +199,10 @@ def _remedies(
         text = describe_remedy([did[0][0]], general=len(actions) > 1)
         by_text.setdefault(text, set()).update(run for _, run in did)
     counted = (FrictionRemedy(text, _tasks(did, runs)) for text, did in by_text.items() if text)
-    tasks = _tasks((one.trajectory_id for one in cleared), runs)
+    tasks = _tasks((clearance.trajectory_id for clearance in cleared), runs)
     least = max(min(_LEAST_TASKS, tasks), _LEAST_SHARE * tasks)
-    found = (one for one in counted if one.tasks >= least)
-    yield from sorted(found, key=lambda one: (-one.tasks, one.text))
+    remedies = (remedy for remedy in counted if remedy.tasks >= least)
+    yield from sorted(remedies, key=lambda remedy: (-remedy.tasks, remedy.text))
 
 
 def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:

@@ -212,11 +212,11 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
         Token(one["kind"], tuple(one["prefixes"]), one["pattern"])
         for one in tomllib.loads(data)["rules"]
     )
-    found: dict[str, tuple[Rule, ...]] = {}
+    rules: dict[str, tuple[Rule, ...]] = {}
     for token in (*_TOKENS, *taken):
         for prefix in token.prefixes:
-            found[prefix] = (*found.get(prefix, ()), _token_rule(token, prefix))
-    return MappingProxyType(found)
+            rules[prefix] = (*rules.get(prefix, ()), _token_rule(token, prefix))
+    return MappingProxyType(rules)
 
 
 _LONGEST_PREFIX = 32

@@ -79,12 +79,12 @@ def _folded(text: str) -> str:
 
 
 def _masked_once(text: str) -> str:
-    found = sorted((secret for _, secret in _secrets(text)), key=_Secret.order)
-    if not found:
+    secrets = sorted((secret for _, secret in _secrets(text)), key=_Secret.order)
+    if not secrets:
         return text
     parts: list[str] = []
     end = 0
-    for secret in found:
+    for secret in secrets:
         if secret.start >= end:
             parts += text[end : secret.start], f"<secret:{secret.kind}>"
             end = secret.end

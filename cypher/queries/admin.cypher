@@ -42,12 +42,6 @@ RETURN m.revision AS revision,
 MATCH (m:Memory {tenant: $tenant})
 SET m.consolidated = $revision, m.gate = coalesce($gate, m.gate)
 
-// name: gate
-// How probable remedies are, as it was fitted on the runs of this memory.
-MATCH (m:Memory {tenant: $tenant})
-WHERE m.gate IS NOT NULL
-RETURN m.gate AS gate
-
 // name: remove_changed_errors
 // (Eager, but over nodes with an id and a number.)
 MATCH (s:StaleError {tenant: $tenant})

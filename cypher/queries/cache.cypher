@@ -1,11 +1,11 @@
 // What a process caches of a memory, and for how long that is valid.
 
 // name: memory_state
-// The revision of a memory, how much it holds, and the active space.
+// The revision of a memory, how much it holds, how probable its remedies are, and the active space.
 MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
 RETURN coalesce(m.identity, '') AS identity, m.revision AS revision, m.removals AS removals,
-    m.trajectories AS trajectories, m.recoveries AS recoveries,
+    m.trajectories AS trajectories, m.recoveries AS recoveries, m.gate AS gate,
     s {.name, .runs, .similarity_threshold, .property} AS space
 
 // name: runs_changed_since

@@ -1,4 +1,5 @@
-// Methodologies: found for an error, read, written, removed.
+// Methodologies: found for an error, read, written, removed. Of one that was deleted meanwhile the strategy
+// is null, which `rows.is_torn` detects; `.*` alone leaves out what is null.
 
 // name: methodologies_for_error
 // Those of the first template that has any, those of the repository first, then by support. Without
@@ -14,7 +15,7 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
 WITH number, collect(m) AS found ORDER BY number LIMIT 1
 UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
-RETURN m {.*, .id} AS methodology, [] AS sources
+RETURN m {.*, .strategy} AS methodology, [] AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
 // name: methodologies
@@ -28,7 +29,7 @@ CALL () {
     MATCH (m:Methodology {tenant: $tenant, error_id: id})
     RETURN m
 }
-RETURN m {.*, .id} AS methodology,
+RETURN m {.*, .strategy} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
@@ -39,7 +40,7 @@ MATCH (given:ErrorPattern {tenant: $tenant, id: id})
 WITH DISTINCT given.family AS family, given.error_type AS error_type
 MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
-RETURN m {.*, .id} AS methodology,
+RETURN m {.*, .strategy} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id

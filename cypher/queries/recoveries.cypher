@@ -77,11 +77,10 @@ WITH f, r, e, relevance
 ORDER BY relevance DESC, f.id, e.id, r.error_step LIMIT $limit
 RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
 
-// name: recoveries_of_runs
-// The recoveries of some runs.
+// name: recoveries_of_fragments
+// The recoveries of some fragments.
 UNWIND $ids AS id
-MATCH (:Trajectory {tenant: $tenant, id: id})-[:HAS_FRAGMENT]->(f:Fragment)
-    -[r:RECOVERED]->(e:ErrorPattern)
+MATCH (f:Fragment {tenant: $tenant, id: id})-[r:RECOVERED]->(e:ErrorPattern)
 WITH f, r, e
 ORDER BY f.id, e.id, r.error_step
 RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found

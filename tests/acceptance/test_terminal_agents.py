@@ -4,7 +4,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,6 +42,8 @@ conversation.close()
 WARNING = "`python tests/runtests.py <tests>` (3 of 3) did"
 CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 Command: TypeAlias = Sequence[str | Path]
+# A shell line, or another tool of Claude Code with what it is given.
+Call: TypeAlias = str | tuple[str, Mapping[str, str]]
 SHOWN = re.compile(r"<contextgraph-memory.*?</contextgraph-memory>", re.DOTALL)
 
 
@@ -80,17 +82,18 @@ def events(*sent: Mapping[str, Any]) -> Reply:
     return 200, {"Content-Type": "text/event-stream"}, text.encode()
 
 
-def message(command: str | None) -> Reply:
-    """An answer of the route /v1/messages: a call of the tool Bash, or "done"."""
+def message(call: Call | None) -> Reply:
+    """An answer of the route /v1/messages: a command for Bash, another call, or "done"."""
     block: dict[str, Any] = {"type": "text", "text": ""}
     delta = {"type": "text_delta", "text": "done"}
-    if command:
+    if call:
+        name, given = ("Bash", {"command": call}) if isinstance(call, str) else call
         block = {"type": "tool_use", "id": f"toolu_{os.urandom(4).hex()}"}
-        block |= {"name": "Bash", "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps({"command": command})}
+        block |= {"name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
     usage = {"input_tokens": 1, "output_tokens": 1}
     head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted"}
-    end = {"stop_reason": "tool_use" if command else "end_turn"}
+    end = {"stop_reason": "tool_use" if call else "end_turn"}
     return events(
         {"type": "message_start", "message": {**head, "content": [], "usage": usage}},
         {"type": "content_block_start", "index": 0, "content_block": block},
@@ -123,14 +126,18 @@ def completion(command: str | None) -> Reply:
     return 200, {}, json.dumps(chat_reply(call)).encode()
 
 
-ROUTES = {"/responses": response, "/messages": message, "/completions": completion}
+ROUTES: Mapping[str, Callable[[Any], Reply]] = {
+    "/responses": response,
+    "/messages": message,
+    "/completions": completion,
+}
 
 
 def shown_to(
     commands: Sequence[Command],
     project: Path,
     settings: Mapping[str, str],
-    calls: Sequence[str] = COMMANDS,
+    calls: Sequence[Call] = COMMANDS,
 ) -> Sequence[str]:
     """What the memory says in each request of *commands*, whose model makes these *calls*."""
 
@@ -199,6 +206,35 @@ def test_claude_code_gets_the_playbook_and_the_open_remedy_again_after_compactio
     for request in (before, after):
         assert request.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
         assert request.count("1. set `PYTHONPATH=lib`") == 1
+
+
+def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    contextgraph("remember", "Files in lib/ are generated", "--repo", "acme/shop", "--store", store)
+    command: Command = [claude_code, "--allowedTools", "Write", "-p", TASK]
+    file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
+
+    first, second = shown_to([command], project, CLAUDE_CODE, [("Write", file)])
+
+    assert "note: Files in lib/ are generated (user)" not in first
+    assert "note: Files in lib/ are generated (user)" in second
+
+
+def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    command: Command = [claude_code, "--allowedTools", "Agent", "-p", TASK]
+    task = {"description": "Look", "prompt": "Look for tariffs", "subagent_type": "Explore"}
+
+    requests = shown_to([command], project, CLAUDE_CODE, [("Agent", task)])
+
+    shown = contextgraph("log", "--store", store, "--json").records
+    # Nothing at the notification, a prompt, that the sub-agent has ended.
+    assert [one["event"] for one in shown] == ["SessionStart", "SubagentStart"]
+    assert all(any(one["context"] in text for text in requests) for one in shown)
 
 
 def test_codex_cli_is_advised_and_its_session_is_learned(

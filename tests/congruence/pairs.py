@@ -11,10 +11,10 @@ from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.postgres import PostgresNotes
 from contextgraph.store.qdrant import LOCAL, QdrantNotes
+from tests.compared_stores import ComparedStores
 from tests.profiles import examples
 from tests.reference_memory import ReferenceMemory
 from tests.server import Neo4jServer
-from tests.twins import Twins
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +22,24 @@ class Pair:
     """Two kinds of store; *opened* gives new ones, *settings* say how often that is worth it."""
 
     name: str
-    opened: Callable[[pytest.FixtureRequest], Twins]
+    opened: Callable[[pytest.FixtureRequest], ComparedStores]
     settings: settings
 
     def __str__(self) -> str:
         return self.name
 
 
-def in_process(request: pytest.FixtureRequest) -> Twins:
+def in_process(request: pytest.FixtureRequest) -> ComparedStores:
     """The in-process store beside the reference."""
-    return Twins(ReferenceMemory(), ((SqliteStore(":memory:"),),))
+    return ComparedStores(ReferenceMemory(), ((SqliteStore(":memory:"),),))
 
 
-def on_a_server(request: pytest.FixtureRequest, doors: int = 1) -> Twins:
+def on_a_server(request: pytest.FixtureRequest, connections: int = 1) -> ComparedStores:
     """The Neo4j store, as a tenant of its own, beside the in-process one."""
     server: Neo4jServer = request.getfixturevalue("neo4j_server")
     tenant = uuid4().hex
-    opened = tuple(Neo4jStore(server.uri, server.auth, tenant) for _ in range(doors))
-    return Twins(SqliteStore(":memory:"), (opened,))
+    opened = tuple(Neo4jStore(server.uri, server.auth, tenant) for _ in range(connections))
+    return ComparedStores(SqliteStore(":memory:"), (opened,))
 
 
 # A memory is a large example: shrinking one takes minutes.
@@ -57,16 +57,16 @@ PAIRS = (
 )
 
 
-def notes_in_postgres(request: pytest.FixtureRequest) -> Twins:
+def notes_in_postgres(request: pytest.FixtureRequest) -> ComparedStores:
     """Notes in PostgreSQL, as a tenant of its own, beside the in-process store."""
     notes = PostgresNotes(request.getfixturevalue("postgres"), uuid4().hex)
-    return Twins(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+    return ComparedStores(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
 
 
-def notes_in_qdrant(request: pytest.FixtureRequest) -> Twins:
+def notes_in_qdrant(request: pytest.FixtureRequest) -> ComparedStores:
     """Notes in Qdrant beside the in-process store."""
     notes = QdrantNotes(LOCAL, uuid4().hex)
-    return Twins(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+    return ComparedStores(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
 
 
 NOTE_PAIRS = (

@@ -10,11 +10,11 @@ from hypothesis import given, strategies as st
 
 from contextgraph.model import Bundle
 from tests.arguments import Call, calls
+from tests.compared_stores import ComparedStores
 from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
 from tests.memories import COMPARED, hold_the_same
 from tests.reference_memory import ReferenceMemory
 from tests.strategies import SPACES, bundles
-from tests.twins import Twins
 
 # What stores hold beside runs before an operation is called.
 WRITTEN = (
@@ -27,17 +27,17 @@ WRITTEN = (
 )
 
 
-def fill(twins: Twins, runs: list[Bundle], written: tuple[Call, ...]) -> None:
+def fill(stores: ComparedStores, runs: list[Bundle], written: tuple[Call, ...]) -> None:
     for space in SPACES:
-        twins.write("vectors.prepare", space, b"model")
-    twins.write("vectors.switch", SPACES[0].name)
-    twins.learn(runs)
+        stores.write("vectors.prepare", space, b"model")
+    stores.write("vectors.switch", SPACES[0].name)
+    stores.learn(runs)
     for call in written:
-        do(twins, call)
+        do(stores, call)
 
 
-def do(twins: Twins, call: Call) -> None:
-    twins.write(call.operation, *call.arguments, **call.named)
+def do(stores: ComparedStores, call: Call) -> None:
+    stores.write(call.operation, *call.arguments, **call.named)
 
 
 def comparisons() -> list[tuple[str, Pair]]:
@@ -59,10 +59,10 @@ def test_operation(operation: str, pair: Pair, request: pytest.FixtureRequest) -
         made=st.lists(calls(operation), min_size=1, max_size=4),
     )
     def check(runs: list[Bundle], written: tuple[Call, ...], made: list[Call]) -> None:
-        with closing(pair.opened(request)) as twins:
-            fill(twins, runs, written)
+        with closing(pair.opened(request)) as stores:
+            fill(stores, runs, written)
             for call in made:
-                do(twins, call)
-            hold_the_same(twins)
+                do(stores, call)
+            hold_the_same(stores)
 
     check()

@@ -1,4 +1,4 @@
-"""Whatever is done to a memory on a Neo4j server, through two doors, it answers as a file does."""
+"""A memory on a Neo4j server, used through two connections, answers as a file does."""
 
 import pytest
 from hypothesis import Phase, settings
@@ -19,6 +19,6 @@ FEW = settings(
 def test_a_server_and_a_file_stay_equal(request: pytest.FixtureRequest) -> None:
     class OnAServer(Memories):
         def __init__(self) -> None:
-            super().__init__(on_a_server(request, doors=2))
+            super().__init__(on_a_server(request, connections=2))
 
     run_state_machine_as_test(OnAServer, settings=FEW)

@@ -30,10 +30,10 @@ from contextgraph.store.neo4j.connection import Transaction
 from contextgraph.store.neo4j.queries import queries, query
 from contextgraph.vectors import Vector
 from tests.arguments import Call, calls
+from tests.compared_stores import answer
 from tests.made_bundles import made_bundle
 from tests.memories import COMPARED
 from tests.server import Neo4jServer
-from tests.twins import answer
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

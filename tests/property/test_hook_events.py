@@ -23,9 +23,17 @@ NAMES = st.sampled_from(
         *("PostToolUseFailure", "PreCompact", "Stop", "SessionEnd", "Unheard"),
     )
 )
-KEYS = "session_id cwd tool_name tool_input tool_response error source agent_id turn_id".split()
+KEYS = "session_id cwd tool_name tool_response error prompt message agent_id turn_id".split()
+CALLS = st.dictionaries(st.sampled_from(("command", "file_path", "notebook_path")), JSON)
 EVENTS = st.fixed_dictionaries(
-    {}, optional={"hook_event_name": NAMES, "event_type": NAMES, **dict.fromkeys(KEYS, JSON)}
+    {},
+    optional={
+        "hook_event_name": NAMES,
+        "event_type": NAMES,
+        "source": st.sampled_from(("startup", "compact", "clear")) | JSON,
+        "tool_input": CALLS | JSON,
+        **dict.fromkeys(KEYS, JSON),
+    },
 )
 
 
@@ -35,18 +43,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     with AgentMemory.open(str(path)) as memory:
         for number in (1, 2, 3):
             memory.learn(recovering_run(number))
+        memory.notes.remember("a/b.py is generated", repo="acme/shop")
         compile_advice(memory, path.with_name("memory.advice.db"))
     return str(path)
 
 
-@given(event=EVENTS | JSON)
-def test_any_json_is_answered_with_an_object_or_nothing(store: str, event: object) -> None:
+@given(event=EVENTS)
+def test_any_event_is_answered_with_an_object_or_nothing_and_without_a_failure(
+    store: str, event: object
+) -> None:
+    failures = Path(store).with_name("memory.hooks") / "failures.log"
+    failures.unlink(missing_ok=True)
+
     output = answer(json.dumps(event), store)
 
     assert not output or isinstance(json.loads(output), dict)
+    assert not failures.exists()
 
 
-@given(text=st.text())
+@given(text=st.text() | JSON.map(json.dumps))
 def test_any_text_is_answered_with_nothing_or_an_object(store: str, text: str) -> None:
     output = answer(text, store)
 

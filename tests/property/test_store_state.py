@@ -8,11 +8,11 @@ from hypothesis.stateful import rule
 
 from contextgraph.model import Bundle
 from contextgraph.store import SqliteStore
+from tests.compared_stores import ComparedStores
 from tests.memories import Memories
 from tests.profiles import examples
 from tests.reference_memory import ReferenceMemory
 from tests.strategies import bundles
-from tests.twins import Twins
 
 
 class InProcess(Memories):
@@ -22,11 +22,18 @@ class InProcess(Memories):
         self.folder = tempfile.TemporaryDirectory()
         path = str(Path(self.folder.name) / "memory.db")
         self.neighbour = SqliteStore(path, tenant="neighbour")
-        self.doors = (SqliteStore(path), SqliteStore(path), SqliteStore(":memory:"))
-        super().__init__(Twins(ReferenceMemory(), (self.doors[:2], self.doors[2:])))
+        self.connections = (SqliteStore(path), SqliteStore(path), SqliteStore(":memory:"))
+        super().__init__(
+            ComparedStores(ReferenceMemory(), (self.connections[:2], self.connections[2:]))
+        )
 
     def teardown(self) -> None:
-        unhealthy = [one for door in self.doors for one in door.admin.health() if not one.ok]
+        unhealthy = [
+            one
+            for connection in self.connections
+            for one in connection.admin.health()
+            if not one.ok
+        ]
         super().teardown()
         self.neighbour.close()
         self.folder.cleanup()

@@ -15,7 +15,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.retrieval import UNGATED, WEIGHTS, CaseHit
-from contextgraph.retrieval.cases import cases_of
+from contextgraph.retrieval.cases import cases_of, ranking_of
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import query_of
 from contextgraph.store.sqlite import SqliteStore
@@ -47,6 +47,13 @@ def test_a_much_higher_similarity_outweighs_a_slightly_higher_word_overlap(store
     words = [hit(2, 0.21), hit(1, 0.20)]
     meaning = [hit(1, 0.20, 0.9), hit(2, 0.21, 0.4)]
     assert order(store, task=words, lexical=words, semantic=meaning) == [1, 2]
+
+
+def test_a_channel_of_your_own_ranks_runs_by_words(store):
+    found = {"mine": [hit(1, 0.2), hit(2, 0.5)]}
+    query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
+    ranking = ranking_of(query, found, {"mine": 1.0})
+    assert [ranked.run for ranked in ranking] == [trajectory(2).id, trajectory(1).id]
 
 
 def test_a_much_higher_word_overlap_outweighs_a_slightly_higher_similarity(store):

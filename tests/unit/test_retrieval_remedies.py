@@ -15,7 +15,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.retrieval.gate import CONSERVATIVE, Gate, RemedyFeatures, probability
+from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate, RemedyFeatures, probability
 from contextgraph.retrieval.query import query_of
 from contextgraph.retrieval.remedies import Entry, advice_of, entries_of, shown_of
 from contextgraph.store.sqlite import SqliteStore
@@ -211,6 +211,8 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
     )
     supported = [bool(one.features.same_template) for one in (here, there, agreed)]
     assert supported == [True, False, True]
+    assert [CONSERVATIVE.admits(one.features, 0.9) for one in (here, there)] == [True, False]
+    assert UNGATED.admits(there.features, 0.0)
 
 
 def test_what_is_configured_has_to_be_named_by_the_state(store):

@@ -391,7 +391,7 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     assert archived is not None
     assert archived.trajectory == made_bundle(0).trajectory
     assert [recovered.actions for recovered in archived.recovered] == [()]
-    (found,) = store.recoveries.of_runs(["run0000"])
+    (found,) = store.recoveries.of_fragments([archived.recovered[0].fragment_id])
     assert (found.fragment_id, found.words) == (archived.recovered[0].fragment_id, "boom")
     assert all(check.ok for check in store.admin.health())
     store.close()

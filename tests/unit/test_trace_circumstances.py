@@ -115,6 +115,13 @@ def test_a_file_name_is_left_out_only_where_there_is_one(attempt, applies):
     assert shows_cause(pattern, f"{attempt}\nx = 1.5\nend_of_edit", "") is applies
 
 
+@pytest.mark.parametrize(("others", "applies"), [(("os",), True), (("item", "os"), False)])
+def test_one_import_is_missing_where_no_other_name_is_undefined(others, applies):
+    pattern = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>", "", ("same edit",))
+    shown = "".join(f"- F821 undefined name '{name}'\n" for name in ("os", *others))
+    assert shows_cause(pattern, "edit 4:5\nos.getcwd()\nend_of_edit", shown) is applies
+
+
 @pytest.mark.parametrize("target", ["import of", "definition of", "assignment of"])
 def test_what_the_file_defines_needs_no_value(target):
     pattern = RemedyPattern(RemedyKind.EDIT, f"{target} <the undefined name>")

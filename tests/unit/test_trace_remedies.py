@@ -124,6 +124,12 @@ def test_another_interpreter_is_used(
     assert general == f"use `{target}` instead of `{replaced}`"
 
 
+def test_a_file_that_exists_is_edited_in_place_of_created() -> None:
+    session = Session().do("create run.py", "Error: File 'run.py' already exists.")
+    (found,) = actions(session.open("run.py", "x = 1").edited(1, 1, "import os", "os.getcwd()"))
+    assert describe_remedy([found], general=True) == "use `edit` instead of `create`"
+
+
 def test_an_edit_of_a_name_in_the_error_says_what_was_done_with_it() -> None:
     session = Session().open("core.py", "total(kg=1)").failed("python core.py", BAD_ARGUMENT)
     session.edited(1, 1, "total(weight=1)").worked("python core.py")

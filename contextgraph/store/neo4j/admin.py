@@ -29,6 +29,7 @@ from contextgraph.model import (
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
+from contextgraph.store.neo4j.cache import memory_state
 from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.graph import CurrentGraph
 from contextgraph.text import number_of
@@ -154,8 +155,8 @@ class Neo4jAdmin:
             self._connection.replan()
 
     def gate(self) -> FittedGate | None:
-        row = self._connection.row("gate")
-        return rules.gate_of(row["gate"]) if row else None
+        text = memory_state(self._connection).gate
+        return None if text is None else rules.gate_of(text)
 
     def _explain_context(self, context: str) -> Explanation | None:
         row = self._connection.row("exposures_by_id", ids=[context])
@@ -243,10 +244,9 @@ def _writable(connection: Connection) -> HealthCheck:
 
 
 def _sizes(connection: Connection) -> HealthCheck:
-    row = connection.row("memory_state")
-    runs, recoveries = (row["trajectories"], row["recoveries"]) if row else (0, 0)
-    detail = f"{number_of(runs, 'trajectory')}, {number_of(recoveries, 'recovery')}"
-    return HealthCheck("sizes", True, detail)
+    state = memory_state(connection)
+    runs = number_of(state.trajectories, "trajectory")
+    return HealthCheck("sizes", True, f"{runs}, {number_of(state.recoveries, 'recovery')}")
 
 
 _CHECKS: Mapping[str, Callable[[Connection], HealthCheck]] = {

@@ -42,7 +42,8 @@ NEVER = CacheGeneration("", -1)
 class MemoryState:
     """The *revision* of a memory, how often something was removed, and how many texts it has.
 
-    *identity* is empty in memories of early versions. *space* is the row of the active space.
+    *identity* is empty in memories of early versions. *gate* is the text of its gate, *space* the
+    row of the active space.
     """
 
     identity: str = ""
@@ -50,6 +51,7 @@ class MemoryState:
     removals: int = 0
     trajectories: int = 0
     recoveries: int = 0
+    gate: str | None = None
     space: Row | None = None
 
     @property
@@ -122,8 +124,8 @@ class CandidateCache:
     def trajectories(self, ids: Iterable[str]) -> list[Trajectory]:
         """The runs of these ids, in their order; unknown ones are missing."""
         ids = list(ids)
-        found = self._find(ids).trajectories
-        return [found[id_] for id_ in ids if id_ in found]
+        runs = self._find(ids).trajectories
+        return [runs[id_] for id_ in ids if id_ in runs]
 
     def fragments(self, keys: Sequence[FragmentKey]) -> list[FragmentCandidate]:
         """The fragments of these keys with their runs, in their order."""
@@ -136,8 +138,8 @@ class CandidateCache:
 
     def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
         """The recoveries of these keys, each once, in their order."""
-        found = self._find(recoveries=keys).recoveries
-        return {key: found[key] for key in keys if key in found}
+        candidates = self._find(recoveries=keys).recoveries
+        return {key: candidates[key] for key in keys if key in candidates}
 
     def _find(
         self,

@@ -85,7 +85,7 @@ def remove(transaction: Transaction, ids: Sequence[str], revision: int) -> None:
     found = transaction.rows("with_superseded", ids=ids)
     gone = [rules.RemovedMethodology(**row) for row in found]
     mark_changed(transaction, rules.made_stale(gone), (), revision)
-    transaction.rows("remove_methodologies", ids=sorted(one.id for one in gone))
+    transaction.rows("remove_methodologies", ids=sorted(methodology.id for methodology in gone))
 
 
 def mark_changed(
@@ -102,18 +102,18 @@ def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -
     """Write *methodologies* with their sources, replacing those with the same ids."""
     if not methodologies:
         return
-    by_id = sorted(methodologies, key=lambda one: one.id)
-    ids = [one.id for one in by_id]
+    by_id = sorted(methodologies, key=lambda methodology: methodology.id)
+    ids = [methodology.id for methodology in by_id]
     sources = [
         {
-            "methodology_id": one.id,
+            "methodology_id": methodology.id,
             "trajectory_id": source.trajectory_id,
             "fragment_id": source.fragment_id,
         }
-        for one in methodologies
-        for source in one.sources
+        for methodology in methodologies
+        for source in methodology.sources
     ]
-    nodes = [rows.methodology_row(one) for one in by_id]
+    nodes = [rows.methodology_row(methodology) for methodology in by_id]
     transaction.write("put_methodologies", nodes)
     transaction.rows("unlink_methodologies", ids=ids)
     transaction.write("link_sources", sources)

@@ -67,8 +67,8 @@ class Neo4jRecoveries:
         )
         return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
 
-    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
-        found = self._connection.found("recoveries_of_runs", ids=sorted(set(trajectory_ids)))
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        found = self._connection.found("recoveries_of_fragments", ids=sorted(set(fragment_ids)))
         return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:

@@ -98,10 +98,10 @@ def vector_index(property_: str) -> str:
 def server_version(driver: "Driver", database: str) -> tuple[int, int]:
     """Such as (5, 26) or (2026, 9); raises `SchemaError` for one that cannot be parsed."""
     text = driver.execute_query(query("server"), database_=database).records[0]["version"]
-    found = re.match(r"(\d+)\.(\d+)", text)
-    if found is None:
+    match = re.match(r"(\d+)\.(\d+)", text)
+    if match is None:
         raise SchemaError(f"a server of unknown version {text!r}", "run Neo4j 5.26 or later")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _dropped_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
@@ -169,7 +169,7 @@ def _dimensions(property_: str) -> int:
 
 
 def _numbers(property_: str) -> str:
-    found = _PROPERTY.fullmatch(property_)
-    if found is None:
+    match = _PROPERTY.fullmatch(property_)
+    if match is None:
         raise SchemaError(f"vectors cannot be stored in {property_!r}", "remove that space")
-    return found[1]
+    return match[1]

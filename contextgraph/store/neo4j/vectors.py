@@ -188,7 +188,7 @@ def vector_of(space: str, value: object) -> Vector | None:
 
 def insert(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
     """Write the vectors of new runs, unless their space has been dropped."""
-    embedded = {one.trajectory.id: one.embedded for one in bundles if one.embedded}
+    embedded = {bundle.trajectory.id: bundle.embedded for bundle in bundles if bundle.embedded}
     properties = _properties(transaction) if embedded else {}
     for space, property_ in properties.items():
         of_space = {run: one.vector for run, one in embedded.items() if one.space == space}

@@ -81,14 +81,14 @@ def damaged(connection: Connection) -> list[str]:
 
 def _computed(connection: Connection) -> dict[Group, int]:
     """The checksums of what is stored."""
-    found: defaultdict[Group, int] = defaultdict(int)
+    counts: defaultdict[Group, int] = defaultdict(int)
     for table in _tables(connection):
         group = f"'{_RUN}', {_RUN_OF[table]}" if table in _RUN_OF else f"'{table}', 0"
         for part, key, *values in connection.execute(f"SELECT {group}, * FROM {table}"):
-            found[part, key] ^= _row_hash(table, *values)
+            counts[part, key] ^= _row_hash(table, *values)
     for part, key, *values in connection.execute(_SCHEMA):
-        found[part, key] ^= _row_hash(*values)
-    return found
+        counts[part, key] ^= _row_hash(*values)
+    return counts
 
 
 def _tables(connection: Connection) -> list[str]:

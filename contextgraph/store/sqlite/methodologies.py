@@ -168,13 +168,13 @@ def _put_resolved(
     )
 
 
-def _put_similar(transaction: Transaction, found: Sequence[SimilarTo]) -> int:
+def _put_similar(transaction: Transaction, links: Sequence[SimilarTo]) -> int:
     """Write the edges between stored fragments; how many changed."""
-    sources = {source for edge in found for source in (edge.fragment, edge.representative)}
+    sources = {source for edge in links for source in (edge.fragment, edge.representative)}
     keys = _keys(transaction, sorted(sources))
     edges = [
         (keys[edge.fragment], edge.error_id, keys[edge.representative], edge.weight)
-        for edge in found
+        for edge in links
         if edge.fragment in keys and edge.representative in keys
     ]
     removed = transaction.write_all(

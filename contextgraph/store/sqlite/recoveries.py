@@ -25,7 +25,6 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 
 _INDEXED = word_index.Indexed("recovered", "trajectory")
@@ -80,10 +79,12 @@ SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at, t.instance_id, t.c
 FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajectory = named.value
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
-_OF_RUN_IDS = f"""
-SELECT DISTINCT r.key FROM json_each(?) AS named
-CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
-CROSS JOIN recovered r ON r.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1"""
+_OF_FRAGMENTS = """
+SELECT r.key FROM json_each(?) AS named
+CROSS JOIN recovered r INDEXED BY recovered_in_order
+    ON r.tenant = ? AND r.fragment_id = named.value
+CROSS JOIN error_pattern e ON e.key = r.error
+ORDER BY r.fragment_id, e.id, r.error_step"""
 _SIMILAR = """
 SELECT s.error_id, ft.id, f.id, rt.id, r.id, s.weight FROM similar s
 JOIN fragment f ON f.key = s.fragment JOIN trajectory ft ON ft.key = f.trajectory
@@ -136,11 +137,10 @@ class SqliteRecoveries:
             best = word_index.heaviest(found, transaction.first_recoveries, limit)
             return transaction.recoveries(best)
 
-    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
         with self._database.reading() as transaction:
-            named = json_text([*trajectory_ids]), transaction.tenant
-            keys = transaction.column(_OF_RUN_IDS, named)
-            return transaction.recoveries(transaction.first_recoveries(keys, len(keys)))
+            named = json_text([*set(fragment_ids)]), transaction.tenant
+            return transaction.recoveries(transaction.column(_OF_FRAGMENTS, named))
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:

@@ -84,8 +84,8 @@ class SqliteVectors:
                     "space": key,
                 },
             )
-            found = transaction.trajectories(keys)
-            return {found[key].id: run_text(found[key]) for key in keys}
+            runs = transaction.trajectories(keys)
+            return {runs[key].id: run_text(runs[key]) for key in keys}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         with self._database.writing() as transaction:
@@ -101,8 +101,8 @@ class SqliteVectors:
             assert active is not None  # or the check has raised
             matrix = self._database.caches.matrices.of(active)
             near = dict(matrix.nearest(transaction, transaction.scoped(scope), vector, limit))
-            found = transaction.trajectories(list(near))
-            return [Near(found[key], own) for key, own in near.items()]
+            runs = transaction.trajectories(list(near))
+            return [Near(runs[key], own) for key, own in near.items()]
 
 
 def _active(transaction: Transaction) -> ActiveSpace | None:

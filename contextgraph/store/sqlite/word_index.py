@@ -82,60 +82,60 @@ def most_relevant(
     places = None if scope.repository is None else [scope.repository]
     # Which of them are in another scope than a repository is known only in the end.
     is_filtered = scope.has_as_of or scope.has_excluded
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     rest = dict(weights)
     for word, weight in weights.items():
         left = sum(rest.values())
-        if not is_filtered and (least := _least(found, limit)):
-            found = {key: known for key, known in found.items() if known + left >= least}
-            if least > left and len(found) <= _READ_WHOLE:
-                _add_rest(transaction, indexed.table, found, rest)  # no other text comes near
+        if not is_filtered and (least := _least(counts, limit)):
+            counts = {key: known for key, known in counts.items() if known + left >= least}
+            if least > left and len(counts) <= _READ_WHOLE:
+                _add_rest(transaction, indexed.table, counts, rest)  # no other text comes near
                 break
         keys = texts_with(transaction, indexed.table, places, word)
-        if found:
+        if counts:
             for key in keys:
-                found[key] = found.get(key, 0) + weight
+                counts[key] = counts.get(key, 0) + weight
         else:
-            found = dict.fromkeys(keys, weight)
+            counts = dict.fromkeys(keys, weight)
         del rest[word]
     if is_filtered:
-        found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
-    least = _least(found, limit)
-    return {key: known for key, known in found.items() if known >= least}
+        counts = {key: counts[key] for key in _visible(transaction, indexed, scope, counts)}
+    least = _least(counts, limit)
+    return {key: known for key, known in counts.items() if known >= least}
 
 
 def heaviest(
-    found: Mapping[int, int], first: Callable[[Sequence[int], int], list[int]], limit: int
+    counts: Mapping[int, int], first: Callable[[Sequence[int], int], list[int]], limit: int
 ) -> list[int]:
-    """The first *limit* keys of what `most_relevant` *found*.
+    """The first *limit* keys of what `most_relevant` *counts*.
 
     *first* gives so many of some keys, in the order of their ids, by which ties are broken.
     """
-    least = min(found.values(), default=0)
-    above = first([key for key, weight in found.items() if weight > least], limit)
-    ties = [key for key, weight in found.items() if weight == least]
+    least = min(counts.values(), default=0)
+    above = first([key for key, weight in counts.items() if weight > least], limit)
+    ties = [key for key, weight in counts.items() if weight == least]
     return [
-        *sorted(above, key=found.__getitem__, reverse=True),
+        *sorted(above, key=counts.__getitem__, reverse=True),
         *first(ties, limit - len(above)),
     ]
 
 
-def _least(found: Mapping[int, int], limit: int) -> int:
+def _least(counts: Mapping[int, int], limit: int) -> int:
     """The weight of the text at place *limit*, 0 where there are no so many."""
-    return sorted(found.values())[-limit] if len(found) >= limit else 0
+    return sorted(counts.values())[-limit] if len(counts) >= limit else 0
 
 
 def _add_rest(
-    transaction: Transaction, table: str, found: dict[int, int], weights: Mapping[str, int]
+    transaction: Transaction, table: str, counts: dict[int, int], weights: Mapping[str, int]
 ) -> None:
-    """Add to the weight of each text in *found* that of those of *weights* which it has."""
+    """Add to the weight of each text in *counts* that of those of *weights* which it has."""
     tokens = {_token(transaction.tenant, word): weight for word, weight in weights.items()}
     texts = transaction.rows(
         f"SELECT rowid, words FROM {table}_text WHERE rowid IN (SELECT value FROM json_each(?))",
-        (str([*found]),),
+        (str([*counts]),),
     )
     for key, text in texts:
-        found[key] += sum(tokens[one] for one in tokens.keys() & text.split())
+        counts[key] += sum(tokens[one] for one in tokens.keys() & text.split())
 
 
 def _visible(

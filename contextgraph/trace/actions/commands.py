@@ -203,7 +203,7 @@ _read_cached = lru_cache(maxsize=4096)(_read_line)
 
 def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:
     """*best* with the files that the other commands of its line change."""
-    changed = tuple(dict.fromkeys(path for one in readings for path in one.changed))
+    changed = tuple(dict.fromkeys(path for reading in readings for path in reading.changed))
     targets = tuple(dict.fromkeys((*best.targets, *changed)))
     return replace(best, targets=targets, changed=changed)
 

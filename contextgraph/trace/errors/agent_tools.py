@@ -150,8 +150,8 @@ def tool_message(text: str) -> Finding | None:
     head = text[:_HEAD].strip()
     if not _BEGINNINGS.match(head):
         return None
-    if found := first_in(_WRONG_ARGUMENTS, head):
-        return found
+    if finding := first_in(_WRONG_ARGUMENTS, head):
+        return finding
     if marked := _MARKED_ERROR.match(head):
         message = marked[1] or marked[2] or ""
         return first_in(_PARAMETERS, message) or Finding(Family.TOOL_USAGE, "tool: error", message)

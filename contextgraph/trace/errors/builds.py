@@ -189,5 +189,5 @@ _OTHERS = (
 
 def build_failure(text: str) -> Finding | None:
     """The first message of a compiler, linker, checker or build tool."""
-    found = first_in(_COMPILERS, text) if "rror" in text or "ERROR" in text else None
-    return found or first_in(_OTHERS, text)
+    finding = first_in(_COMPILERS, text) if "rror" in text or "ERROR" in text else None
+    return finding or first_in(_OTHERS, text)

@@ -113,7 +113,7 @@ class Recogniser:
             match = pattern.match(text) if at_start else pattern.search(text)
             return self._finding(match) if match else None
         matches = pattern.finditer(text)
-        return next((found for match in matches if (found := self._finding(match))), None)
+        return next((finding for match in matches if (finding := self._finding(match))), None)
 
     def _finding(self, match: re.Match[str]) -> Finding | None:
         if self.read is not None:
@@ -175,8 +175,8 @@ def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:
         # Looked for here as well, since calling `find` for each row costs more than looking.
         for word in recogniser.words:
             if word in text:
-                if found := recogniser.find(text):
-                    return found
+                if finding := recogniser.find(text):
+                    return finding
                 break
     return None
 

@@ -79,8 +79,8 @@ _TAP_MESSAGE = re.compile(r"^[ \t]+error: (?:\|-\n[ \t]+)?'?([^\n]*?)'?$", re.MU
 def foreign_failure(text: str) -> Finding | None:
     """The first failed test of a runner that is not Python's."""
     for word, report in _REPORTS:
-        if word in text and (found := report(text)):
-            return found
+        if word in text and (finding := report(text)):
+            return finding
     return None
 
 
@@ -159,8 +159,8 @@ def _javascript(text: str) -> Finding | None:
     """The first failed test of Jest, Vitest, Mocha or Node's own runner."""
     if not any(total.search(text) for total in _JS_TOTALS):
         return None
-    if found := _tap(text):
-        return found
+    if finding := _tap(text):
+        return finding
     first = next((match for start in _JS_STARTS if (match := start.search(text))), None)
     if first is None:
         return _failure(_FAILED, "")

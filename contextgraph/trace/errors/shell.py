@@ -172,13 +172,13 @@ _NETWORK = (
 
 def shell_message(text: str) -> Finding | None:
     """The first message of a shell, a core tool or an interpreter that could not start."""
-    if found := first_in(_INTERPRETERS, text):
-        return found
+    if finding := first_in(_INTERPRETERS, text):
+        return finding
     lines = f"\n{text}"
     if any(word in text for word in _SHELL_WORDS) or _LINE_NUMBER.search(text):
-        found = _SHELL.find(lines)
-        if found:
-            return Finding(found.family, _unified(found.error_type), found.message)
+        finding = _SHELL.find(lines)
+        if finding:
+            return Finding(finding.family, _unified(finding.error_type), finding.message)
     return first_in(_CORE_TOOLS, lines)
 
 

@@ -108,15 +108,15 @@ def recognise(
 def signature_of(text: str) -> ErrorSignature | None:
     """The failure that *text* shows by itself: a traceback, a line, a whole observation."""
     text = without_banners(plain(text))
-    found = _first((*_TOOLS, *_TESTS), text) or _first(_PROGRAMS, after_passed_tests(text))
-    return signature_for(found) if found else None
+    finding = _first((*_TOOLS, *_TESTS), text) or _first(_PROGRAMS, after_passed_tests(text))
+    return signature_for(finding) if finding else None
 
 
 def _found(text: str, reading: ActionReading, *, is_display: bool) -> Finding | None:
     if not text or text.isspace():
         return None
-    if found := _first((timeout,) if text.startswith(_NO_TOOL_MESSAGE) else _TOOLS, text):
-        return found
+    if finding := _first((timeout,) if text.startswith(_NO_TOOL_MESSAGE) else _TOOLS, text):
+        return finding
     return _message_at_an_edge(text) if is_display else _of_program(text, reading)
 
 
@@ -137,7 +137,7 @@ def _message_at_an_edge(text: str) -> Finding | None:
     edges = [text]
     if len(text) > 2 * _EDGE:
         edges = [text[:_EDGE], text[text.rfind("\n", 0, -_EDGE) + 1 :]]
-    return next((found for edge in edges if (found := _shell_or_git(edge))), None)
+    return next((finding for edge in edges if (finding := _shell_or_git(edge))), None)
 
 
 def _shell_or_git(text: str) -> Finding | None:
@@ -145,19 +145,19 @@ def _shell_or_git(text: str) -> Finding | None:
 
 
 def _of_program(text: str, reading: ActionReading) -> Finding | None:
-    if reading.kind is ActionKind.INSTALL and (found := installer_failure(text)):
-        return found
+    if reading.kind is ActionKind.INSTALL and (finding := installer_failure(text)):
+        return finding
     if reading.kind is ActionKind.VCS:
         return network_failure(text) or shell_message(text) or message_of_git(text)
-    if found := _first(_TESTS, text):
-        return found
+    if finding := _first(_TESTS, text):
+        return finding
     if pytest_ran(text) or unittest_ran(text):
         return None
     return _first(_PROGRAMS, after_passed_tests(text))
 
 
 def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
-    return next((found for search in searches if (found := search(text))), None)
+    return next((finding for search in searches if (finding := search(text))), None)
 
 
 def _is_logged_failure(action: Action, exit_code: int | None, is_error: bool | None) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern
 from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.trace.edits import Span
-from contextgraph.trace.remedies.edits import FILE_TO_EDIT
+from contextgraph.trace.remedies.edits import FILE_TO_EDIT, UNDEFINED
 from contextgraph.trace.remedies.placeholders import (
     ABSOLUTE,
     ANOTHER_PATH,
@@ -153,11 +153,14 @@ def shows_cause(pattern: RemedyPattern, attempt: str, shown: str) -> bool:
     """False where *pattern* presumes a cause that neither *attempt* nor what it has *shown* shows.
 
     Many causes end in the same message. An edit was meant for another file where this one has no
-    such lines, and for more lines where its text repeats what follows its range; a path that an
-    agent asks about may rightly be missing.
+    such lines, and for more lines where its text repeats what follows its range; it lacks an import
+    where no other name is undefined, else its range is wrong; a path that an agent asks about may
+    rightly be missing.
     """
     if pattern.target == CURRENT_FOLDER:
         return _PROBING.search(attempt) is None
+    if pattern.kind is RemedyKind.EDIT and UNDEFINED_NAME in pattern.target:
+        return len({*UNDEFINED.findall(shown)}) < 2
     if pattern.target == FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
     if pattern.target == NO_FILE_NAME:

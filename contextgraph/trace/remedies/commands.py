@@ -53,7 +53,9 @@ def other_command(failed: StepTrace, worked: StepTrace, repo_name: str) -> list[
     """What the command *worked* does otherwise than the one that *failed*."""
     was, now = run_of(failed), run_of(worked)
     found = [*_other_folder(failed, worked)]
-    old, new = commands_in(was), commands_in(now)
+    # The text of an edit is no command.
+    line = now.partition("\n")[0] if worked.reading.verb == "edit" else now
+    old, new = commands_in(was), commands_in(line)
     if old and new and was.split() != now.split():
         found += _replacement(old[-1], new[-1], was, now, repo_name)
     return found or [retry(_line(now))]

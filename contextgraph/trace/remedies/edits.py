@@ -31,7 +31,7 @@ FILE_TO_EDIT = "<the file to edit>"
 CORRECTED_TEXT = "<corrected text>"
 OTHER_TEXT = "<other text>"
 
-_UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
+UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"\w+")
 # What stands before a name that a line makes known: imports, definitions, loops, parameters.
 _INTRODUCING = re.compile(
@@ -99,7 +99,7 @@ def _definition(
     failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]
 ) -> tuple[RemedyAction, ...]:
     """How a name that was undefined got its definition; empty where that was not the trouble."""
-    match = _UNDEFINED.search(failed.error.message) if failed.error else None
+    match = UNDEFINED.search(failed.error.message) if failed.error else None
     if match is None:
         return ()
     name = match[1].partition(".")[0]

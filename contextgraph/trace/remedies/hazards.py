@@ -84,7 +84,7 @@ def is_hazardous_command(line: str) -> bool:
 def _is_hazardous(action: RemedyAction) -> bool:
     values = (value for _, value in action.parameters)
     texts = (action.target, action.pattern.target, *action.pattern.parameters, *values)
-    text = "\n".join(one[:_READ] for one in texts)
+    text = "\n".join(text[:_READ] for text in texts)
     if is_hazardous_command(text):
         return True
     names_test = ("test" in text or "spec" in text) and _TEST_FILE.search(text)

@@ -17,27 +17,27 @@ NONE: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Twins:
-    """A *reference*, and *memories* that each have several doors, as different processes have."""
+class ComparedStores:
+    """A *reference*, and *memories* with several connections each, as of different processes."""
 
     reference: ReferenceMemory | Store
     memories: Sequence[Sequence[Store]]
     written: int = 0
 
     def write(self, operation: str, *arguments: object, **named: object) -> None:
-        """Do it to the reference, and to each memory through one of its doors."""
+        """Do it to the reference, and to each memory through one of its connections."""
         self.written += 1
         expected = answer(self.reference, operation, arguments, named)
-        for doors in self.memories:
-            door = doors[self.written % len(doors)]
-            assert answer(door, operation, arguments, named) == expected, operation
+        for connections in self.memories:
+            connection = connections[self.written % len(connections)]
+            assert answer(connection, operation, arguments, named) == expected, operation
 
-    def ask(self, operation: str, *arguments: object, **named: object) -> None:
-        """Ask the reference and every door."""
+    def compare(self, operation: str, *arguments: object, **named: object) -> None:
+        """Call the reference and every connection: the answers must be equal."""
         expected = answer(self.reference, operation, arguments, named)
-        for doors in self.memories:
-            for door in doors:
-                assert answer(door, operation, arguments, named) == expected, operation
+        for connections in self.memories:
+            for connection in connections:
+                assert answer(connection, operation, arguments, named) == expected, operation
 
     def learn(self, memory: Sequence[Bundle]) -> None:
         """Learn the same runs, the reference in opposite order: it must not matter.
@@ -47,21 +47,21 @@ class Twins:
         runs = list({bundle.trajectory.id: bundle for bundle in memory}.values())
         for bundle in reversed(runs):
             answer(self.reference, "runs.add", [[bundle]])
-        for doors in self.memories:
+        for connections in self.memories:
             for number, bundle in enumerate(runs):
-                doors[number % len(doors)].runs.add([bundle])
+                connections[number % len(connections)].runs.add([bundle])
 
     def mark_consolidated(self, gate: FittedGate | None = None) -> None:
         """Consolidate up to now, which each store counts in its own way."""
-        for store in (self.reference, *(doors[0] for doors in self.memories)):
+        for store in (self.reference, *(connections[0] for connections in self.memories)):
             changed = operation_of(store, "admin.unconsolidated")()
             operation_of(store, "admin.mark_consolidated")(changed.revision, gate)
 
     def close(self) -> None:
         """Release all that was opened."""
-        for doors in self.memories:
-            for door in doors:
-                door.close()
+        for connections in self.memories:
+            for connection in connections:
+                connection.close()
         if not isinstance(self.reference, ReferenceMemory):
             self.reference.close()
 
