@@ -91,7 +91,8 @@ def _run(root: Row, turns: Sequence[Turn], place: Place) -> RawTrajectory:
 def _turns(step: Row) -> Iterator[Turn]:
     if step.get("is_copied_context") or _HEADER in step:
         return
-    message = _message(step)
+    has_message = isinstance(step.get("message"), str | list)
+    message = content_text(step, "message") if has_message else ""
     results = rows_at(row_at(step, "observation"), "results")
     if step.get("source") == "agent":
         yield from _reply(step, message)
@@ -101,11 +102,6 @@ def _turns(step: Row) -> Iterator[Turn]:
         yield Result(message[screen.end() :].strip()) if screen else UserMessage(message)
     for result in results:
         yield _result(step, result)
-
-
-def _message(step: Row) -> str:
-    message = step.get("message")
-    return content_text(step, "message") if isinstance(message, str | list) else ""
 
 
 def _reply(step: Row, message: str) -> Iterator[Turn]:

@@ -96,10 +96,6 @@ def is_continued_by(earlier: RawTrajectory, later: RawTrajectory) -> bool:
     return first == [step.action.text for step in later.steps[: len(first)]]
 
 
-def _is_row(value: object, name: str) -> bool:
-    return isinstance(value, dict) and name in value
-
-
 def _has_reply(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
@@ -225,7 +221,12 @@ def _continues(earlier: Sequence[Row], later: Sequence[Row]) -> bool:
 
 def _is_r2e(value: Row) -> bool:
     steps = value.get("trajectory_steps")
-    return isinstance(steps, list) and bool(steps) and _is_row(steps[0], "observation")
+    return (
+        isinstance(steps, list)
+        and bool(steps)
+        and isinstance(steps[0], dict)
+        and "observation" in steps[0]
+    )
 
 
 def _r2e_run(row: Row, place: Place) -> RawTrajectory:

@@ -155,11 +155,7 @@ def _action_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
         arguments = {k: v for k, v in args.items() if k not in _NO_ARGUMENTS and v is not None}
     is_editor = arguments.get("command") in _EDITOR_COMMANDS and name in ("edit", "read", "write")
     tool = tool or ("str_replace_editor" if is_editor else name)
-    yield Call(tool, arguments, _event_id(event), time_in(event))
-
-
-def _event_id(event: Row) -> str:
-    return str(event["id"]) if "id" in event else ""
+    yield Call(tool, arguments, str(event.get("id", "")), time_in(event))
 
 
 def _reply(metadata: Row) -> Row:

@@ -211,11 +211,7 @@ def _json_records(
 
 def _is_json(name: str, opening: Sequence[Line]) -> bool:
     is_named_so = not _JSON_NAMES.isdisjoint(PurePath(name).suffixes)
-    return bool(opening) and (is_named_so or any(map(_starts_json, opening)))
-
-
-def _starts_json(line: Line) -> bool:
-    return _JSON_START.match(line.text) is not None
+    return bool(opening) and (is_named_so or any(_JSON_START.match(line.text) for line in opening))
 
 
 def _line_records(

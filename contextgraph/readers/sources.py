@@ -128,12 +128,8 @@ def _remote_sources(url: str) -> Sequence[Source]:
     return [
         Source(name, folder, remote_size=size)
         for name, size in sizes.items()
-        if not _is_hidden(name)
+        if not name.rpartition("/")[2].startswith(".")
     ]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.rpartition("/")[2].startswith(".")
 
 
 def remote_files(url: str) -> Any:

@@ -36,17 +36,9 @@ class _Codec(NamedTuple):
     new_decoder: Callable[[], _Decoder]
 
 
-def _gzip_decoder() -> _Decoder:
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-
-
-def _zstd_decoder() -> _Decoder:
-    return zstandard.ZstdDecompressor().decompressobj()
-
-
 _CODECS = (
-    _Codec("gzip", b"\x1f\x8b", _gzip_decoder),
-    _Codec("zstandard", b"\x28\xb5\x2f\xfd", _zstd_decoder),
+    _Codec("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)),
+    _Codec("zstandard", b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor().decompressobj()),
 )
 
 

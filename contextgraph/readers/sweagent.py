@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contextgraph.model import Action, Json, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import (
     first_word,
     known,
@@ -116,7 +116,8 @@ def parse(record: Row, place: Place) -> RawTrajectory:
     history = [entry for entry in rows_at(record, "history") if not _is_demonstration(entry)]
     replay = _json_at(record, "replay_config")
     info = row_at(record, "info")
-    steps = tuple(_steps(record, history))
+    logged = rows_at(record, "trajectory")
+    steps = tuple(_logged_steps(logged, history) if logged else _history_steps(history))
     instance_id = _instance_id(record, replay, place)
     return RawTrajectory(
         source_format=NAME,
@@ -172,11 +173,6 @@ def _task(history: Sequence[Row], problem: Row) -> str:
     return clean(task_in(prompt) or text(problem, "text") or prompt)
 
 
-def _steps(record: Row, history: Sequence[Row]) -> Iterator[Step]:
-    logged = rows_at(record, "trajectory")
-    return _logged_steps(logged, history) if logged else _history_steps(history)
-
-
 def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Step]:
     calls = _calls_in_order([text(step, "action") for step in logged], history)
     states = _states(logged)
@@ -211,14 +207,11 @@ def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[
 
 def _states(logged: Sequence[Row]) -> list[_State]:
     """The state after each step: 0.x (JSON text) logs the one before it, 1.x the one after it."""
-    states = [_state(_json_at(step, "state")) for step in logged]
+    rows = [_json_at(step, "state") for step in logged]
+    states = [_State(known(text(s, "open_file")), known(text(s, "working_dir"))) for s in rows]
     if any(isinstance(step.get("state"), str) for step in logged):
         return [*states[1:], _State(None, None)]
     return states
-
-
-def _state(state: Row) -> _State:
-    return _State(known(text(state, "open_file")), known(text(state, "working_dir")))
 
 
 def _history_steps(history: Sequence[Row]) -> Iterator[Step]:
@@ -274,7 +267,6 @@ def row_run(record: Row, place: Place) -> RawTrajectory:
         steps=tuple(_row_steps(turns)),
         agent="SWE-agent",
         model=text(record, "model_name"),
-        outcome=_row_outcome(record.get("target")),
         exit_status=text_or_none(record, "exit_status"),
         patch=text(record, "generated_patch"),
         source=place.source,
@@ -289,9 +281,3 @@ def _row_steps(turns: Sequence[Row]) -> Iterator[Step]:
         thought, command = thought_and_command(clean(text(turn, "text")))
         shown = None if answer is None else text_or_none(answer, "text")
         yield _answered(index, thought, Action(first_word(command), command), shown)
-
-
-def _row_outcome(target: object) -> Outcome:
-    if target is None:
-        return Outcome.UNKNOWN
-    return Outcome.SOLVED if target is True else Outcome.FAILED

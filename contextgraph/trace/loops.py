@@ -182,8 +182,9 @@ class LoopTracker:
             return series.count == 1 or new == 0
         if now.error is not None and self._novelty.reached.get(now.goal, -1) > series.last:
             return False
-        if series.count < self._min_repeat and _is_first_after_fix(series.first, now):
-            return False
+        before_fixes = series.first.phase in _BEFORE_FIXES and now.phase is Phase.TESTING
+        if series.count < self._min_repeat and before_fixes:
+            return False  # what ran before the first fix reproduced the error
         # A second outcome is new, unless the two turn out to alternate, or the agent falls back
         # into a loop it has been in before.
         return new <= _OTHER_OUTCOMES.get(series.count, 1)
@@ -341,11 +342,6 @@ def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:
     cache[key] = value
     if len(cache) > _CAPACITY:
         del cache[next(iter(cache))]
-
-
-def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
-    """True for the first run after the first fix: what ran before it reproduced the error."""
-    return before.phase in _BEFORE_FIXES and now.phase is Phase.TESTING
 
 
 def _names(text: str, file: str) -> bool:

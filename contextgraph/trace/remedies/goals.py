@@ -206,9 +206,8 @@ def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
         one, other = _arguments(failed), _arguments(later)
         return one == other or _part(one, other) >= _SHARED_WORDS
     # Another program may stand in for one that the shell does not know, and for no other.
-    unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
     similar = _share(failed, later) > _SHARED_WORDS
-    return unknown and similar and not later.reading.kind.changes_files
+    return _is_unknown(failed) and similar and not later.reading.kind.changes_files
 
 
 def same_edit(failed: StepTrace, later: StepTrace) -> bool:

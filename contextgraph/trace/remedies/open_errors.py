@@ -146,7 +146,7 @@ class OpenErrors:
 
 
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
-    if step.succeeded and any(same_goal(one, step) for one in (opened.last, opened.first)):
+    if step.succeeded and _reaches(opened, step):
         return Cleared(opened, step)
     if _has_started(opened, step):
         return Cleared(opened, step, moved=True)
@@ -155,6 +155,13 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
         return Cleared(opened, opened.gone, moved=True)
     return _given_up(opened) if _is_stale(opened, step) else None
+
+
+def _reaches(opened: OpenError, step: StepTrace) -> bool:
+    """True for the goal of the last attempt, or of the first program that showed the error."""
+    if same_goal(opened.last, step):
+        return True
+    return opened.first.reading.kind.runs and same_goal(opened.first, step)
 
 
 def _given_up(opened: OpenError) -> Cleared | None:
