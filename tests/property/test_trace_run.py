@@ -94,8 +94,9 @@ def test_a_recovery_lies_within_its_run_and_ends_after_its_error(session: Sessio
         assert 0 <= one.error_step < one.cleared_step < len(steps)
         assert steps[one.error_step].error == one.error
         assert steps[one.cleared_step].step.observation is not None
-        assert one.actions
-        assert describe_remedy(one.actions)
+        # Of an error that was left behind nothing shows what it needed.
+        assert one.actions or not one.verified
+        assert bool(describe_remedy(one.actions)) is bool(one.actions)
 
 
 @given(sessions())
