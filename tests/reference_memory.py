@@ -22,6 +22,7 @@ from contextgraph.model import (
     MemoryCounts,
     Methodology,
     MethodologyStatus,
+    Outcome,
     Recovered,
     Relation,
     ResolvedBy,
@@ -65,6 +66,14 @@ class ReferenceMemory(ReferenceStore):
             self.revision += 1
             self.changed[bundle.trajectory.id] = self.revision
         return status
+
+    def runs_set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+        before = {**self.bundles}
+        count = super().runs_set_outcome(trajectory_ids, outcome)
+        self.revision += bool(count)
+        changed = (run for run, bundle in self.bundles.items() if bundle is not before[run])
+        self.changed.update(dict.fromkeys(changed, self.revision))
+        return count
 
     def _replace(self, former: str, bundle: Bundle) -> bool:
         own = bundle.trajectory.id

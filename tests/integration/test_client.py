@@ -208,7 +208,7 @@ MISSING = {
     "writer.rewrite_all": OF_THE_STORE,
     **dict.fromkeys(("writer.prepared", "writer.take"), OF_READING),
     "retriever.retrieve_under": OF_EVALUATION,
-    "retriever.playbooks.runs": OF_EVALUATION,
+    **dict.fromkeys(("retriever.playbooks.known", "retriever.playbooks.runs"), OF_EVALUATION),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
     "candidates.add": "the service adds them when it learns a run",

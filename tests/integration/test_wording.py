@@ -132,6 +132,9 @@ def test_words_in_the_strategy_of_an_older_memory_are_requested_again(
         file.execute("ALTER TABLE methodology ADD COLUMN last_used INTEGER")
         for newer in ("machine", "process", "started_at", "gate"):
             file.execute(f"ALTER TABLE consolidation DROP COLUMN {newer}")
+        file.execute("DROP INDEX recovered_in_order")
+        for newer in ("fragment_id", "scored_words"):
+            file.execute(f"ALTER TABLE recovered DROP COLUMN {newer}")
         older = (f"{counted}\nHow: so", f"{MODEL} methodology.v2 0123456789ab")
         file.execute("UPDATE methodology SET strategy = ?, made_by = ?", older)
         file.execute("PRAGMA user_version = 14")

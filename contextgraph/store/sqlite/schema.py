@@ -305,8 +305,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # How probable remedies are, fitted on the runs of the memory.
     ("ALTER TABLE consolidation ADD COLUMN gate TEXT",),
     (
-        "DROP INDEX recovered_family",  # no query finds recoveries by family alone
-        "DROP INDEX recovered_family_in_place",
+        "DROP INDEX IF EXISTS recovered_family",  # no query finds recoveries by family alone
+        "DROP INDEX IF EXISTS recovered_family_in_place",
         "ALTER TABLE recovered ADD COLUMN fragment_id TEXT NOT NULL DEFAULT ''",
         """UPDATE recovered SET fragment_id =
             (SELECT f.id FROM fragment f WHERE f.key = recovered.fragment)""",
