@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import wraps
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -272,29 +273,21 @@ class LiveRun:
             self._items.add(item)
             return not known
 
+        def unseen(items: Iterable[R], key: str) -> tuple[R, ...]:
+            key_of = attrgetter(key)
+            return tuple(item for item in items if is_new(key_of(item)))
+
         loop = context.loop
         if loop:
-            escapes = tuple(
-                suggestion for suggestion in loop.escape_suggestions if is_new(suggestion.id)
-            )
-            loop = replace(loop, escape_suggestions=escapes)
+            loop = replace(loop, escape_suggestions=unseen(loop.escape_suggestions, "id"))
+        cases = (case for case in context.similar_cases if case.is_shown)
         return replace(
             context,
-            suggestions=tuple(
-                suggestion for suggestion in context.suggestions if is_new(suggestion.id)
-            ),
-            error_solutions=tuple(
-                solution for solution in context.error_solutions if is_new(solution.fragment_id)
-            ),
-            similar_cases=tuple(
-                case
-                for case in context.similar_cases
-                if case.is_shown and is_new(case.trajectory_id)
-            ),
-            warnings=tuple(warning for warning in context.warnings if is_new(warning.text)),
-            notes=tuple(
-                recollection for recollection in context.notes if is_new(recollection.note.id)
-            ),
+            suggestions=unseen(context.suggestions, "id"),
+            error_solutions=unseen(context.error_solutions, "fragment_id"),
+            similar_cases=unseen(cases, "trajectory_id"),
+            warnings=unseen(context.warnings, "text"),
+            notes=unseen(context.notes, "note.id"),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )
