@@ -166,15 +166,15 @@ def test_edits_are_the_same_only_with_file_lines_and_content():
     )
 
 
-@pytest.mark.parametrize("line", ["cat ./work/repo/oven/dough.py", "cat oven/dough.py"])
-@pytest.mark.parametrize("start", ["", "cd ./work/repo && "])
+@pytest.mark.parametrize("line", ["cat ./alice/repo/oven/dough.py", "cat oven/dough.py"])
+@pytest.mark.parametrize("start", ["", "cd ./alice/repo && "])
 def test_a_home_folder_that_a_log_masks_is_not_doubled(line, start):
-    reading = read_action(Action("bash", start + line), "./work/repo", None)
+    reading = read_action(Action("bash", start + line), "./alice/repo", None)
 
     assert reading.targets == ("oven/dough.py",)
 
 
 def test_a_file_outside_the_folder_of_a_masked_log_stays_outside():
-    reading = read_action(Action("bash", "cat ./work/notes.txt"), "./work/repo", None)
+    reading = read_action(Action("bash", "cat ./alice/notes.txt"), "./alice/repo", None)
 
     assert reading.targets == ("../notes.txt",)
