@@ -48,7 +48,8 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
         return pattern.target.partition(".")[0] in _shown(state)
     if pattern.kind is RemedyKind.EDIT and not action.is_general:
         return _has_what_it_replaces(state, action)
-    return not (pattern.kind is RemedyKind.OPEN and _timed_out(query))
+    timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
+    return not (timed_out and pattern.kind is RemedyKind.OPEN)
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:
@@ -72,16 +73,12 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
     return instead != state.last_action and instead in state.failed_actions
 
 
-def _timed_out(query: Query) -> bool:
-    return query.signature is not None and query.signature.family is Family.TIMEOUT
-
-
 def _is_wider(look: str, narrow: str) -> bool:
     """True where *look* says all that *narrow* says but for some arguments; options apart."""
-    one, other = (
+    wide_words, narrow_words = (
         [word for word in line.split() if not word.startswith("-")] for line in (look, narrow)
     )
-    return one[:1] == other[:1] and set(one) < set(other)
+    return wide_words[:1] == narrow_words[:1] and set(wide_words) < set(narrow_words)
 
 
 def _is_importable(query: Query, pattern: RemedyPattern) -> bool:

@@ -142,14 +142,12 @@ def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
     )
     by_id = {tally.error.id: tally for tally in tallies}
     frictions = [
-        friction
-        for friction in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
-        if friction.tasks >= _LEAST_TASKS
+        entry
+        for entry in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
+        if entry.tasks >= _LEAST_TASKS
     ]
     return tuple(
-        sorted(
-            frictions, key=lambda friction: (-friction.tasks, friction.cleared, friction.error_id)
-        )[:limit]
+        sorted(frictions, key=lambda entry: (-entry.tasks, entry.cleared, entry.error_id))[:limit]
     )
 
 

@@ -13,11 +13,10 @@ Value = TypeVar("Value")
 
 
 class ValueCache(Generic[Key, Value]):
-    """Values by key, at most *most*; those that were added first are dropped first."""
+    """Values by key, at most `_MOST`; those that were added first are dropped first."""
 
-    def __init__(self, values: Mapping[Key, Value] | None = None, most: int = _MOST) -> None:
+    def __init__(self, values: Mapping[Key, Value] | None = None) -> None:
         self._values = dict(values or {})
-        self._most = most
         self._lock = threading.Lock()
 
     def get_or_read(
@@ -43,14 +42,14 @@ class ValueCache(Generic[Key, Value]):
         """Cache *new* as well."""
         with self._lock:
             self._values.update(new)
-            too_many = max(0, len(self._values) - self._most)
+            too_many = max(0, len(self._values) - _MOST)
             for key in list(islice(self._values, too_many)):
                 del self._values[key]
 
     def without(self, keys: Iterable[Key]) -> "ValueCache[Key, Value]":
         """A copy without *keys*."""
         with self._lock:
-            copy = ValueCache(self._values, self._most)
+            copy = ValueCache(self._values)
         for key in keys:
             copy._values.pop(key, None)
         return copy

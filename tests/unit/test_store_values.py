@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
-from contextgraph.store import SqliteStore
+from contextgraph.store import SqliteStore, cache
 from contextgraph.store.cache import ValueCache
 from tests.made_bundles import SIGNATURE, made_bundle
 
@@ -60,14 +60,15 @@ def test_a_repository_that_was_unknown_is_found_when_it_is_learned(path: str) ->
     assert len(fresh.runs.for_task(None, scope, 9)) == 1
 
 
-def test_so_many_values_are_kept_and_the_newest_of_them() -> None:
+def test_so_many_values_are_cached_and_the_newest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST", 3)
     read: list[int] = []
 
     def squares(keys: Sequence[int]) -> dict[int, int]:
         read.extend(keys)
         return {key: key * key for key in keys}
 
-    known = ValueCache[int, int](most=3)
+    known = ValueCache[int, int]()
     for key in (1, 2, 3, 4):
         assert known.get_or_read([key], squares) == {key: key * key}
     assert known.get_or_read([4, 3, 2], squares) == {4: 16, 3: 9, 2: 4}
