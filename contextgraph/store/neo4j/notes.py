@@ -1,6 +1,7 @@
 """What people and agents said: `NoteStore` on a server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import orjson
@@ -24,11 +25,12 @@ class Neo4jNotes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def put(self, notes: Sequence[Note]) -> None:
-        self._connection.write(_put, {note.id: note for note in notes})
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
         def work(transaction: Transaction) -> Sequence[Note]:
             _put(transaction, {note.id: note for note in new})
@@ -113,6 +115,8 @@ class Neo4jNotes:
 
 def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
     """Store *notes*, by id: the order in which they are locked."""
+    if not notes:
+        return
     ordered = [notes[id_] for id_ in sorted(notes)]
     known = _known(transaction, [*notes])
     others = [note for note in ordered if not _has_text_of(note, known.get(note.id))]
