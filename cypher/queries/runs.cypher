@@ -20,13 +20,6 @@ SET m.revision = m.revision + $revisions,
     m.trajectories = m.trajectories + $trajectories,
     m.recoveries = m.recoveries + $recoveries
 
-// name: outcomes
-// The outcomes of those runs that are known.
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
-
 // name: add_trajectories
 // New runs, with their packed raw run on a node of its own. Properties are written by CREATE, here and
 // below: what SET writes another row might read, so that the plan would be Eager.
@@ -172,8 +165,7 @@ RETURN collect(t.id) AS found
 
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
-RETURN r.data AS data, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
+RETURN r.data AS data
 
 // name: fragments_of
 UNWIND $ids AS id

@@ -24,7 +24,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form, Value
-from contextgraph.store.rules import StoredOutcome, scored_words
+from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 
 # What the driver returns and takes has no narrower type.
@@ -96,12 +96,6 @@ def outcome_row(value: Trajectory) -> Parameters:
         "success": value.success,
         "solved": bool(value.success),
     }
-
-
-def stored_outcome_of(row: Row) -> StoredOutcome:
-    """The value of the columns outcome, outcome_source, exit_status, change."""
-    columns = ("outcome", "outcome_source", "exit_status", "change")
-    return StoredOutcome.of(*(row[name] for name in columns))
 
 
 def trajectory_of(row: Row) -> Trajectory:

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextgraph.model import (
     Bundle,
     CausedError,
+    ChangeStatus,
     EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     Phase,
     RawTrajectory,
     Scope,
@@ -59,9 +61,7 @@ class Neo4jRuns:
         return {row["id"]: _learned(row) for row in found}
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
-        found = self._connection.rows("trajectories", ids=sorted(set(trajectory_ids)))
-        runs = (rows.trajectory_of(row["trajectory"]) for row in found)
-        return {run.id: run for run in runs}
+        return run_rows.trajectories(self._connection, sorted(set(trajectory_ids)))
 
     def ids(
         self,
@@ -80,11 +80,8 @@ class Neo4jRuns:
         )
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
-        row = self._connection.row("raw_trajectory", id=trajectory_id)
-        if row is None:
-            return None
-        raw = unpacked(row["data"], trajectory_id)
-        return raw_with_outcome(raw, rows.stored_outcome_of(row))
+        run = self.trajectories([trajectory_id]).get(trajectory_id)
+        return None if run is None else self._raw(run)
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -147,7 +144,7 @@ class Neo4jRuns:
     def archived(self, trajectory_id: str) -> Bundle | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
-            raw = self.raw(trajectory_id)
+            raw = None if run is None else self._raw(run)
             row = self._connection.row("archived_run", id=trajectory_id)
             embedded = self._embedded(trajectory_id)
         if run is None or raw is None or row is None:
@@ -170,6 +167,10 @@ class Neo4jRuns:
             met={error["id"]: error["steps"] for error in errors},
         )
 
+    def _raw(self, run: Trajectory) -> RawTrajectory | None:
+        row = self._connection.row("raw_trajectory", id=run.id)
+        return None if row is None else raw_with_outcome(unpacked(row["data"], run.id), run)
+
     def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
         """A run in the active space."""
         active = active_space(self._connection)
@@ -185,15 +186,14 @@ def _packed(bundle: Bundle) -> Packed:
 
 
 def _learned(row: Row) -> Learned:
-    fragments: int = row["fragments"]
-    stored = rows.stored_outcome_of(row)
+    outcome = Outcome(row["outcome"])
     return Learned(
         trajectory_id=row["run"],
-        outcome=stored.outcome,
-        is_open=stored.outcome is Outcome.UNKNOWN and stored.exit_status is None,
-        fragments=fragments,
+        outcome=outcome,
+        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        fragments=row["fragments"],
         error_patterns=row["errors"],
         to_embed=0 if row["embedded"] else 1,
-        outcome_source=stored.outcome_source,
-        change=stored.change,
+        outcome_source=OutcomeSource(row["outcome_source"]),
+        change=ChangeStatus(row["change"]),
     )
