@@ -12,7 +12,7 @@ from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.full_text import terms, text_of_note
-from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.store.neo4j.rows import Parameters, Row, where
 from contextgraph.vectors import Vector
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.
@@ -50,7 +50,7 @@ class Neo4jNotes:
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         found = self._connection.rows(
-            _in_scope("nearest_notes", scope),
+            where("nearest_notes", scope.repos),
             vector=vector.numbers().tolist(),
             space=vector.space,
             limit=max(0, limit),
@@ -59,7 +59,7 @@ class Neo4jNotes:
         return {row["id"]: row["cosine"] for row in found}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
-        return self._found(_in_scope("newest_notes", scope), scope, limit=max(0, limit))
+        return self._found(where("newest_notes", scope.repos), scope, limit=max(0, limit))
 
     def linking(self, ids: Sequence[str]) -> Sequence[Note]:
         return _notes_of(self._connection.rows("notes_linking", ids=sorted({*ids})))
@@ -166,10 +166,6 @@ def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
 
 def _notes_of(found: Iterable[Row]) -> list[Note]:
     return [decoded(Note, orjson.loads(row["data"])) for row in found]
-
-
-def _in_scope(name: str, scope: NoteScope) -> str:
-    return f"{name}_everywhere" if scope.repos is None else f"{name}_in_repo"
 
 
 def _parameters(scope: NoteScope) -> Parameters:

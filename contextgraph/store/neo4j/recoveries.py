@@ -50,7 +50,7 @@ class Neo4jRecoveries:
             f"{level}_{place}": [] for level in _LEVELS for place in _PLACES
         }
         for number, one in enumerate(questions):
-            by_kind[where(one.level, one.scope)].append({"number": number, **_question(one)})
+            by_kind[where(one.level, one.scope.repo)].append({"number": number, **_question(one)})
         found = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
         in_order = sorted(found, key=itemgetter("number"))
         keys = dict.fromkeys(RecoveryKey(*key) for row in in_order for key in row["found"])
@@ -86,11 +86,11 @@ class Neo4jRecoveries:
     ) -> Sequence[ErrorTally]:
         ids = None if runs is None else sorted(set(runs))
         if phase is not None:
-            name = where("common_errors_in_phase", scope)
+            name = where("common_errors_in_phase", scope.repo)
         elif ids is not None:
             name = "errors_of_runs"
         else:
-            name = where("common_errors", scope)
+            name = where("common_errors", scope.repo)
         found = self._connection.rows(
             name,
             phase=phase.value if phase else None,

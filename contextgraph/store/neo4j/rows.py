@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -71,9 +71,9 @@ def page_size(limit: int | None) -> int:
     return sys.maxsize if limit is None else limit
 
 
-def where(name: str, scope: Scope) -> str:
-    """The name of a query that has one form for a repository, and one for all of them."""
-    return f"{name}_everywhere" if scope.repo is None else f"{name}_in_repo"
+def where(name: str, repo: str | Collection[str] | None) -> str:
+    """The name of a query that has one form for some repositories, and one for all of them."""
+    return f"{name}_everywhere" if repo is None else f"{name}_in_repo"
 
 
 def trajectory_row(value: Trajectory) -> Parameters:

@@ -99,7 +99,7 @@ class Neo4jRuns:
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
         ids = self._connection.found(
-            where("trajectories_for_task", scope),
+            where("trajectories_for_task", scope.repo),
             task_types=[task_type.value] if task_type else _TASK_TYPES,
             limit=max(0, limit),
             **rows.scope_parameters(scope),
@@ -125,9 +125,9 @@ class Neo4jRuns:
         loop_command: str | None = None,
     ) -> Sequence[FragmentCandidate]:
         if file_name is not None:
-            name = where("fragments_at_file", scope)
+            name = where("fragments_at_file", scope.repo)
         else:
-            name = "loop_fragments" if loop_command is not None else where("fragments", scope)
+            name = "loop_fragments" if loop_command is not None else where("fragments", scope.repo)
         keys = self._connection.found(
             name,
             phases=[phase.value] if phase else _PHASES,
