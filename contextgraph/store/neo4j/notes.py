@@ -11,8 +11,9 @@ from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
-from contextgraph.store.neo4j.full_text import terms, text_of_note
+from contextgraph.store.neo4j.full_text import indexed_text, terms
 from contextgraph.store.neo4j.rows import Parameters, Row, where
+from contextgraph.text import stems
 from contextgraph.vectors import Vector
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.
@@ -141,7 +142,7 @@ def _row(tenant: str, note: Note) -> Parameters:
         "tags": list(note.tags),
         "kind": note.kind.value,
         "pinned": note.pinned,
-        "words": text_of_note(tenant, note),
+        "words": indexed_text(tenant, note.repo, rules.note_text(note), stems),
         "live": note.is_live,
         "created_at": rows.moment(note.created_at),
         "source": note.source,

@@ -11,7 +11,6 @@ from contextgraph.model import (
     CausedError,
     ErrorPattern,
     ErrorSignature,
-    ErrorTally,
     Exposure,
     Family,
     Fragment,
@@ -22,6 +21,7 @@ from contextgraph.model import (
     ShownItem,
     Source,
     Trajectory,
+    Verdict,
 )
 from contextgraph.store.columns import Columns, Form, Value
 from contextgraph.store.rules import scored_words
@@ -155,17 +155,6 @@ def recovered_row(value: Recovered) -> Parameters:
     }
 
 
-def tally_of(row: Row) -> ErrorTally:
-    """The value of the columns error, runs, steps, cleared, trajectories."""
-    return ErrorTally(
-        error=error_of(row["error"]),
-        runs=row["runs"],
-        steps=row["steps"],
-        cleared_runs=row["cleared"],
-        trajectories=tuple(row["trajectories"]),
-    )
-
-
 def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
     """The value of the properties of a relation."""
     return _value(_RECOVERIES, row, fragment_id=fragment_id, error_id=error_id)
@@ -227,6 +216,16 @@ def exposure_of(row: Row) -> Exposure:
     )
 
 
+def verdict_row(value: Verdict) -> Parameters:
+    """The properties of the node of *value*."""
+    return _properties(_VERDICTS, value)
+
+
+def verdict_of(row: Row) -> Verdict:
+    """The value of the properties of a node."""
+    return _value(_VERDICTS, row)
+
+
 def _properties(columns: Columns[Value], value: Value) -> Parameters:
     return dict(zip(columns.names, columns.row(value), strict=True))
 
@@ -257,6 +256,7 @@ _RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 _METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
 _EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
 _SHOWN_ITEMS = Columns(ShownItem, _FORMS)
+_VERDICTS = Columns(Verdict, _FORMS)
 
 
 def numbers(value: Any) -> bytes:

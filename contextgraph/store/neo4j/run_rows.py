@@ -208,7 +208,7 @@ def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
         **rows.trajectory_row(run),
-        "words": full_text.text_of_trajectory(tenant, run),
+        "words": full_text.indexed_text(tenant, run.repo, rules.trajectory_text(run)),
         "data": packed.raw,
         "revision": revision,
     }
@@ -253,7 +253,9 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
         {
             "fragment_id": value.fragment_id,
             "error_id": value.error_id,
-            "words": full_text.text_of_recovered(tenant, bundle.trajectory.repo, value),
+            "words": full_text.indexed_text(
+                tenant, bundle.trajectory.repo, rules.recovery_text(value.message, value.actions)
+            ),
             **rows.recovered_row(value),
         }
         for value in bundle.recovered

@@ -1,6 +1,7 @@
 """The run store: runs with their fragments, and past runs like the present one."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from contextgraph.model import (
     Bundle,
@@ -44,7 +45,9 @@ class Neo4jRuns:
     def __init__(self, connection: Connection, values: CandidateCache) -> None:
         self._connection = connection
         self._values = values
-        self._words = WordCountCache(connection, "trajectory")
+        self._words = WordCountCache(
+            connection, "trajectory_word_counts", attrgetter("trajectories")
+        )
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
         return self._connection.write(run_rows.add, [_packed(bundle) for bundle in bundles])

@@ -194,9 +194,7 @@ def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
 
 
 def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
-    repository = (transaction.tenant, note.repo)
-    transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
-    place = transaction.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+    place = transaction.put_place(note.repo)
     moment, data = rows.moment(note.created_at), orjson.dumps(encoded(note)).decode()
     key = transaction.number(
         _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, moment, data)
