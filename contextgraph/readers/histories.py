@@ -5,7 +5,7 @@ files: all are experimental.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,11 +19,12 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     block_turns,
-    conversation_of,
+    finished_run,
+    lines_run,
     shown,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
@@ -36,37 +37,6 @@ OPENCODE = "opencode"
 
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
 _CURSOR_TIME = re.compile(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
-
-
-def lines_run(
-    name: str,
-    turns_of: Callable[[Row], Iterator[Turn]],
-    facts_of: Callable[[Row], Mapping[str, str]],
-    lines: Sequence[Any],
-    place: Place,
-) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a history of lines; a line of the wrong shape is an error of its own.
-
-    *facts_of* gives what a line says of the run: ``folder``, ``session``, ``model``.
-    """
-    turns, facts = list[Turn](), dict[str, str]()
-    for index, line in enumerate(lines):
-        try:
-            row = as_row(line, "line")
-            facts |= {k: v for k, v in facts_of(row).items() if v and k not in facts}
-            turns += turns_of(row)
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {name} line", str(error))
-    yield finished_run(name, turns, facts, place)
-
-
-def finished_run(
-    name: str, turns: Sequence[Turn], facts: Mapping[str, str], place: Place
-) -> RawTrajectory:
-    """The run of *turns* by the agent *name*. Raises EmptyRunError where no tool was called."""
-    known = RawTrajectory(name, "", "", "", agent=name, model=facts.get("model", ""))
-    folder, session = facts.get("folder") or None, facts.get("session", "")
-    return conversation_of(turns).run(known, place, folder=folder, session=session)
 
 
 # Gemini CLI and Qwen Code
