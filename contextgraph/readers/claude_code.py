@@ -6,6 +6,7 @@ each; lines of sub-agents carry ``isSidechain`` and are runs of their own.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from contextgraph.errors import ReadError
@@ -23,7 +24,7 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.envelopes import is_machine_written
 from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import EmptyRunError, Format, Place
+from contextgraph.readers.format import EmptyRunError, Format, Place, is_list_of
 from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"
@@ -60,11 +61,6 @@ def is_line(value: object) -> bool:
     if not isinstance(kind, str) or kind not in _OTHER_LINES:
         return False
     return any(mark in value for mark in _MARKS) and "payload" not in value
-
-
-def recognises(value: object) -> bool:
-    """Whether *value* is the list of the lines of a session."""
-    return isinstance(value, list) and any(map(is_line, value[:3]))
 
 
 @dataclass(slots=True)
@@ -255,7 +251,7 @@ FORMAT = Format(
     "lines with sessionId and type user, assistant or summary, or of --output-format stream-json",
     "thoughts, tool calls with results, error flags, exit codes, times, directory, model; user "
     "messages, interruptions and denied calls; sub-agents as runs of their own",
-    recognises,
+    partial(is_list_of, is_line),
     runs,
     is_part=is_line,
 )

@@ -18,7 +18,7 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
+from contextgraph.readers.format import Format, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 from contextgraph.text import may_be_fenced
 
@@ -46,11 +46,6 @@ def is_line(value: object) -> bool:
     if value.keys() >= {"id", "timestamp", "instructions"} or value.get("record_type") == "state":
         return True
     return isinstance(kind, str) and _STREAM.fullmatch(kind) is not None
-
-
-def recognises(value: object) -> bool:
-    """Whether *value* is the list of the lines of a rollout."""
-    return isinstance(value, list) and any(map(is_line, value[:3]))
 
 
 def _facts(row: Row) -> dict[str, str]:
@@ -157,7 +152,7 @@ FORMAT = Format(
     "lines with type and payload (rollouts), or thread, turn and item events (codex exec --json)",
     "thoughts, tool calls with results, exit codes, times, directory, git remote, model; user "
     "messages, interruptions, denied calls",
-    recognises,
+    partial(is_list_of, is_line),
     partial(lines_run, NAME, _turns, _facts),
     is_part=is_line,
 )

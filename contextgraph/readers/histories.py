@@ -25,7 +25,7 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format, Place
+from contextgraph.readers.format import Format, Place, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 
 GEMINI = "gemini-cli"
@@ -45,11 +45,6 @@ _CURSOR_TIME = re.compile(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 def is_gemini_part(value: object) -> bool:
     """Whether *value* is the first line of a chat of Gemini CLI."""
     return isinstance(value, dict) and value.keys() >= {"sessionId", "startTime", "lastUpdated"}
-
-
-def is_gemini(value: object) -> bool:
-    """Whether *value* is a chat of Gemini CLI: one object, or its lines."""
-    return is_gemini_part(value[0] if isinstance(value, list) and value else value)
 
 
 def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
@@ -237,11 +232,6 @@ def is_goose_part(value: object) -> bool:
     return isinstance(value, dict) and value.keys() >= {"working_dir", "description"}
 
 
-def is_goose(value: object) -> bool:
-    """Whether *value* is a session of Goose: its lines, or what its database has of it."""
-    return is_goose_part(value[0] if isinstance(value, list) and value else value)
-
-
 def goose_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one session."""
     lines = value if isinstance(value, list) else [value, *rows_at(value, "messages")]
@@ -317,8 +307,9 @@ def _opencode_call(part: Row, time: datetime | None) -> Iterator[Turn]:
         )
 
 
-def _list_of(is_part: Callable[[object], bool], value: object) -> bool:
-    return isinstance(value, list) and any(map(is_part, value[:3]))
+def _begins_with(is_first: Callable[[object], bool], value: object) -> bool:
+    """Whether *value* is a history whose first line says what it is: its lines, or one object."""
+    return is_first(value[0] if isinstance(value, list) and value else value)
 
 
 _KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, model where logged"
@@ -328,21 +319,21 @@ FORMATS = (
     history(
         GEMINI,
         "object or first line with sessionId, startTime, lastUpdated",
-        recognises=is_gemini,
+        recognises=partial(_begins_with, is_gemini_part),
         runs=gemini_runs,
         is_part=is_gemini_part,
     ),
     history(
         QWEN,
         "lines with sessionId and message.parts",
-        recognises=partial(_list_of, is_qwen_line),
+        recognises=partial(is_list_of, is_qwen_line),
         runs=partial(lines_run, QWEN, _qwen_turns, _session_facts),
         is_part=is_qwen_line,
     ),
     history(
         COPILOT,
         "lines with data and type session.*, user.*, assistant.*, tool.*",
-        recognises=partial(_list_of, is_copilot_line),
+        recognises=partial(is_list_of, is_copilot_line),
         runs=partial(lines_run, COPILOT, _copilot_turns, _copilot_facts),
         is_part=is_copilot_line,
     ),
@@ -356,7 +347,7 @@ FORMATS = (
     history(
         GOOSE,
         "first line with working_dir and description, or the database sessions.db",
-        recognises=is_goose,
+        recognises=partial(_begins_with, is_goose_part),
         runs=goose_runs,
         is_part=is_goose_part,
     ),
