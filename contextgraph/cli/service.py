@@ -92,7 +92,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
-    from contextgraph.server.running import serve as run
+    from contextgraph.server.app import serve as run
     from contextgraph.server.service import Limits
 
     known = None if no_auth else _tokens(settings, tokens)

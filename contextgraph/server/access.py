@@ -1,5 +1,6 @@
 """Who calls: the token of a request, its scope, and how often it may be used."""
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
-from contextgraph.server.limits import RateLimiter
+from contextgraph.memory import AgentMemory
 from contextgraph.server.monitoring import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
@@ -20,6 +21,22 @@ COOKIE = "contextgraph_token"
 LOCAL = "local"  # the source of what is learned without tokens
 
 
+class RateLimiter:
+    """Lets each key pass *rate* times a second, twice as often for a moment."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, key: str) -> float:
+        """Seconds until *key* may pass; 0 where it passes now."""
+        now = time.monotonic()
+        left, at = self._left.get(key, (2 * self._rate, now))
+        left = min(2 * self._rate, left + (now - at) * self._rate)
+        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who sent a request, with which *token*, and the *tenant* that it is about."""
@@ -27,6 +44,11 @@ class Caller:
     service: Service
     tenant: Tenant
     token: Token
+
+    @property
+    def memory(self) -> AgentMemory:
+        """The memory of the tenant."""
+        return self.tenant.memory
 
 
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
