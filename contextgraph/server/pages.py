@@ -14,22 +14,19 @@ from contextgraph.model import (
 )
 from contextgraph.page import document, phase_styles, run_parts, shown
 from contextgraph.server.access import COOKIE, Caller, caller_of
-from contextgraph.server.drawings import (
+from contextgraph.server.page_parts import (
     STYLE,
-    facts,
-    graph_address,
-    neighbourhood,
-    numbers,
-    outcome_chart,
-    table,
-)
-from contextgraph.server.tables import (
     effect_table,
     error_table,
     evidence_text,
+    facts,
     friction_table,
+    graph_address,
     memory_tiles,
+    neighbourhood,
     note_table,
+    numbers,
+    outcome_chart,
     playbook_parts,
     recovery_table,
     relation_table,
@@ -37,6 +34,7 @@ from contextgraph.server.tables import (
     repository_link,
     repository_table,
     run_table,
+    table,
 )
 from contextgraph.server.tokens import Scope as TokenScope
 from contextgraph.text import number_of, one_line, words
