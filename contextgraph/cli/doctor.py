@@ -82,7 +82,7 @@ def doctor(
     gone = _stale(common, workdir) if stale else []
     if common.as_json:
         listed: list[Json] = [{**stale._asdict()} for stale in gone]
-        emit({**checkup_record(checkup), **({"stale": listed} if stale else {})})
+        emit(record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {})))
     else:
         _show_checkup(checkup)
         if stale:
@@ -273,19 +273,6 @@ def _show_checkup(checkup: Checkup) -> None:
     print_text((f"versions: {versions}\nextras: {extras}", "dim"))
     if not checkup.ok:
         print_text(("unhealthy: see the failed checks", "bold red"))
-
-
-def checkup_record(checkup: Checkup) -> "dict[str, Json]":
-    """The JSON object of *checkup*."""
-    from contextgraph.codec import encoded
-
-    return {
-        "ok": checkup.ok,
-        "store": checkup.store,
-        "checks": [encoded(check, complete=True) for check in checkup.checks],
-        "versions": dict(checkup.versions),
-        "extras": dict(checkup.extras),
-    }
 
 
 @common_options(without=("store", "tenant"))
