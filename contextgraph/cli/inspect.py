@@ -1,4 +1,4 @@
-"""``contextgraph inspect`` and ``loops``: how runs are read; nothing is learned."""
+"""``contextgraph inspect``, ``loops`` and ``formats``: how runs are read; nothing is learned."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextgraph.cli.intake import Intake
     from contextgraph.learning import Inspection
     from contextgraph.model import Fragment, Json, LoopInfo
+    from contextgraph.readers import Format
     from contextgraph.trace import Recovery, StepTrace
 
 _PHASE_WIDTH = 15
@@ -292,3 +293,42 @@ def _recovery_record(recovery: "Recovery") -> "dict[str, Json]":
         what=describe_remedy(recovery.actions),
         actions=[*command_lines(recovery.actions)],
     )
+
+
+@common_options(without=("store", "tenant"))
+def formats(common: Common) -> None:
+    """List the log formats that can be read.
+
+    Shows how each is recognised and what is read from it. A format is recognised by content, not
+    by file name. Experimental ones follow published descriptions and were not tested on logs of
+    real runs.
+
+    \b
+    With --json one line per format: "name", "recognised_by", "keeps",
+    "experimental".
+
+    \b
+    Example:
+      contextgraph formats
+    """
+    from contextgraph.readers import all_formats
+
+    for log_format in all_formats().values():
+        if common.as_json:
+            emit(
+                {
+                    "name": log_format.name,
+                    "recognised_by": log_format.description,
+                    "keeps": log_format.keeps,
+                    "experimental": log_format.experimental,
+                }
+            )
+        else:
+            _show_format(log_format)
+
+
+def _show_format(log_format: "Format") -> None:
+    mark = (" (experimental)", "yellow") if log_format.experimental else ""
+    print_text((log_format.name, "bold"), mark)
+    for label, text in (("recognised by", log_format.description), ("keeps", log_format.keeps)):
+        print_text((f"{label}: ", "dim"), text, indent=2)

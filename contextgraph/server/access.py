@@ -1,6 +1,5 @@
 """Who calls: the token of a request, its scope, and how often it may be used."""
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,22 +18,6 @@ bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph toke
 _AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COOKIE = "contextgraph_token"
 LOCAL = "local"  # the source of what is learned without tokens
-
-
-class RateLimiter:
-    """Lets each key pass *rate* times a second, twice as often for a moment."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait(self, key: str) -> float:
-        """Seconds until *key* may pass; 0 where it passes now."""
-        now = time.monotonic()
-        left, at = self._left.get(key, (2 * self._rate, now))
-        left = min(2 * self._rate, left + (now - at) * self._rate)
-        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) / self._rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +56,7 @@ async def caller_of(request: Request, scope: Scope, text: str | None = None) -> 
     if not token.allows(scope):
         raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens:
-        _limit(request, token)
+        _limit(service, token)
     tenant = await service.known(token.tenant)
     request.scope[TENANT] = tenant  # whose request the log and the metrics count
     return Caller(service, tenant, token)
@@ -92,9 +75,8 @@ async def _token(service: Service, text: str) -> Token:
     return token
 
 
-def _limit(request: Request, token: Token) -> None:
-    limiter: RateLimiter = request.app.state.rates
-    if wait := limiter.wait(token.id):
+def _limit(service: Service, token: Token) -> None:
+    if wait := service.rates.wait(token.id):
         seconds = f"{int(wait) + 1}"
         raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
 

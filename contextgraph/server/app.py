@@ -19,7 +19,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.mcp_server.server import server_of
 from contextgraph.server import administration, learning, operations, pages, reading
-from contextgraph.server.access import Caller, RateLimiter, bearer, caller_of
+from contextgraph.server.access import Caller, bearer, caller_of
 from contextgraph.server.monitoring import Observer, log_to_stderr
 from contextgraph.server.problems import PROBLEMS, add_handlers
 from contextgraph.server.reading import json_response
@@ -123,14 +123,11 @@ def _refuse(size: int, limit: int) -> None:
 
 def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> FastAPI:
     """The application for the memory of *settings*; without *tokens* anyone may do everything."""
-
     mcp = McpEndpoint()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = Service(settings, tokens, limits)
-        app.state.service = service
-        app.state.rates = RateLimiter(limits.rate)
+        app.state.service = service = Service(settings, tokens, limits)
         await run_sync(service.open)
         try:
             async with mcp.running():

@@ -56,6 +56,22 @@ class Limits:
     waiting: int = 4096
 
 
+class RateLimiter:
+    """Lets each key pass *rate* times a second, twice as often for a moment."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, key: str) -> float:
+        """Seconds until *key* may pass; 0 where it passes now."""
+        now = time.monotonic()
+        left, at = self._left.get(key, (2 * self._rate, now))
+        left = min(2 * self._rate, left + (now - at) * self._rate)
+        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
 class TooBusyError(Exception):
     """There is more to do than the service takes; the message says what."""
 
@@ -175,6 +191,7 @@ class Service:
         self.settings = settings
         self.tokens = tokens
         self.limits = limits
+        self.rates = RateLimiter(limits.rate)
         self.is_closing = False
         self._tenants: dict[str, Tenant] = {}
         self._opening = threading.Lock()
