@@ -1,13 +1,14 @@
 """Pure arithmetic on what is remembered: trust, forgetting, credibility, conflict, eviction."""
 
 from contextgraph.governance.conflict import (
-    ConflictPolicy,
+    CREDIBILITY_MARGIN,
     Relation,
     Statement,
     Verdict,
     conflict_confidence,
+    judged,
+    verdict,
 )
-from contextgraph.governance.credibility import CredibilityPolicy
 from contextgraph.governance.eviction import (
     Capacity,
     Evictable,
@@ -29,19 +30,22 @@ from contextgraph.governance.evidence import (
     is_withheld,
     wilson,
 )
-from contextgraph.governance.forgetting import ForgettingPolicy, Layer, age_weight
+from contextgraph.governance.forgetting import (
+    age_weight,
+    belongs_long_term,
+    credibility,
+    is_forgotten,
+    strength,
+)
 
 __all__ = [
+    "CREDIBILITY_MARGIN",
     "TWO_SIDED",
     "Capacity",
-    "ConflictPolicy",
-    "CredibilityPolicy",
     "Credit",
     "Evictable",
     "EvictionPolicy",
-    "ForgettingPolicy",
     "Hybrid",
-    "Layer",
     "RecallStats",
     "RecallValue",
     "Relation",
@@ -49,13 +53,19 @@ __all__ = [
     "Ttl",
     "Verdict",
     "age_weight",
+    "belongs_long_term",
     "confidence",
     "conflict_confidence",
+    "credibility",
     "credits_of",
     "difference",
     "effect_of",
     "is_active",
+    "is_forgotten",
     "is_withheld",
+    "judged",
     "rarity",
+    "strength",
+    "verdict",
     "wilson",
 ]
