@@ -2,7 +2,7 @@
 
 from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
-from contextgraph.knowledge.explaining import explain_note, name_notes
+from contextgraph.knowledge.links import explain_note, name_notes
 from contextgraph.knowledge.maintenance import MaintenancePolicy, maintain_notes
 from contextgraph.knowledge.notes import RECALLED, Notes
 from contextgraph.knowledge.pages import Page, PageFound, Pages
