@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from contextgraph.consolidation.abstraction import (
-    Abstraction,
-    Summarizer,
-    credit_of_methodologies,
-)
+from contextgraph.consolidation.abstraction import Abstraction, credit_of_methodologies
 from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
+from contextgraph.consolidation.grouping import ConsolidationPolicy
 from contextgraph.consolidation.merging import Similarity, merge
-from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.wording import ModelSummarizer, RewordingResult, Rewriter
+from contextgraph.consolidation.wording import RewordingResult, Rewriter
 from contextgraph.embedding import (
     Lease,
     calibrate,
@@ -25,6 +21,7 @@ from contextgraph.embedding import (
     renewing,
 )
 from contextgraph.errors import EmbeddingError
+from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
@@ -56,14 +53,12 @@ class MemoryConsolidator:
     def __init__(
         self,
         store: Store,
-        summarizer: Summarizer,
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
-        model: ModelSummarizer | None = None,
+        model: RemoteSummarizer | None = None,
     ) -> None:
         self._store = store
-        self._summarizer = summarizer
         self._now = now
         self._embedder = embedder
         self.policy = policy
@@ -115,8 +110,7 @@ class MemoryConsolidator:
         return Rewriter(self._store, self._abstraction().derive, self.model).plan()
 
     def _abstraction(self) -> Abstraction:
-        similarity = Similarity(self._embedder)
-        return Abstraction(self._store, self._summarizer, self.policy, similarity)
+        return Abstraction(self._store, self.policy, Similarity(self._embedder))
 
     def _work_through(
         self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress

@@ -2,8 +2,7 @@
 
 from contextgraph.llm.chat import Chat, Prices, chat_model, model_in
 from contextgraph.llm.judge import ConflictJudge
-from contextgraph.llm.summarizer import RemoteSummarizer
-from contextgraph.llm.template import MADE_BY, TemplateSummarizer
+from contextgraph.llm.summarizer import MADE_BY, RemoteSummarizer, template_summary
 
 __all__ = [
     "MADE_BY",
@@ -11,7 +10,7 @@ __all__ = [
     "ConflictJudge",
     "Prices",
     "RemoteSummarizer",
-    "TemplateSummarizer",
     "chat_model",
     "model_in",
+    "template_summary",
 ]
