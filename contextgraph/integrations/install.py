@@ -50,6 +50,16 @@ class Agent:
         return Path(moved) if moved else Path.home() / self.home
 
 
+# For every agent; OpenHands refuses a file with events that it does not know.
+_EVENTS = dict.fromkeys(("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), "")
+_MORE_EVENTS = {**_EVENTS, "SubagentStart": "", "PreCompact": ""}
+# PostToolUse does not fire where a command fails; many failures end with code 0.
+_OF_CLAUDE_CODE = {
+    "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
+    "PostToolUse": "Bash",
+    "PostToolUseFailure": "",
+}
+
 AGENTS = {
     agent.name: agent
     for agent in (
@@ -57,49 +67,21 @@ AGENTS = {
             "claude-code",
             ".claude",
             "settings.json",
-            {
-                "SessionStart": "",
-                "SubagentStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
-                # PostToolUse does not fire where a command fails; many failures end with code 0.
-                "PostToolUse": "Bash",
-                "PostToolUseFailure": "",
-                "PreCompact": "",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            {**_MORE_EVENTS, **_OF_CLAUDE_CODE},
             home_variable="CLAUDE_CONFIG_DIR",
         ),
         Agent(
             "openhands",
             ".openhands",
             "hooks.json",
-            # It refuses a file with events that it does not know.
-            {
-                "SessionStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "terminal",
-                "PostToolUse": "terminal",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            {**_EVENTS, "PreToolUse": "terminal", "PostToolUse": "terminal"},
             note="OpenHands passes context on at prompts only: remedies wait for the next one",
         ),
         Agent(
             "codex-cli",
             ".codex",
             "hooks.json",
-            {
-                "SessionStart": "",
-                "SubagentStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "Bash",
-                "PostToolUse": "Bash",
-                "PreCompact": "",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            {**_MORE_EVENTS, "PreToolUse": "Bash", "PostToolUse": "Bash"},
             home_variable="CODEX_HOME",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",
         ),

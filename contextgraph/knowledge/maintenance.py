@@ -1,10 +1,10 @@
 """Maintenance of notes: layers, archiving, merging, and conflicts that can be decided by now."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial, reduce
+from functools import reduce
 from itertools import combinations
 
 from contextgraph.governance import (
@@ -63,10 +63,12 @@ def maintain_notes(
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
     moved = [note for note in notes if _is_long_term(note, now) is not note.is_long_term]
     check()
-    store.change([note.id for note in moved], _in_the_other_layer)
+    store.change(
+        [note.id for note in moved], lambda note: replace(note, is_long_term=not note.is_long_term)
+    )
     resolved = _resolved(notes, now)
     check()
-    store.change([*resolved], partial(_superseded, by=resolved))
+    store.change([*resolved], lambda note: replace(note, superseded_by=resolved[note.id]))
     merged = _merged(store, [note for note in notes if note.id not in resolved], check)
     rest = [note for note in notes if note.id not in {*resolved, *merged}]
     faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
@@ -82,10 +84,6 @@ def maintain_notes(
         conflicts_resolved=len(resolved),
         conflicts_open=len(_conflicts([note for note in notes if note.id not in gone])),
     )
-
-
-def _in_the_other_layer(note: Note) -> Note:
-    return replace(note, is_long_term=not note.is_long_term)
 
 
 def _is_long_term(note: Note, now: datetime) -> bool:
@@ -164,10 +162,6 @@ def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
         if margin >= CREDIBILITY_MARGIN and not low.pinned:
             resolved[low.id] = high.id
     return {low: high for low, high in resolved.items() if high not in resolved}
-
-
-def _superseded(note: Note, by: Mapping[str, str]) -> Note:
-    return replace(note, superseded_by=by[note.id])
 
 
 def _merged(store: NoteStore, notes: Sequence[Note], check: Callable[[], None]) -> list[str]:
