@@ -50,15 +50,12 @@ class Agent:
         return Path(moved) if moved else Path.home() / self.home
 
 
-# For every agent; OpenHands refuses a file with events that it does not know.
-_EVENTS = dict.fromkeys(("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), "")
-_MORE_EVENTS = {**_EVENTS, "SubagentStart": "", "PreCompact": ""}
-# PostToolUse does not fire where a command fails; many failures end with code 0.
-_OF_CLAUDE_CODE = {
-    "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
-    "PostToolUse": "Bash",
-    "PostToolUseFailure": "",
-}
+def _events(before: str, after: str, *more: str) -> dict[str, str]:
+    """The events of all agents, with the tools of those before and after a call, and *more*."""
+    shared = {"SessionStart": "", "UserPromptSubmit": "", "PreToolUse": before}
+    shared |= {"PostToolUse": after, "Stop": "", "SessionEnd": ""}
+    return {**shared, **dict.fromkeys(more, "")}
+
 
 AGENTS = {
     agent.name: agent
@@ -67,21 +64,28 @@ AGENTS = {
             "claude-code",
             ".claude",
             "settings.json",
-            {**_MORE_EVENTS, **_OF_CLAUDE_CODE},
+            _events(
+                "Bash|Edit|MultiEdit|NotebookEdit|Write",
+                # It does not fire where a command fails; many failures end with code 0.
+                "Bash",
+                "SubagentStart",
+                "PostToolUseFailure",
+                "PreCompact",
+            ),
             home_variable="CLAUDE_CONFIG_DIR",
         ),
         Agent(
             "openhands",
             ".openhands",
             "hooks.json",
-            {**_EVENTS, "PreToolUse": "terminal", "PostToolUse": "terminal"},
+            _events("terminal", "terminal"),  # it refuses a file with events that it does not know
             note="OpenHands passes context on at prompts only: remedies wait for the next one",
         ),
         Agent(
             "codex-cli",
             ".codex",
             "hooks.json",
-            {**_MORE_EVENTS, "PreToolUse": "Bash", "PostToolUse": "Bash"},
+            _events("Bash", "Bash", "SubagentStart", "PreCompact"),
             home_variable="CODEX_HOME",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",
         ),
