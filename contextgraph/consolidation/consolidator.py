@@ -11,15 +11,7 @@ from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
 from contextgraph.consolidation.grouping import ConsolidationPolicy
 from contextgraph.consolidation.merging import Similarity, merge
 from contextgraph.consolidation.wording import RewordingResult, Rewriter
-from contextgraph.embedding import (
-    Lease,
-    calibrate,
-    calibration_due,
-    embed_missing,
-    fit_due,
-    refit,
-    renewing,
-)
+from contextgraph.embedding import Lease, catch_up, renewing
 from contextgraph.errors import EmbeddingError
 from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
@@ -192,14 +184,8 @@ class MemoryConsolidator:
             counts.created += runs
 
         try:
-            embedder = self._embedder()  # first of all: it may create the configured space
-            if fit_due(self._store):
-                refit(self._store, lambda runs: lease.check())
-                counts.updated = self._store.runs.word_counts(()).total
-            elif embedder is not None:
-                embed_missing(self._store, embedder, count)
-                if calibration_due(self._store):
-                    calibrate(self._store, embedder)
+            if catch_up(self._store, self._embedder, count):
+                counts.created, counts.updated = 0, self._store.runs.word_counts(()).total
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)
 

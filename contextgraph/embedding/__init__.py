@@ -2,8 +2,7 @@
 
 from contextgraph.embedding.fitting import (
     TfidfModel as TfidfModel,
-    calibrate as calibrate,
-    calibration_due as calibration_due,
+    catch_up as catch_up,
     embed_missing as embed_missing,
     embedded as embedded,
     fit as fit,

@@ -8,8 +8,6 @@ from contextgraph.experiment.report import (
     COMPARED as COMPARED,
     OF_ATTEMPTS as OF_ATTEMPTS,
     OF_TASKS as OF_TASKS,
-    ArmFigures as ArmFigures,
-    Comparison as Comparison,
     Report as Report,
     TaskChange as TaskChange,
     arm_rows as arm_rows,
@@ -21,8 +19,6 @@ from contextgraph.experiment.report import (
 )
 from contextgraph.experiment.tasks import (
     Part as Part,
-    Task as Task,
-    Workspace as Workspace,
     read_tasks as read_tasks,
     split_tasks as split_tasks,
 )

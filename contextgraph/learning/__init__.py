@@ -3,7 +3,6 @@
 from contextgraph.learning.bundle import (
     Inspection as Inspection,
     bundle_of as bundle_of,
-    fragments_of as fragments_of,
     inspect_run as inspect_run,
 )
 from contextgraph.learning.identity import (

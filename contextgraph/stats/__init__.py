@@ -1,16 +1,11 @@
 """Statistics of errors and runs."""
 
 from contextgraph.stats.engine import (
-    LEAST_RUNS as LEAST_RUNS,
     Interventions as Interventions,
     MemoryStats as MemoryStats,
     StatisticsEngine as StatisticsEngine,
 )
-from contextgraph.stats.errors import (
-    Friction as Friction,
-    FrictionRemedy as FrictionRemedy,
-    errors_in as errors_in,
-)
+from contextgraph.stats.errors import Friction as Friction
 from contextgraph.stats.figures import (
     draw_statistics as draw_statistics,
     new_figure as new_figure,
