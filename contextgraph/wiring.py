@@ -25,7 +25,6 @@ from contextgraph.llm import (
     ConflictJudge,
     Prices,
     RemoteSummarizer,
-    TemplateSummarizer,
     chat_model,
     model_in,
 )
@@ -146,9 +145,7 @@ def _consolidator(
     store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
 ) -> MemoryConsolidator:
     model = RemoteSummarizer(chat) if chat else None
-    return MemoryConsolidator(
-        store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder, model
-    )
+    return MemoryConsolidator(store, now, ConsolidationPolicy(), embedder, model)
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
