@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.placeholders import (
         ATTRIBUTE,
         CURRENT_FOLDER,
+        ELSEWHERE,
         ITS_ARGUMENT,
         MISSING_MODULE,
         Construct,
@@ -77,6 +78,7 @@ __all__ = [
     "ANOTHER_NAME",
     "ATTRIBUTE",
     "CURRENT_FOLDER",
+    "ELSEWHERE",
     "ITS_ARGUMENT",
     "MISSING_MODULE",
     "MISSING_PROGRAM",
