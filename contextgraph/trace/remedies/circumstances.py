@@ -117,8 +117,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     """False where *pattern* changes something that the failed *attempt* does not have.
 
     *names* are those of its error: the paths that were not found, the name that was undefined. What
-    is set or defined by the attempt, or where the file was *shown*, needs no import; nor does an
-    edit that lacks the name.
+    is set or defined by the attempt, or where the file was *shown*, or imported by another name,
+    needs no import; nor does an edit that lacks the name.
     """
     change = edited(pattern.target)
     if change is not None and change.name == UNDEFINED_NAME and change.construct.binds:
@@ -127,7 +127,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
             return False
         if change.construct is Construct.IMPORT:
             is_missing = _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None
-            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}")
+            by_another = rf"\bimport {name}(?:\.| as )"
+            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
             return not is_missing and is_set is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
