@@ -68,7 +68,6 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "evidence: of an import": lambda: patch(f"{_EVIDENCE}._is_importable", _always),
     "evidence: of a package": lambda: patch(f"{_EVIDENCE}._is_imported", _always),
     "evidence: the file edited": lambda: patch(f"{_EVIDENCE}._has_file", _always),
-    "evidence: the lines replaced": lambda: patch(f"{_EVIDENCE}._has_what_it_replaces", _always),
     "evidence: never in general terms": lambda: patch(f"{_EVIDENCE}._NEVER_IN_GENERAL", ()),
     "done before": lambda: patch(f"{_RECOVERIES}.was_tried", _never),
     "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", _never),

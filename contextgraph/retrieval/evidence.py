@@ -50,8 +50,6 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
         return pattern.target.partition("=")[0] in _shown(state)
     if pattern.kind is RemedyKind.CONFIGURE:
         return pattern.target.partition(".")[0] in _shown(state)
-    if pattern.kind is RemedyKind.EDIT and not action.is_general:
-        return _has_what_it_replaces(state, action)
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
 
@@ -133,10 +131,3 @@ def _has_file(state: State, action: RemedyAction) -> bool:
     """False where the state names no file as *action* edits."""
     shown = f"{_shown(state)}\n{state.open_file}\n{state.task_description}"
     return all(posixpath.basename(file) in shown for file in action.values_of("file"))
-
-
-def _has_what_it_replaces(state: State, action: RemedyAction) -> bool:
-    """True where the state shows a line that an edit of another run replaced."""
-    shown = f"{_shown(state)}\n{state.task_description}"
-    lines = [line.strip() for line in action.replaced.splitlines()]
-    return not any(lines) or any(line in shown for line in lines if len(line) > 1)
