@@ -210,13 +210,13 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
     advice = render_playbook(memory.playbook("acme/shop"))
     assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in advice
     assert "does not run: `python -m pytest <tests>` (0 of 3)" in advice
-    for number in range(4, 13):
+    for number in range(4, 21):
         memory.learn(run([("make", "done", 0)], instance_id=f"acme__shop-{number}"))
     assert "does not run" not in render_playbook(memory.playbook("acme/shop"))
 
 
-def test_a_way_to_run_scripts_that_most_begin_with_is_not_said(memory: AgentMemory) -> None:
-    learn(memory, ("python3 scripts/report.py", "total: 12\n", 0))
+def test_running_code_with_a_plain_interpreter_is_not_said(memory: AgentMemory) -> None:
+    learn(memory, ("python3 -c 'print(12)'", "12\n", 0))
     assert "scripts run with" not in render_playbook(memory.playbook("acme/shop"))
 
 

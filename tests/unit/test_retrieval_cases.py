@@ -38,7 +38,7 @@ TASK = "totals are wrong"
 
 
 def cases(
-    store: SqliteStore, described: str = TASK, **found: list[CaseHit]
+    store: SqliteStore, described: str = TASK, /, **found: list[CaseHit]
 ) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description=described, repo="acme/shop"), store)
     return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).known)
