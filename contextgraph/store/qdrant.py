@@ -12,12 +12,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.errors import MissingExtraError, StoreError, StoreUnavailableError
 from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -219,7 +217,7 @@ class QdrantNotes:
             "pinned": note.pinned,
             "created_at": note.created_at.timestamp(),
             "space": None,
-            "data": orjson.dumps(encoded(note)).decode(),
+            "data": json_of(note),
         }
 
     def _point(self, id_: str) -> str:
@@ -378,7 +376,7 @@ def _id(point: Any) -> str:
 
 
 def _note_of(payload: Any) -> Note:
-    return decoded(Note, orjson.loads(payload["data"]))
+    return rules.note_of(payload["data"])
 
 
 def _failure(name: str, error: Exception) -> StoreError:

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.full_text import indexed_text, terms
@@ -149,7 +147,7 @@ def _row(tenant: str, note: Note) -> Parameters:
         "contradicts": list(note.contradicts),
         "superseded_by": note.superseded_by,
         "recalls": note.recalls,
-        "data": orjson.dumps(encoded(note)).decode(),
+        "data": json_of(note),
     }
 
 
@@ -166,7 +164,7 @@ def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
 
 
 def _notes_of(found: Iterable[Row]) -> list[Note]:
-    return [decoded(Note, orjson.loads(row["data"])) for row in found]
+    return [rules.note_of(row["data"]) for row in found]
 
 
 def _parameters(scope: NoteScope) -> Parameters:

@@ -7,7 +7,7 @@ from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.store.sqlite.transaction import Transaction
 
 _EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
@@ -64,9 +64,9 @@ class SqliteExposures:
     def record(self, advice: Sequence[str]) -> AdviceRecord:
         with self._database.reading() as transaction:
             tenant = transaction.tenant
-            of_advice = {"tenant": tenant, "names": json_text(advice)}
+            of_advice = {"tenant": tenant, "names": rows.text_of(advice)}
             found = _values(transaction, transaction.rows(_OF_ADVICE, of_advice)) if advice else []
-            errors = json_text(sorted({one.error_id for one in found if one.error_id}))
+            errors = rows.text_of(sorted({one.error_id for one in found if one.error_id}))
             return AdviceRecord(
                 tuple(found),
                 {
@@ -97,7 +97,7 @@ class SqliteExposures:
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:
     """Those of these contexts that were shown, by id."""
-    found = transaction.rows(_BY_ID, (transaction.tenant, json_text(context_ids)))
+    found = transaction.rows(_BY_ID, (transaction.tenant, rows.text_of(context_ids)))
     return _values(transaction, found)
 
 

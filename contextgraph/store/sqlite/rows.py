@@ -9,7 +9,6 @@ import orjson
 
 from contextgraph.errors import StoreError
 from contextgraph.model import (
-    CausedError,
     ErrorPattern,
     Exposure,
     Family,
@@ -31,11 +30,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def caused_row(value: CausedError) -> Row:
-    """The columns step_count, steps, locations of *value*."""
-    return len(value.steps), text_of(value.steps), text_of(value.locations)
-
-
 def moment(time: datetime) -> int:
     """Microseconds since 1970, UTC; raises `StoreError` for a time without zone."""
     if time.tzinfo is None:
@@ -44,7 +38,7 @@ def moment(time: datetime) -> int:
 
 
 def text_of(items: Iterable[object]) -> str:
-    """A tuple as JSON; raises `StoreError` for a text that is not valid Unicode."""
+    """*items* as a JSON list; raises `StoreError` for a text that is not valid Unicode."""
     try:
         return orjson.dumps(tuple(items)).decode()
     except TypeError as error:

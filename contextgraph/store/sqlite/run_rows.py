@@ -7,7 +7,7 @@ from contextgraph.model import Bundle, EmbeddedRun, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.store.sqlite.transaction import Transaction
 from contextgraph.vectors import dimensions_of
 
 _ROWS_OF_A_RUN = (
@@ -136,7 +136,7 @@ def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
         transaction.rows(
             "SELECT id, key FROM error_pattern WHERE tenant = ? "
             "AND id IN (SELECT value FROM json_each(?))",
-            (tenant, json_text([error.id for error in bundle.errors])),
+            (tenant, rows.text_of([error.id for error in bundle.errors])),
         )
     )
 
@@ -184,7 +184,9 @@ def _insert_caused(
                 run.place,
                 phases[value.fragment_id],
                 run.seen_at,
-                *rows.caused_row(value),
+                len(value.steps),
+                rows.text_of(value.steps),
+                rows.text_of(value.locations),
             )
             for value in bundle.caused
         ],
@@ -293,7 +295,7 @@ def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
     The errors of the superseded ones are to be consolidated again.
     """
     tenant = transaction.tenant
-    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, json_text(ids)))
+    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, rows.text_of(ids)))
     removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
     mark_stale(transaction, rules.made_stale(removed))
     for table, column in _OF_A_METHODOLOGY:
