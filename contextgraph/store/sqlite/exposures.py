@@ -7,7 +7,7 @@ from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import Transaction
+from contextgraph.store.sqlite.transaction import Transaction, insertion
 
 _EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
@@ -120,20 +120,17 @@ def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposur
 
 def _insert(transaction: Transaction, exposure: Exposure) -> None:
     """Write a context, unless it is recorded already."""
-    key = transaction.number(
-        f"INSERT INTO exposure (tenant, {rows.columns_of(rows.EXPOSURES)}) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
-        (transaction.tenant, *rows.EXPOSURES.row(exposure)),
-    )
-    items = exposure.items if key else ()
-    transaction.write_all(
-        "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
-            for position, one in enumerate(items)
-        ],
-    )
+    row = {"tenant": transaction.tenant, **rows.named(rows.EXPOSURES, exposure)}
+    sql = f"{insertion('exposure', row)} ON CONFLICT DO NOTHING RETURNING key"
+    if key := transaction.number(sql, row):
+        transaction.write_all(
+            "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
+                for position, one in enumerate(exposure.items)
+            ],
+        )
 
 
 def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:

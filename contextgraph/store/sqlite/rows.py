@@ -21,7 +21,7 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.store import rules
-from contextgraph.store.columns import Columns, Form, actions_of
+from contextgraph.store.columns import Columns, Form, Value, actions_of
 from contextgraph.vectors import Vector
 
 Row: TypeAlias = tuple[Any, ...]
@@ -107,6 +107,12 @@ def recovery_of(row: Row) -> RecoveryCandidate:
 
 # Words of SQL cannot be names of columns.
 _RENAMED = {"order": "position", "end": "stop"}
+
+
+def named(columns: Columns[Value], value: Value) -> dict[str, Any]:
+    """The columns of *value* by their names."""
+    names = (_RENAMED.get(name, name) for name in columns.names)
+    return dict(zip(names, columns.row(value), strict=True))
 
 
 def columns_of(columns: Columns[Any], alias: str = "") -> str:

@@ -148,6 +148,11 @@ class Transaction:
         """Execute *sql* with each of *parameters*; how many rows it changed, without triggers."""
         return max(0, self.connection.executemany(sql, parameters).rowcount)
 
+    def insert(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows that have the same columns."""
+        if given:
+            self.connection.executemany(insertion(table, given[0]), given)
+
     def new_revision(self, *, removing: bool = False) -> int:
         """The revision of the change that begins here.
 
@@ -284,3 +289,9 @@ class Transaction:
             "CROSS JOIN error_pattern e ON e.key = r.error",
             rows.recovery_of,
         )
+
+
+def insertion(table: str, columns: Iterable[str]) -> str:
+    """The statement that inserts a row with these *columns*, given by their names."""
+    names = [*columns]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{n}' for n in names)})"
