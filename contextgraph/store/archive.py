@@ -125,7 +125,8 @@ def _lines_of(
         embedded = run.embedded if space else None
         yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        yield from _methodologies(store, batch)
+        for one in store.methodologies.get(batch):
+            yield MethodologyLine(one, _resolved_by(store, one.id))
     for trajectory_id in runs:
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
@@ -145,11 +146,6 @@ def _readable(store: Store, runs: Sequence[str], on_damaged: OnDamaged | None) -
             continue
         if run:
             yield run
-
-
-def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
-    for one in store.methodologies.get(ids):
-        yield MethodologyLine(one, _resolved_by(store, one.id))
 
 
 def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:
@@ -178,11 +174,6 @@ def import_memory(
     for _ in read_lines(path):
         pass
     return _Importer(store, vectors, header.runs, progress).run(read_lines(path))
-
-
-def count_runs(path: Path) -> int:
-    """How many runs there were when the export to *path* began; raises `ReadError`."""
-    return read_header(path).runs
 
 
 class _Importer:

@@ -118,8 +118,10 @@ def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
         return
     ordered = [notes[id_] for id_ in sorted(notes)]
     known = _known(transaction, [*notes])
-    others = [note for note in ordered if not _has_text_of(note, known.get(note.id))]
-    linked = [note for note in ordered if note.links != _links_of(known.get(note.id))]
+    texts = {id_: rules.note_text(note) for id_, note in known.items()}
+    links_of = {id_: note.links for id_, note in known.items()}
+    others = [note for note in ordered if texts.get(note.id) != rules.note_text(note)]
+    linked = [note for note in ordered if links_of.get(note.id, ()) != note.links]
     transaction.write("put_notes", [_row(transaction.tenant, note) for note in ordered])
     transaction.rows("remove_note_vectors", ids=[note.id for note in others])
     transaction.rows("remove_note_links", ids=[note.id for note in linked])
@@ -149,14 +151,6 @@ def _row(tenant: str, note: Note) -> Parameters:
         "recalls": note.recalls,
         "data": json_of(note),
     }
-
-
-def _has_text_of(note: Note, before: Note | None) -> bool:
-    return before is not None and rules.note_text(note) == rules.note_text(before)
-
-
-def _links_of(before: Note | None) -> tuple[object, ...]:
-    return before.links if before else ()
 
 
 def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
