@@ -14,6 +14,7 @@ from uuid import UUID, uuid5
 
 from contextgraph.errors import MissingExtraError, StoreError, StoreUnavailableError
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.text import stems
@@ -53,11 +54,7 @@ class QdrantNotes:
         self._lock = RLock()
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         with self._client() as client:
             self._upsert(client, new)

@@ -12,6 +12,7 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
+from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
@@ -30,12 +31,9 @@ class Neo4jMethodologies:
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
         return self._read("methodologies", ids=sorted(set(ids)), errors=sorted(set(errors)))
 
-    def ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[str]:
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         folded = repo and repo.casefold()
-        bound = rows.page_size(limit)
-        return self._connection.found("methodology_ids", repo=folded, after=after, limit=bound)
+        return self._connection.found("methodology_ids", repo=folded, after=after, limit=limit)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[tuple[str, str], list[Methodology]] = {}

@@ -1,10 +1,11 @@
 """What people and agents said: `NoteStore` on a server."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
@@ -25,11 +26,7 @@ class Neo4jNotes:
         self._connection = connection
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         def work(transaction: Transaction) -> Sequence[Note]:
             _put(transaction, {note.id: note for note in new})

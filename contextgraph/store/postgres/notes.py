@@ -1,12 +1,13 @@
 """What people and agents said: `NoteStore` in PostgreSQL with pgvector."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.postgres.connection import Connection, row_of
@@ -89,11 +90,7 @@ class PostgresNotes:
         self._connection, self._tenant = Connection(address), tenant
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         def work(cursor: "Cursor") -> list[Note]:
             self._put_all(cursor, new)

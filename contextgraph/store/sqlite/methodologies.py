@@ -12,6 +12,7 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
+from contextgraph.ports import ALL
 from contextgraph.store.sqlite import rows, run_rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
@@ -68,9 +69,7 @@ class SqliteMethodologies:
                 for row, sources in _rows(transaction, _NAMED, named)
             ]
 
-    def ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[str]:
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         with self._database.reading() as transaction:
             values = {"repo": repo and repo.casefold()}
             return transaction.ids("methodology", values, after, limit)

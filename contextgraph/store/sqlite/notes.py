@@ -1,12 +1,13 @@
 """What people and agents said: `NoteStore` in SQLite."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.sqlite import rows, word_index
@@ -50,11 +51,7 @@ class SqliteNotes:
         self._database = database
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         with self._database.writing() as transaction:
             _put_all(transaction, new)

@@ -151,7 +151,6 @@ class SqliteRecoveries:
         self,
         scope: Scope,
         limit: int,
-        *,
         phase: Phase | None = None,
         runs: Iterable[str] | None = None,
     ) -> Sequence[ErrorTally]:

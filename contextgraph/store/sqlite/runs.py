@@ -21,6 +21,7 @@ from contextgraph.model import (
     Trajectory,
     WordCounts,
 )
+from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
@@ -120,9 +121,8 @@ class SqliteRuns:
         self,
         repo: str | None = None,
         instance: str | None = None,
-        *,
         after: str = "",
-        limit: int | None = None,
+        limit: int = ALL,
     ) -> Sequence[str]:
         with self._database.reading() as transaction:
             place = None if repo is None else transaction.place(repo.casefold())

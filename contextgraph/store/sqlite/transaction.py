@@ -127,7 +127,7 @@ class Transaction:
         return [row[0] for row in self.connection.execute(sql, parameters)]
 
     def ids(
-        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int | None
+        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int
     ) -> list[str]:
         """Ids above *after* in *table*, ascending: of rows with these *values* (None: any)."""
         known = {name: value for name, value in values.items() if value is not None}
@@ -137,7 +137,7 @@ class Transaction:
         return self.column(
             f"SELECT id FROM {table} WHERE {tenant} = ? AND {column} > ?{conditions} "
             f"ORDER BY {column} LIMIT ?",
-            (self.tenant, after, *known.values(), -1 if limit is None else limit),
+            (self.tenant, after, *known.values(), limit),
         )
 
     def write(self, sql: str, parameters: Parameters = ()) -> int:
