@@ -64,7 +64,7 @@ class Neo4jMethodologies:
             remove(transaction, removed, revision)
             _put_nodes(transaction, methodologies)
             _put_resolved(transaction, methodologies, resolved)
-            changed = _put_similar(transaction, similar)
+            changed = _put_similar(transaction, similar) if similar else 0
             transaction.note_change(revisions=1)
             return changed
 
@@ -129,8 +129,6 @@ def _put_resolved(
 
 def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
     """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
-    if not similar:
-        return 0
     ids = {one.fragment_id for edge in similar for one in (edge.fragment, edge.representative)}
     found = transaction.rows("runs_of_fragments", ids=sorted(ids))
     present = {Source(row["trajectory_id"], row["id"]) for row in found}
