@@ -61,8 +61,7 @@ def _make_type(match: re.Match[str]) -> str:
     return f"make: {'recipe failed' if 'Error' in message else reason_of(message)}"
 
 
-# Their messages hold the word "error".
-_COMPILERS = (
+_BUILDS = (
     _build(
         "rustc: {code}",
         "-->",
@@ -120,8 +119,6 @@ _COMPILERS = (
         read=_eslint,
     ),
     _build("eslint: too many warnings", "✖ ", r"^ESLint found too many warnings[^\n]*"),
-)
-_OTHERS = (
     row(
         Family.RUNTIME_EXCEPTION,
         PRINTED,
@@ -189,5 +186,4 @@ _OTHERS = (
 
 def build_failure(text: str) -> Finding | None:
     """The first message of a compiler, linker, checker or build tool."""
-    finding = first_in(_COMPILERS, text) if "rror" in text or "ERROR" in text else None
-    return finding or first_in(_OTHERS, text)
+    return first_in(_BUILDS, text)
