@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 import typer
 
 from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
-from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.errors import ReadError, StoreUnavailableError
@@ -219,7 +218,7 @@ class _Learning:
             path.unlink(missing_ok=True)
         if not memory.is_service:
             results.warn_about(memory)
-            compile_for_hooks(memory, settings)
+            self.common.compile_for_hooks(memory)
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":

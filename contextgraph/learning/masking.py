@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step, texts_in
 from contextgraph.text import (
     clean,
     is_plain,
@@ -104,18 +104,7 @@ def _texts(raw: RawTrajectory) -> Iterator[str]:
         yield from (step.thought, step.action.text, step.observation or "")
         yield step.user_message or ""
         for value in step.action.arguments.values():
-            yield from _values_in(value)
-
-
-def _values_in(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _values_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _values_in(item)
+            yield from texts_in(value)
 
 
 def _names(raw: RawTrajectory) -> Iterator[str]:

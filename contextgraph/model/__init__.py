@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         precedes as precedes,
         repo_of as repo_of,
         task_instance as task_instance,
+        texts_in as texts_in,
     )
 
 

@@ -1,7 +1,7 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +9,16 @@ from hashlib import blake2b
 from typing import Protocol, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """All texts in *value*, without the keys of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item)
+
 
 # GitHub's owners have no underscore; `x__owner__repo-1` is an id with something before it.
 _INSTANCE_ID = re.compile(

@@ -128,7 +128,7 @@ async def call(operation: str, body: CallBody, caller: Reader) -> Response:
         raise HTTPException(422, f"a number may be at most {_MOST:,}")
     # What administrators start may take minutes.
     run = caller.service.maintain if found.scope is Scope.ADMIN else caller.service.answer
-    record = await run(lambda: _answer(found, caller.tenant.memory, arguments))
+    record = await run(lambda: _answer(found, caller.memory, arguments))
     return Response(orjson.dumps({"value": record}), media_type="application/json")
 
 
