@@ -135,9 +135,7 @@ def _names(text: str, paths: Iterable[str]) -> bool:
 
 def is_version_query(reading: ActionReading) -> bool:
     """True for a command that only asks which version of something is there."""
-    command = reading.command[:300]
-    may_be = "version" in command or "pip" in command or command.endswith(" -V")
-    return may_be and _VERSION_QUERY.search(command) is not None
+    return _VERSION_QUERY.search(reading.command[:300]) is not None
 
 
 @dataclass(frozen=True, slots=True)
