@@ -4,10 +4,10 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, first_in, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
 
-_wrong_usage = partial(row, Family.TOOL_USAGE)
-_not_found = partial(row, Family.NOT_FOUND)
+_wrong_usage = partial(Recogniser, Family.TOOL_USAGE)
+_not_found = partial(Recogniser, Family.NOT_FOUND)
 
 # A harness reports a time-out at the end, editors and other tools answer at the beginning.
 _TAIL = 600
@@ -15,14 +15,14 @@ _EDITOR_HEAD = 500
 _HEAD = 2000
 
 _TIMEOUTS = (
-    row(
+    Recogniser(
         Family.ENVIRONMENT,
         "EXECUTION FAILED OR COMMAND MALFORMED",
         "EXECUTION FAILED OR COMMAND MALFORMED",
         "EXECUTION FAILED OR COMMAND MALFORMED",
     ),
-    row(Family.TIMEOUT, "EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
-    row(
+    Recogniser(Family.TIMEOUT, "EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
+    Recogniser(
         Family.TIMEOUT,
         "command timed out",
         ("timed out", "took more than", "no new output after"),
@@ -38,7 +38,7 @@ _LINT_NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
 _LISTED_LENGTH = 5000
 # What editors answer that could not do what was requested.
 _REFUSED_EDITS = tuple(
-    row(Family.EDIT_REJECTED, f"tool: {kind}", words)
+    Recogniser(Family.EDIT_REJECTED, f"tool: {kind}", words)
     for kind, words in {
         "old_str not found": (
             "No replacement was performed, old_str",

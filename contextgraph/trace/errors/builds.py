@@ -4,9 +4,9 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import PRINTED, Finding, first_in, reason_of, row
+from contextgraph.trace.errors.finding import PRINTED, Finding, Recogniser, first_in, reason_of
 
-_build = partial(row, Family.BUILD)
+_build = partial(Recogniser, Family.BUILD)
 
 _SYMBOL = re.compile(r"(?:\n(?! *symbol:)[^\n]*){0,3}\n *symbol: +(\w+) ([\w.$]+)")
 _ESLINT_FILE = re.compile(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
@@ -119,7 +119,7 @@ _BUILDS = (
         read=_eslint,
     ),
     _build("eslint: too many warnings", "✖ ", r"^ESLint found too many warnings[^\n]*"),
-    row(
+    Recogniser(
         Family.RUNTIME_EXCEPTION,
         PRINTED,
         "Oops! Something went wrong! :(",
@@ -160,7 +160,7 @@ _BUILDS = (
         "* What went wrong:",
         r"^\* What went wrong:\n(?P<detail>[^\n]*)(?:\n> (?P<message>[^\n]*))?",
     ),
-    row(
+    Recogniser(
         Family.ENVIRONMENT,
         "mvn: {reason}",
         "Could not resolve",

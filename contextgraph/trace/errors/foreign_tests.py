@@ -5,9 +5,9 @@ from functools import partial
 
 from contextgraph.model import Family
 from contextgraph.trace.errors.crashes import CRASHES, GO_PANIC, RUST_PANIC
-from contextgraph.trace.errors.finding import Finding, Search, first_in, line_at, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, Search, first_in, line_at
 
-_failed_test = partial(row, Family.TEST_FAILURE)
+_failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
 _FAILED = "test failure"
 _PASSED = re.compile(

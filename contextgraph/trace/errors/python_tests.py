@@ -5,9 +5,9 @@ from functools import partial
 
 from contextgraph.model import Family
 from contextgraph.trace.errors.crashes import last_traceback
-from contextgraph.trace.errors.finding import Finding, class_name, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, class_name
 
-_failed_test = partial(row, Family.TEST_FAILURE)
+_failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
 _SUMMARY = re.compile(
     r"^(?:=+ )?((?:no tests ran|\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?"

@@ -4,10 +4,10 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, first_in, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
 
-_shell = partial(row, Family.SHELL)
-_environment = partial(row, Family.ENVIRONMENT)
+_shell = partial(Recogniser, Family.SHELL)
+_environment = partial(Recogniser, Family.ENVIRONMENT)
 
 _SYNTAX = ("syntax error", "unexpected eof", "unexpected end of file")
 _REASON = re.compile(
