@@ -1,6 +1,7 @@
 """Reports of test runners of other languages: JavaScript, Go, Rust, Java, C++, and TAP."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from contextgraph.model import Family
@@ -96,14 +97,10 @@ def _failure(error_type: str, message: str, location: str | None = None) -> Find
     return Finding(Family.TEST_FAILURE, error_type, message.strip(), location)
 
 
-def _crash_in_test(crash: Finding) -> Finding:
-    return _failure(crash.error_type, crash.message, crash.location)
-
-
 def _go(text: str) -> Finding | None:
     failed = _GO_FAIL.search(text)
     if (failed or _GO_PACKAGE.search(text)) and (panic := GO_PANIC.find(text)):
-        return _crash_in_test(panic)
+        return replace(panic, family=Family.TEST_FAILURE)
     if failed is None:
         return None
     name, end = _deepest_subtest(text, failed)
@@ -132,7 +129,7 @@ def _rust(text: str) -> Finding | None:
     if not _RUST_FAILED.search(text):
         return None
     if panic := RUST_PANIC.find(text):
-        return _crash_in_test(panic)
+        return replace(panic, family=Family.TEST_FAILURE)
     output = _RUST_OUTPUT.search(text)
     return _failure(_FAILED, output[1] if output else line_at(text, text.find("FAILED")))
 
@@ -184,7 +181,7 @@ def _without_exception(text: str, heading: str, block: str, location: str | None
         message = _JS_MESSAGE.match(block)
         return _failure(_FAILED, message[1] if message else heading, location)
     if crash := first_in(CRASHES, text):
-        return _crash_in_test(crash)
+        return replace(crash, family=Family.TEST_FAILURE)
     test = _JS_TEST.search(block)
     return _failure(_FAILED, test[1] if test else heading, location)
 

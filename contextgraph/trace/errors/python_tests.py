@@ -1,6 +1,7 @@
 """Reports of pytest, unittest and its relatives, doctest and tox: the first thing that failed."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from contextgraph.model import Family
@@ -110,7 +111,7 @@ def _in_block(block: str) -> Finding:
     if raised is None:
         native = last_traceback(block)
         if native is not None:
-            return Finding(Family.TEST_FAILURE, native.error_type, native.message, native.location)
+            return replace(native, family=Family.TEST_FAILURE)
         raised = ""
     named = places[-1][3] if places else ""
     error_type, message = _class_and_message(raised)
@@ -160,9 +161,9 @@ def unittest_failure(text: str) -> Finding | None:
     block = _UNITTEST_BLOCK.search(text)
     if block is None:
         failed = _FAILED.search(text)
-        return Finding(Family.TEST_FAILURE, "test failure", failed.group()) if failed else None
+        return Finding(Family.TEST_FAILURE, _UNKNOWN, failed.group()) if failed else None
     end = _UNITTEST_END.search(text, block.end())
     raised = last_traceback(text[block.end() : end.start() if end else len(text)])
     if raised is None:
-        return Finding(Family.TEST_FAILURE, "test failure", block[1])
-    return Finding(Family.TEST_FAILURE, raised.error_type, raised.message, raised.location)
+        return Finding(Family.TEST_FAILURE, _UNKNOWN, block[1])
+    return replace(raised, family=Family.TEST_FAILURE)
