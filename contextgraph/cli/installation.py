@@ -11,6 +11,7 @@ import typer
 
 from contextgraph.cli.options import SETTINGS, Common, common_options, flag, option
 from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text, warn
+from contextgraph.integrations.sessions import HookFiles
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
@@ -191,8 +192,6 @@ def _keyed(common: Common) -> "list[HealthCheck]":
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
     """Whether hooks of agents failed; nothing where none uses the memory."""
-    from contextgraph.integrations.sessions import HookFiles
-
     files = HookFiles(settings)
     if not files.are_used:
         return []
@@ -388,7 +387,6 @@ def _compile_now(common: Common, settings: "Settings") -> None:
     """Compile what the memory knows so far, so that the next session gets it."""
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.integrations.compile import compile_advice
-    from contextgraph.integrations.sessions import HookFiles
 
     try:
         with common.open(create=False) as memory:

@@ -9,13 +9,13 @@ import typer
 
 from contextgraph.cli.options import Common, Repo, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
+from contextgraph.integrations.sessions import HookFiles, HookRecord
 from contextgraph.records import explanation_record, friction_record, record_of, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contextgraph.integrations.sessions import HookRecord
     from contextgraph.model import (
         Effect,
         Evidence,
@@ -346,8 +346,6 @@ def log(
     Example:
       contextgraph log --limit 10
     """
-    from contextgraph.integrations.sessions import HookFiles
-
     settings = common.settings()
     records = list(HookFiles(settings).records())
     shown = [record for record in records if record.text][-limit:]
@@ -373,7 +371,7 @@ def _cleared(common: Common) -> "dict[str, bool | None]":
         return {}
 
 
-def _show_record(record: "HookRecord", again: int, cleared: bool | None) -> None:
+def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
     what = record.at[:19].replace("T", " "), record.agent, record.session[:8], record.event
     print_text((" · ".join(filter(None, (*what, record.repo))), "bold"))
     error = f"{record.error_type}: {record.template}" if record.family else ""
