@@ -22,7 +22,6 @@ from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
     Progress,
-    emit,
     fail,
     print_table,
     print_text,
@@ -167,12 +166,9 @@ def _refuse_with_compare(*given: object) -> None:
 
 
 def _show(common: Common, report: "Report") -> None:
-    if common.as_json:
-        from contextgraph.evaluation import report_record
+    from contextgraph.evaluation import report_record
 
-        emit(report_record(report, with_moments=False))
-    else:
-        _show_figures(report)
+    common.answer(report_record(report, with_moments=False), partial(_show_figures, report))
 
 
 def _show_figures(report: "Report") -> None:
@@ -247,11 +243,12 @@ def _show_contrasts(
     second: str,
     configs: "dict[str, Json]",
 ) -> None:
-    if common.as_json:
-        records: list[Json] = [record_of(contrast) for contrast in contrasts]
-        emit({"contrasts": records, **({"configurations": configs} if configs else {})})
-    else:
-        _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
+    records: list[Json] = [record_of(contrast) for contrast in contrasts]
+    title = f"{second} against {first}, on the same moments"
+    common.answer(
+        {"contrasts": records, **({"configurations": configs} if configs else {})},
+        partial(_show_contrast_table, contrasts, title),
+    )
 
 
 def _parts(

@@ -4,13 +4,14 @@ import platform
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contextgraph.cli.options import SETTINGS, Common, common_options, flag, option
-from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text, warn
+from contextgraph.cli.output import DONE, FAILED, print_table, print_text, warn
 from contextgraph.integrations.sessions import HookFiles
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
@@ -82,13 +83,11 @@ def doctor(
     """
     checkup = check_up(common, secrets=secrets)
     gone = _stale(common, workdir) if stale else []
-    if common.as_json:
-        listed: list[Json] = [{**stale._asdict()} for stale in gone]
-        emit(record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {})))
-    else:
-        _show_checkup(checkup)
-        if stale:
-            _show_stale(gone)
+    listed: list[Json] = [{**stale._asdict()} for stale in gone]
+    record = record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {}))
+    common.answer(record, partial(_show_checkup, checkup))
+    if stale and not common.as_json:
+        _show_stale(gone)
     raise typer.Exit(DONE if checkup.ok else FAILED)
 
 

@@ -199,10 +199,12 @@ class Common:
                 memory, files.advice, whole=whole, consolidated=consolidated, repos=repos
             )
 
-    def answer(self, record: "Mapping[str, Json]", text: str) -> None:
-        """Print *record* for programs, or else *text* for people."""
+    def answer(self, record: "Mapping[str, Json]", text: str | Callable[[], object]) -> None:
+        """Print *record* for programs, or else *text* for people: a function prints it."""
         if self.as_json:
             emit(record)
+        elif callable(text):
+            text()
         elif text:
             print(plain(text))
 
