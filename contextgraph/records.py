@@ -145,6 +145,7 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
                 "opened": file.opened,
                 "probability": round(file.probability, 4),
                 "symbols": list(file.symbols),
+                "freshness": str(file.freshness),
             }
             for file in playbook.files
         ],

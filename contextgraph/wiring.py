@@ -25,7 +25,6 @@ from contextgraph.llm import (
     ConflictJudge,
     Prices,
     RemoteSummarizer,
-    TemplateSummarizer,
     chat_model,
     model_in,
 )
@@ -146,9 +145,7 @@ def _consolidator(
     store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
 ) -> MemoryConsolidator:
     model = RemoteSummarizer(chat) if chat else None
-    return MemoryConsolidator(
-        store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder, model
-    )
+    return MemoryConsolidator(store, now, ConsolidationPolicy(), embedder, model)
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
@@ -185,11 +182,6 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
     _check(settings, "threshold", given, [item.name for item in fields(Gate)])
-    for name, value in given.items():
-        if isinstance(value, bool):
-            raise SettingsError(
-                f"configuration {settings.configuration.name}: gate.{name} must be a number"
-            )
     return Gate(**given)
 
 

@@ -51,7 +51,7 @@ def doctor(
         bool, flag("--secrets", "Also look for secrets in all stored runs (slower).")
     ] = False,
     stale: Annotated[
-        bool, flag("--stale", "Also list what the playbook has and the checkout does not.")
+        bool, flag("--stale", "Also list what of the playbook the checkout lacks or has changed.")
     ] = False,
     workdir: Annotated[
         Path,
@@ -69,12 +69,13 @@ def doctor(
 
     --secrets also checks whether runs stored by an older version hold secrets that this version
     recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
-    playbook that the checkout does not have; agents in that checkout are not shown them.
+    playbook that the checkout does not have: agents in that checkout are not shown them. Files
+    whose content changed since the runs are listed apart: what names them counts less.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
     "remedy"}], "versions" {name: version}, "extras" {name: installed}, "stale"
-    [{"kind", "name", "gone"}]. Exit code 1 when a check failed.
+    [{"kind", "name", "gone", "changed"}]. Exit code 1 when a check failed.
 
     \b
     Example:
@@ -212,21 +213,30 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
-    """What the playbook of the repository in *workdir* names and that does not have."""
+    """What the playbook of the repository in *workdir* names and that does not have, or changed."""
+    from dataclasses import replace
+
     from contextgraph.readers import repository_name
     from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
     with common.open(read_only=True) as memory:
-        return [*stale_in(memory.playbook(repository_name(str(tree.root))), tree)]
+        repo = repository_name(str(tree.root))
+        tree = replace(tree, recorded=memory.retriever.playbooks.content_hashes(repo))
+        return [*stale_in(memory.playbook(repo), tree)]
 
 
 def _show_stale(stale: "list[Stale]") -> None:
-    rows = ((one.kind, one_line(one.name, _NAME_WIDTH), one.gone) for one in stale)
-    print_table("Stale: named by the playbook", ("", "name", "gone"), rows)
-    if not stale:
+    rows = [(one.kind, one_line(one.name, _NAME_WIDTH), one.gone, one.changed) for one in stale]
+    gone = [(kind, name, path) for kind, name, path, _ in rows if path]
+    changed = [(kind, name, path) for kind, name, _, path in rows if path]
+    if gone:
+        print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
+    else:
         print("stale: nothing that the playbook names is gone")
+    if changed:
+        print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
 def _versions() -> dict[str, str]:

@@ -181,6 +181,8 @@ class _Learning:
         intake = self.intake(paths, settings, on_unread=unread.append, on_bytes=progress.advance)
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
+        if self.queue:
+            records = map(_with_content_hashes, records)
         with results:
             try:
                 with self.common.open() as memory:
@@ -224,6 +226,18 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
         unread.clear()
         yield raw
     yield from unread
+
+
+def _with_content_hashes(record: "Record") -> "Record":
+    """The run *record* with content hashes, if the folder that its agent worked in is here."""
+    if isinstance(record, ReadError):
+        return record
+    from contextgraph.retrieval import with_content_hashes
+    from contextgraph.working_tree import WorkingTree
+
+    folder = next((step.cwd for step in record.steps if step.cwd), "")
+    is_here = bool(folder) and Path(folder).is_dir()
+    return with_content_hashes(record, WorkingTree.around(folder)) if is_here else record
 
 
 @dataclass(slots=True)

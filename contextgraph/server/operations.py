@@ -73,7 +73,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
         MemoryRetriever,
         {Scope.READ: "by_error by_lexical by_semantic by_state by_task retrieve"},
     ),
-    "retriever.playbooks": (Playbooks, {Scope.READ: "history of"}),
+    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes history of"}),
     "stats": (
         StatisticsEngine,
         {

@@ -11,7 +11,6 @@ from contextgraph.config import Settings
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.consolidation.merging import Similarity
 from contextgraph.errors import LeaseLostError, StoreError
-from contextgraph.llm import TemplateSummarizer
 from contextgraph.model import (
     Embeddings,
     MethodologyStatus,
@@ -78,7 +77,7 @@ def test_a_remedy_of_three_runs_becomes_advice_with_placeholders(memory):
     memory.consolidate()
     (known,) = methodologies(memory)
     assert known.situation == "in acme/shop, when `ModuleNotFoundError: No module named <name>`"
-    assert known.strategy.startswith("install `<the missing module>` (3 of 3 runs")
+    assert "provides `<the missing module>`; its name may differ (3 of 3 runs" in known.strategy
     assert known.support == 3
     assert known.repo == "acme/shop"
     assert [(one.kind, one.target) for one in known.remedies] == [
@@ -291,7 +290,7 @@ def test_an_answer_has_methodologies_with_their_why(memory):
     assert set(suggestion.why.trajectories) == {receipt.trajectory_id for receipt in receipts}
     assert suggestion.why.channels[0].channel == "error"
     text = memory.render(memory.query(query_state("yaml")))
-    assert "1. install `yaml` [4 of 4 tasks]" in text
+    assert "provides `yaml`; its name may differ [4 of 4 tasks]" in text
 
 
 def test_advice_of_a_repository_is_not_given_in_another(memory):
@@ -444,9 +443,7 @@ def test_merged_methodologies_stay_merged_while_nearly_as_similar():
         def consolidated(merge, separate):
             parts.store.admin.mark_consolidated(0)
             policy = ConsolidationPolicy(similarity_threshold=merge, separation_threshold=separate)
-            MemoryConsolidator(
-                parts.store, TemplateSummarizer(), lambda: NOON, policy
-            ).consolidate()
+            MemoryConsolidator(parts.store, lambda: NOON, policy).consolidate()
             return {one.status for one in methodologies(memory)}
 
         apart_from_the_first = {MethodologyStatus.PROBATION}
@@ -494,7 +491,7 @@ def test_a_remedy_is_not_supported_by_runs_of_the_hidden_instance(memory):
 def test_only_the_newest_failed_attempts_stay():
     parts = build(Settings(":memory:"), clock=lambda: NOON)
     policy = ConsolidationPolicy(max_failed_fragments=2)
-    consolidator = MemoryConsolidator(parts.store, TemplateSummarizer(), lambda: NOON, policy)
+    consolidator = MemoryConsolidator(parts.store, lambda: NOON, policy)
     for number in range(5):
         parts.writer.write(missing_module(number, "attrs", cleared=False))
     before = parts.store.admin.counts().nodes["Fragment"]
