@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from contextgraph.errors import SettingsError
+from contextgraph.errors import ReadError, SettingsError
 from contextgraph.text import mask_secrets
 
 ENV_PREFIX = "CONTEXTGRAPH_"
@@ -42,7 +42,7 @@ class Configuration:
     name: str = DEFAULT
     channels: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    gate: Mapping[str, float | bool] = field(default_factory=dict)
+    gate: Mapping[str, float] = field(default_factory=dict)
     embedder: str = ""
     summarizer: str = ""
 
@@ -305,40 +305,16 @@ def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
 
 def _configuration(name: str, given: object) -> Configuration:
     """The configuration that a table of the file describes."""
+    from contextgraph.codec import decoded
+
     where = f"{SETTINGS_FILE}: {_CONFIGURATIONS}.{name}"
     table = _table(where, given)
     known = tuple(item.name for item in fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
-    channels = table.get("channels", [])
-    if not isinstance(channels, list) or not all(isinstance(channel, str) for channel in channels):
-        raise SettingsError(f"{where}: channels must be a list of strings")
-    for key in ("embedder", "summarizer"):
-        if not isinstance(table.get(key, ""), str):
-            raise SettingsError(f"{where}: {key} must be a string")
-    return Configuration(
-        name=name,
-        channels=tuple(channels),
-        weights=_numbers(f"{where}: weights", table.get("weights", {})),
-        gate=_thresholds(f"{where}: gate", table.get("gate", {})),
-        embedder=str(table.get("embedder", "")),
-        summarizer=str(table.get("summarizer", "")),
-    )
-
-
-def _numbers(where: str, given: object) -> dict[str, float]:
-    table = _table(where, given)
-    for key, value in table.items():
-        if not _is_number(value):
-            raise SettingsError(f"{where}: {key} must be a number")
-    return table
-
-
-def _thresholds(where: str, given: object) -> dict[str, float | bool]:
-    """Numbers, or booleans: some thresholds are switches."""
-    table = _table(where, given)
-    switches = {key: value for key, value in table.items() if isinstance(value, bool)}
-    others = {key: value for key, value in table.items() if key not in switches}
-    return {**switches, **_numbers(where, others)}
+    try:
+        return decoded(Configuration, {**table, "name": name})
+    except ReadError as error:
+        raise SettingsError(f"{where}: {error.reason}") from error
 
 
 def _drop_removed(where: str, table: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 from contextgraph.config import Settings, usage_log_file, vector_cache_file
@@ -182,15 +181,13 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
-    defaults = [item.name for item in fields(Gate) if not isinstance(item.default, bool)]
-    _check(settings, "threshold", given, defaults)
+    _check(settings, "threshold", given, [item.name for item in fields(Gate)])
     for name, value in given.items():
         if isinstance(value, bool):
             raise SettingsError(
                 f"configuration {settings.configuration.name}: gate.{name} must be a number"
             )
-    bounds: dict[str, Any] = {**given}
-    return Gate(**bounds)
+    return Gate(**given)
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -93,16 +93,6 @@ AGENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Whether the hooks of *agent* are in the file *path*, and whether that was *changed*."""
-
-    agent: str
-    path: Path
-    installed: bool
-    changed: bool = False
-
-
 def hook_command(store: str | None, *, is_shared: bool = False) -> str:
     """The command line of the hook; one that *is_shared* does nothing where it is not installed."""
     option = f" --store {shlex.quote(store)}" if store else ""

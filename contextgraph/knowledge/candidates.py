@@ -38,7 +38,7 @@ class Candidates:
             candidate = self._candidate(correction, run, run_id)
             known = self._known(candidate)
             if known is None:
-                self._store.put([candidate])
+                self._store.change(new=[candidate])
                 continue
             (known,) = self._store.change([known.id], partial(_repeated, link=candidate.links[0]))
             if known.kind is NoteKind.CANDIDATE and known.is_live and sessions(known) >= _SESSIONS:

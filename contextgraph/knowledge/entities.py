@@ -67,7 +67,7 @@ class Entities:
         note = _note_of(entity, self._now())
         if self._store.get([note.id]):
             raise AlreadyExistsError(f"there is an entity {entity.name!r} already")
-        self._store.put([note])
+        self._store.change(new=[note])
 
     def get_entity(self, name: str) -> Entity:
         """The entity of this name; raises `NotFoundError`."""

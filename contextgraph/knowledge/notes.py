@@ -295,7 +295,7 @@ class Notes:
 
         links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
         note = replace(note, contradicts=ids, links=links)
-        self._store.change([*replaced, *ids], marked, [note])
+        self._store.change([*replaced, *ids], marked, new=[note])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),

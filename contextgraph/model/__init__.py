@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         CommandHistory as CommandHistory,
         CommandRecord as CommandRecord,
         FailingTest as FailingTest,
+        Freshness as Freshness,
         PlaybookFile as PlaybookFile,
         RepositoryPlaybook as RepositoryPlaybook,
     )

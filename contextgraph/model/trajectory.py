@@ -105,6 +105,8 @@ class RawTrajectory:
     No steps is valid: an imported fix is a task and the patch that solved it. *repo* is
     ``owner/repo``. *source* says where it was read, e.g. ``runs.jsonl:12``. What the agent could
     not see (evaluation logs, hidden tests) may have set the *outcome* and nothing else.
+    *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
+    where that was known.
     """
 
     source_format: str
@@ -122,6 +124,7 @@ class RawTrajectory:
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
+    content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

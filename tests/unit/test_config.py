@@ -79,10 +79,16 @@ def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, re
             "[configurations.a]\nchanels = []",
             r"\.a: unknown key 'chanels'; known: channels, weights",
         ),
-        ('[configurations.a]\nchannels = "error"', "channels must be a list of strings"),
-        ("[configurations.a]\nembedder = 3", "embedder must be a string"),
-        ('[configurations.a]\nweights = {error = "much"}', r"\.a: weights: error must be a number"),
-        ('[configurations.a]\ngate = {recovery = "much"}', r"\.a: gate: recovery must be a number"),
+        ('[configurations.a]\nchannels = "error"', "channels is not a list"),
+        ("[configurations.a]\nembedder = 3", "embedder is not of type str"),
+        (
+            '[configurations.a]\nweights = {error = "much"}',
+            r"\.a: weights\.error is not of type float",
+        ),
+        (
+            '[configurations.a]\ngate = {recovery = "much"}',
+            r"\.a: gate\.recovery is not of type float",
+        ),
     ],
 )
 def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content, reason):
