@@ -162,7 +162,7 @@ class _Compiler:
             repos = sorted({one.repo.casefold() for one in cleared} | {""})
             message = _neutral(error.context)
             for repo in repos if cleared else ():
-                yield self._entry(repo, _signature(error, message))
+                yield self._entry(repo, error.signature(message))
                 types.setdefault((repo, error.family, error.error_type), message)
             if error.family in _OF_CODE:
                 yield from self._by_name(error, cleared)
@@ -207,7 +207,7 @@ class _Compiler:
         return found
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
-        question = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
+        question = ErrorQuestion(error.signature(), SignatureLevel.TEMPLATE, _EVERYWHERE)
         return self._store.recoveries.for_error([question], _MAX_RECOVERIES)
 
     def _by_name(
@@ -220,7 +220,7 @@ class _Compiler:
             repo = one.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
-                signature = _signature(error, one.message)
+                signature = error.signature(one.message)
                 yield self._entry(repo, signature, "\n".join(names))
 
     def _entry(
@@ -254,10 +254,6 @@ def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str,
     """The programs that *remedies* replace; none where one of them replaces none."""
     found = [{replaced_program(one.pattern) for one in remedy} - {""} for remedy in remedies]
     return tuple(sorted(set().union(*found))) if all(found) else ()
-
-
-def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:
-    return ErrorSignature(error.family, error.error_type, message, error.template, error.keywords)
 
 
 def _neutral(message: str) -> str:
