@@ -2,6 +2,7 @@
 
 from contextgraph.text.cleaning import (
     clean,
+    cut,
     fence,
     gives_instructions,
     is_id,
@@ -32,6 +33,7 @@ __all__ = [
     "clip_tokens",
     "compiled",
     "count_tokens",
+    "cut",
     "fence",
     "gives_instructions",
     "is_id",
