@@ -182,11 +182,6 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
     _check(settings, "threshold", given, [item.name for item in fields(Gate)])
-    for name, value in given.items():
-        if isinstance(value, bool):
-            raise SettingsError(
-                f"configuration {settings.configuration.name}: gate.{name} must be a number"
-            )
     return Gate(**given)
 
 
