@@ -1,4 +1,4 @@
-"""What agents call: queries, learning and outcomes, the same of a store and of a service."""
+"""Methods for agents: queries, learning and outcomes, the same for a store and for a service."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the core needs of a store and of embedders, as small protocols.
+"""Protocols of stores and embedders.
 
 All stores give the same answers: the same values in the same order. Where a docstring names an
 order, ties are broken by id, ascending. *limit* bounds the number of items; a filter that is None

@@ -1,4 +1,4 @@
-"""Compiled advice: one read-only SQLite file beside a memory, read by a process that just began."""
+"""Compiled advice: a read-only SQLite file beside a memory, for short-lived processes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Compiling advice: what a memory answers, for hooks that have no time to ask it."""
+"""Compiles answers of a memory for hooks, which have no time to query it."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The gate: how probable it is that an item helps, and what is probable enough to be shown."""
+"""The gate: the probability that an item helps, and the threshold to show it."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

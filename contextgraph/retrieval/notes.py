@@ -1,4 +1,4 @@
-"""Notes in answers: what people said about a repository, as far as every agent may see it."""
+"""Notes in answers, as far as every agent may see them."""
 
 from collections.abc import Iterable
 from datetime import datetime

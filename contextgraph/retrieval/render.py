@@ -1,4 +1,4 @@
-"""A context as text for an agent's prompt."""
+"""Renders a context as text for an agent's prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` in Qdrant.
+"""`NoteStore` in Qdrant.
 
 A note is a point: its words are a sparse vector of ones, so that the score of a search is how many
 of them are shared; its dense vector is named after its space.

@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` in PostgreSQL with pgvector."""
+"""`NoteStore` in PostgreSQL with pgvector."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
