@@ -43,16 +43,17 @@ def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     """
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / max(1, len(texts)) or 1.0
+    norms = [_K1 * (1 - _B + _B * (length / mean)) for length in lengths]
     scores = [0.0] * len(texts)
     # In a fixed order: floating-point sums depend on it.
     for word in sorted(set(query)):
         counts = list(map(dict.get, texts, repeat(word), repeat(0)))
-        met = [place for place, count in enumerate(counts) if count] if any(counts) else ()
-        rarity = log(1 + (len(texts) - len(met) + 0.5) / (len(met) + 0.5))
-        for place in met:
-            count = counts[place]
-            norm = _K1 * (1 - _B + _B * (lengths[place] / mean))
-            scores[place] += rarity * count * (_K1 + 1) / (count + norm)
+        if met := len(counts) - counts.count(0):
+            rarity = log(1 + (len(texts) - met + 0.5) / (met + 0.5))
+            scores = [
+                score + rarity * count * (_K1 + 1) / (count + norm) if count else score
+                for score, count, norm in zip(scores, counts, norms, strict=True)
+            ]
     return scores
 
 

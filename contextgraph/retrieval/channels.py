@@ -10,6 +10,7 @@ from contextgraph.model import (
     ErrorSignature,
     FragmentCandidate,
     Methodology,
+    RecoveryCandidate,
     SignatureLevel,
 )
 from contextgraph.ports import Store
@@ -31,6 +32,8 @@ ENOUGH = 12
 # Recoveries taken from the store per question: agreement counts them.
 RECOVERIES = 128
 RECOVERIES_BY_WORDS = 16
+# Where so many are of the same kind of error, those with the same words only add noise.
+ENOUGH_OF_KIND = 100
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
@@ -46,13 +49,8 @@ def by_error(query: Query, store: Store) -> Findings:
     signature = query.signature
     if signature is None:
         return Findings()
-    questions = [
-        ErrorQuestion(variant, level, scope)
-        for scope, level, variant in product(query.scopes, _LEVELS, signature.variants())
-    ]
-    found = store.recoveries.for_error(questions, RECOVERIES)
     known = _methodologies(query, signature, store)
-    return Findings(recoveries=tuple(found), methodologies=known)
+    return Findings(recoveries=tuple(_of_kind(query, store)), methodologies=known)
 
 
 def by_task(query: Query, store: Store) -> Findings:
@@ -76,11 +74,13 @@ def by_state(query: Query, store: Store) -> Findings:
 
 
 def by_lexical(query: Query, store: Store) -> Findings:
-    """Recoveries whose error has the same rare words; without an error, runs whose task has."""
+    """Runs whose task has the same rare words; at a rare error, recoveries whose error has."""
     if query.is_at_error:
+        if not query.error_words or len(_of_kind(query, store)) >= ENOUGH_OF_KIND:
+            return Findings()
         texts = store.recoveries.for_text
         found = (texts(query.error_words, one, RECOVERIES_BY_WORDS) for one in query.scopes)
-        return Findings(recoveries=tuple(chain.from_iterable(found)) if query.error_words else ())
+        return Findings(recoveries=tuple(chain.from_iterable(found)))
     runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
@@ -92,6 +92,18 @@ CHANNELS: Mapping[str, Channel] = {
     "lexical": by_lexical,
     "semantic": by_semantic,
 }
+
+
+def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
+    """Recoveries of errors with the template or the type of that of *query*, searched once."""
+    if query.signature is not None and not query.recoveries:
+        variants = query.signature.variants()
+        questions = [
+            ErrorQuestion(variant, level, scope)
+            for scope, level, variant in product(query.scopes, _LEVELS, variants)
+        ]
+        query.recoveries.extend(store.recoveries.for_error(questions, RECOVERIES))
+    return query.recoveries
 
 
 def _methodologies(

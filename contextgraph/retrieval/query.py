@@ -44,7 +44,8 @@ class Query:
     *task_words* counts: more for rare words, those said often, those of the title and identifiers.
     Both are empty beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
-    else the shipped one.
+    else the shipped one. *recoveries* are those of the same kind of error, once a channel has
+    searched them.
     """
 
     state: State
@@ -56,6 +57,7 @@ class Query:
     scopes: tuple[Scope, ...]
     embedder: EmbedderSource
     gate: FittedGate
+    recoveries: list[RecoveryCandidate] = field(default_factory=list, init=False, compare=False)
     _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

@@ -83,7 +83,8 @@ class Found(NamedTuple):
     failed, or *relevance* where that is not known. *weight*, at most 1, says how far the
     circumstances of both errors agree. *is_withheld*: it is not advised, since it destroys work,
     avoids an exception in place of solving it, installs a program that then never worked, or failed
-    before in this run. *is_supported*: the state shows what it takes for granted.
+    before in this run. *is_supported*: the state shows what it takes for granted. *instance* is
+    that of its run: several runs of one are not independent evidence.
     """
 
     candidate: RecoveryCandidate
@@ -96,11 +97,7 @@ class Found(NamedTuple):
     weight: float
     is_withheld: bool
     is_supported: bool
-
-    @property
-    def instance(self) -> str:
-        """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.instance_id
+    instance: str
 
 
 class _Forms:
@@ -142,24 +139,24 @@ def found_for(
     state = query.state
     current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
+    weight_of = cache(partial(_weight, signature.family, current))
     could_help = cache(partial(_could_help, query))
-    has_evidence = cache(partial(is_supported, query))
+    has_evidence = cache(partial(_has_evidence, query))
     failed_before = cache(partial(_failed_before, query))
     found = []
     for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one)
         form = _near_form(query, signature, one, about) if is_near else about.general
-        weight = _weight(signature.family, current, frozenset(one.circumstances))
-        if weight and could_help(form):
+        if could_help(form) and (weight := weight_of(one.circumstances)):
             level = signature_level(signature, one)
             avoids = one.workaround and signature.family in EXCEPTIONS
             is_withheld = avoids or _was_of_no_use(one) or failed_before(form) or about.is_hazardous
             is_same = one.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            known = {"is_same_name": _names_same(query, one), "is_near": is_near}
-            with_evidence = all(has_evidence(by, **known) for by in form.remedy)
-            shown = (is_withheld, with_evidence)
-            found.append(Found(one, form, level, *near, score, similar, weight, *shown))
+            shown = (is_withheld, has_evidence(form, _names_same(query, one), is_near))
+            found.append(
+                Found(one, form, level, *near, score, similar, weight, *shown, one.instance_id)
+            )
     return found
 
 
@@ -186,8 +183,9 @@ def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
 
 
-def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float:
+def _weight(family: Family, one: frozenset[str], circumstances: tuple[str, ...]) -> float:
     """How far the circumstances of two errors agree, 0 to 1; what is known of one alone half."""
+    other = frozenset(circumstances)
     if not (one and other):
         return 1.0
     is_other_tool = family in _OF_TOOLS and one.isdisjoint(other)
@@ -259,6 +257,12 @@ def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
     return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+
+
+def _has_evidence(query: Query, form: Form, is_same_name: bool, is_near: bool) -> bool:
+    return all(
+        is_supported(query, one, is_same_name=is_same_name, is_near=is_near) for one in form.remedy
+    )
 
 
 def _failed_before(query: Query, form: Form) -> bool:

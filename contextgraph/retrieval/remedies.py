@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from operator import attrgetter
 from typing import TypeAlias
 
 from contextgraph.model import (
@@ -30,7 +31,7 @@ from contextgraph.retrieval.gate import (
     probability,
 )
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.recoveries import Found, found_for
+from contextgraph.retrieval.recoveries import Form, Found, found_for
 from contextgraph.retrieval.score import SAME_TEMPLATE
 from contextgraph.trace import AdviceKey, advice_id
 
@@ -39,6 +40,8 @@ NAMED_RUNS = 10
 # errors with the very same message in the same repository, what one instance did cleared 22 of 40;
 # of others 23 of 178.
 _DOUBT, _DOUBT_IF_EXACT = 2, 1
+
+_identity = attrgetter("fragment_id", "error_id", "error_step")
 
 Shares: TypeAlias = dict[str, float]
 # Where instances are compared, the nearest first.
@@ -97,17 +100,26 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     if signature is None:
         return ()
     found = found_for(query, signature, candidates)
-    groups: dict[AdviceKey, list[Found]] = {}
-    for one in found:
-        # What is never advised is still one way in which the error was cleared.
-        if not one.is_withheld:
-            groups.setdefault(one.form.key, []).append(one)
+    groups = _grouped(found)
     _simplify(groups)
     cleared = _shares(found)
     most = _relevance(found)
     totals = [fsum(one.values()) for one in cleared]
     entries = [_entry(key, same, cleared, totals, most, query.gate) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
+
+
+def _grouped(found: Iterable[Found]) -> dict[AdviceKey, list[Found]]:
+    """Those of *found* that may be advised, by key."""
+    by_form: dict[Form, list[Found]] = {}
+    for one in found:
+        # What is never advised is still one way in which the error was cleared.
+        if not one.is_withheld:
+            by_form.setdefault(one.form, []).append(one)
+    groups: dict[AdviceKey, list[Found]] = {}
+    for form, same in by_form.items():
+        groups.setdefault(form.key, []).extend(same)
+    return groups
 
 
 def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
@@ -214,7 +226,7 @@ def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
     for one in found:
         if one.level is SignatureLevel.FAMILY:
             continue
-        instance, weight = one.candidate.instance_id, one.weight
+        instance, weight = one.instance, one.weight
         if of_type.get(instance, 0.0) < weight:
             of_type[instance] = weight
         if one.level is not SignatureLevel.TYPE:
@@ -228,8 +240,8 @@ def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
 def _relevance(found: Sequence[Found]) -> tuple[float, float]:
     """The greatest relevance for the message and similarity of the attempt."""
     return (
-        max((one.relevance for one in found), default=0.0),
-        max((one.similarity for one in found), default=0.0),
+        max([one.relevance for one in found], default=0.0),
+        max([one.similarity for one in found], default=0.0),
     )
 
 
@@ -286,10 +298,6 @@ def _place(found: Found) -> tuple[bool, bool, bool, float, float, str, str, int]
         -found.relevance,
         *_identity(found.candidate),
     )
-
-
-def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
-    return candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
 def _ranks(

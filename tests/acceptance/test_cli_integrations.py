@@ -138,7 +138,7 @@ def test_the_names_of_the_message_at_hand_are_used(tmp_path: Path, project: Path
     contextgraph("integrations", "install", "claude-code", "--store", store)
     error = "Exit code 1\nModuleNotFoundError: No module named '{}'"
 
-    assert "install `lanterns`" in shown(failure(project, error=error.format("lanterns")), store)
+    assert "provides `lanterns`" in shown(failure(project, error=error.format("lanterns")), store)
     own = failure(project, session_id="own", error=error.format("shop"))
     assert not shown(own, store)  # it is the repository itself
 

@@ -190,6 +190,15 @@ def test_a_memory_uses_its_configuration():
     assert not answer(gate={"min_precision": 1.1}).error_solutions
 
 
+def test_the_words_of_an_error_are_searched_only_where_few_of_its_kind_are_known(monkeypatch):
+    state = State(repo="acme/shop", current_error=NO_MODULE)
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(recovering_run())
+        assert memory.retriever.by_lexical(state).error_solutions
+        monkeypatch.setattr("contextgraph.retrieval.channels.ENOUGH_OF_KIND", 1)
+        assert not memory.retriever.by_lexical(state).error_solutions
+
+
 def test_an_invalid_number_in_the_environment_is_named(tmp_path):
     assert load_settings({"CONTEXTGRAPH_MAX_RUN_SIZE": "8"}, tmp_path).max_run_size == 8
     with pytest.raises(SettingsError, match="CONTEXTGRAPH_MAX_COST: 'much' is not a number"):

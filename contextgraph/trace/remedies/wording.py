@@ -298,6 +298,8 @@ def _install_pattern(pattern: RemedyPattern) -> str:
         return "install the requirements that the repository lists"
     if ANY_VERSION in pattern.parameters:
         return f"install `{pattern.target}` without asking for that version"
+    if pattern.target == of.MISSING_MODULE and not pattern.parameters:
+        return f"install the package that provides `{pattern.target}`; its name may differ"
     version, program = (*pattern.parameters, "", "")[:2]
     return f"install `{pattern.target}{version}`" + (f" with {program}" if program else "")
 
