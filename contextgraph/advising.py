@@ -259,7 +259,7 @@ class AdvisingMemory:
             yield receipt
 
     def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
-        """Note what people said in a learned run; a service does so itself."""
+        """Store statements of people in a learned run as candidates; a service does so itself."""
 
     def batch(
         self,

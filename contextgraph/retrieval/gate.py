@@ -104,7 +104,7 @@ class CaseFeatures(NamedTuple):
 
 
 def case_probability(features: CaseFeatures) -> float:
-    """How probable it is that people would link the task of a past run to the task asked about."""
+    """The probability that people would link the task of a past run to the queried task."""
     if features.shared < _LEAST_SHARED:
         return 0.0
     weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)

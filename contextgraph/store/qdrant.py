@@ -265,7 +265,7 @@ class QdrantNotes:
     ) -> list[tuple[float, Note]]:
         """The first *limit* by score, age and id; *found* gives so many, in the order of scores.
 
-        The server orders by score alone: it is asked for more until no tie is cut.
+        The server orders by score only: more are requested until no tie is cut.
         """
         most = 2 * max(0, limit) + 10
         with self._client() as client:
