@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from contextgraph.governance import ConflictPolicy, Relation, Statement
+from contextgraph.governance import Relation, Statement, verdict
 
 _PAIRS = Path(__file__).parent / "labels" / "notes" / "pairs.jsonl"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ def conflict_judgement(pair: Pair) -> Relation:
     """What the new statement of *pair* is to the old one, by the heuristic."""
     new = Statement(pair.new, "agent:a", _NOW)
     old = Statement(pair.old, "agent:b", _NOW - timedelta(days=3))
-    return ConflictPolicy().verdict(new, old).relation
+    return verdict(new, old).relation
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def _opened(address: str) -> Iterator[NoteStore]:
 def _fill(store: NoteStore, count: int, draw: random.Random) -> None:
     for first in range(0, count, AT_ONCE):
         notes = [made_note(number, draw) for number in range(first, min(count, first + AT_ONCE))]
-        store.put(notes)
+        store.change(new=notes)
         store.add(SPACE, {note.id: made_vector(draw) for note in notes})
 
 

@@ -63,7 +63,7 @@ def main() -> None:
     conversations = [*map(_conversation, json.loads(options.data.read_text()))]
     with AgentMemory.open(":memory:", embedder=options.embedder) as memory:
         for one in conversations:
-            memory.store.notes.put(one.notes)
+            memory.store.notes.change(new=one.notes)
         embedded = memory.reembed()
         print(f"{embedded.space.name}: {embedded.runs} notes embedded")
         conversations = conversations[options.skip :]

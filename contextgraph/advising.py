@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from contextgraph.retrieval import (
     fresh_playbook,
     render_warning,
     rendered,
+    runs_to_compare,
 )
 from contextgraph.stats import MemoryStats, StatisticsEngine
 from contextgraph.telemetry import operation
@@ -76,19 +78,22 @@ class AdvisingMemory:
         """What the memory knows for *state*: at most *limit* items of each kind, best first.
 
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). What the working tree around the folder *workdir* does not have is left out.
+        otherwise). What the working tree around the folder *workdir* does not have is left out;
+        what names files whose content changed since the runs counts less, and says so.
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
         found because channels but that of notes failed, unless *degrade* is set: then the answer
         is empty.
         """
+        excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
-            context = self.retriever.retrieve(
-                state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
-            )
+            context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
         searched = context or {*context.failed} <= {"notes"}
         if not (searched or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
-        return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
+        if not workdir:
+            return context
+        repo, runs = state.repo if context.playbook else "", runs_to_compare(context)
+        return fresh_context(context, self._tree(workdir, repo, runs, excluded, as_of))
 
     def playbook(
         self,
@@ -105,8 +110,11 @@ class AdvisingMemory:
         *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
         prompt text.
         """
-        playbook = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
-        return fresh_playbook(playbook, WorkingTree.around(workdir)) if workdir else playbook
+        excluded = frozenset(exclude_instances)
+        playbook = self.retriever.playbooks.of(repo, task, excluded, as_of)
+        if not workdir:
+            return playbook
+        return fresh_playbook(playbook, self._tree(workdir, repo, (), excluded, as_of))
 
     def how(
         self,
@@ -134,10 +142,26 @@ class AdvisingMemory:
         *workdir* is as for `query`.
         """
         repo = state if isinstance(state, str) else state.repo
-        history = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
-        if workdir:
-            history = fresh_history(history, WorkingTree.around(workdir))
+        excluded = frozenset(exclude_instances)
+        history = self.how(repo, command, exclude_instances=excluded, as_of=as_of)
+        if workdir and history.others:
+            history = fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
         return render_warning(history) or None
+
+    def _tree(
+        self,
+        workdir: Path | str,
+        repo: str,
+        trajectories: Sequence[str],
+        excluded: frozenset[str],
+        as_of: datetime | None,
+    ) -> WorkingTree:
+        """The working tree around *workdir*, with content hashes from runs: see `Playbooks`."""
+        tree = WorkingTree.around(workdir)
+        if not (repo or trajectories):
+            return tree
+        known = self.retriever.playbooks.content_hashes(repo, trajectories, excluded, as_of)
+        return replace(tree, recorded=known)
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
         """The loop that the last of *states* is in, with escape suggestions."""

@@ -96,7 +96,8 @@ class _InvalidError(Exception):
 def _encoder(kind: Any, complete: bool) -> Encoder:
     """What encodes values whose class is *kind*."""
     if is_dataclass(kind):
-        return partial(_encoded_fields, fields_of(cast(Hashable, kind)), complete)
+        defaults = {item.name: _default(item) for item in fields(kind) if item.init}
+        return partial(_encoded_fields, defaults, complete)
     if issubclass(kind, Enum):
         return _enum_value
     if issubclass(kind, datetime):
@@ -147,9 +148,9 @@ def _default(item: "Field[Any]") -> object:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def _encoded_fields(items: tuple[FieldOf, ...], complete: bool, value: object) -> Json:
+def _encoded_fields(defaults: Mapping[str, object], complete: bool, value: object) -> Json:
     record: dict[str, Json] = {}
-    for name, _, default in items:
+    for name, default in defaults.items():
         given = getattr(value, name)
         if complete or not (given is None or given == default):
             # Most fields are texts: a call for each would take half of the time.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from contextgraph.errors import SettingsError
+from contextgraph.errors import ReadError, SettingsError
 from contextgraph.text import mask_secrets
 
 ENV_PREFIX = "CONTEXTGRAPH_"
@@ -21,6 +21,14 @@ OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
+_REMOVED_THRESHOLDS = dict.fromkeys(
+    (
+        *("recovery", "repositories_elsewhere", "other_names", "runs_for_warning"),
+        *("runs_for_methodology", "success_for_methodology"),
+        *("case_in_repo", "case_elsewhere", "similar_in_repo"),
+    ),
+    "min_precision and min_case_precision replace it since version 0.2",
+)
 _SECRETS = {
     "token": f"{ENV_PREFIX}TOKEN",
     "qdrant_key": "QDRANT_API_KEY",
@@ -42,7 +50,7 @@ class Configuration:
     name: str = DEFAULT
     channels: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    gate: Mapping[str, float | bool] = field(default_factory=dict)
+    gate: Mapping[str, float] = field(default_factory=dict)
     embedder: str = ""
     summarizer: str = ""
 
@@ -290,7 +298,7 @@ def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
         table = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name}: {error}") from error
-    _drop_removed(path.name, table)
+    _drop_removed(path.name, table, _REMOVED)
     _check_keys(path.name, table, (*_TEXTS, *_NUMBERS, _CONFIGURATIONS))
     configurations = _table(f"{path.name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
     for key, value in sorted(table.items()):
@@ -305,47 +313,26 @@ def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
 
 def _configuration(name: str, given: object) -> Configuration:
     """The configuration that a table of the file describes."""
+    from contextgraph.codec import decoded
+
     where = f"{SETTINGS_FILE}: {_CONFIGURATIONS}.{name}"
     table = _table(where, given)
     known = tuple(item.name for item in fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
-    channels = table.get("channels", [])
-    if not isinstance(channels, list) or not all(isinstance(channel, str) for channel in channels):
-        raise SettingsError(f"{where}: channels must be a list of strings")
-    for key in ("embedder", "summarizer"):
-        if not isinstance(table.get(key, ""), str):
-            raise SettingsError(f"{where}: {key} must be a string")
-    return Configuration(
-        name=name,
-        channels=tuple(channels),
-        weights=_numbers(f"{where}: weights", table.get("weights", {})),
-        gate=_thresholds(f"{where}: gate", table.get("gate", {})),
-        embedder=str(table.get("embedder", "")),
-        summarizer=str(table.get("summarizer", "")),
-    )
+    if "gate" in table:
+        table["gate"] = _table(f"{where}: gate", table["gate"])
+        _drop_removed(f"{where}: gate", table["gate"], _REMOVED_THRESHOLDS)
+    try:
+        return decoded(Configuration, {**table, "name": name})
+    except ReadError as error:
+        raise SettingsError(f"{where}: {error.reason}") from error
 
 
-def _numbers(where: str, given: object) -> dict[str, float]:
-    table = _table(where, given)
-    for key, value in table.items():
-        if not _is_number(value):
-            raise SettingsError(f"{where}: {key} must be a number")
-    return table
-
-
-def _thresholds(where: str, given: object) -> dict[str, float | bool]:
-    """Numbers, or booleans: some thresholds are switches."""
-    table = _table(where, given)
-    switches = {key: value for key, value in table.items() if isinstance(value, bool)}
-    others = {key: value for key, value in table.items() if key not in switches}
-    return {**switches, **_numbers(where, others)}
-
-
-def _drop_removed(where: str, table: dict[str, Any]) -> None:
+def _drop_removed(where: str, table: dict[str, Any], removed: Mapping[str, str]) -> None:
     """Remove settings of earlier versions from *table*, with a warning."""
-    for key in table.keys() & _REMOVED.keys():
+    for key in sorted(table.keys() & removed.keys()):
         del table[key]
-        _log.warning(f"{where}: the setting {key!r} is ignored: {_REMOVED[key]}")
+        _log.warning(f"{where}: the setting {key!r} is ignored: {removed[key]}")
 
 
 def _table(where: str, given: object) -> dict[str, Any]:

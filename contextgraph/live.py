@@ -28,6 +28,7 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
+from contextgraph.retrieval import with_content_hashes
 from contextgraph.stats import SolveRates, StatisticsEngine
 from contextgraph.trace import (
     LoopTracker,
@@ -38,6 +39,7 @@ from contextgraph.trace import (
     command_use,
     state_at,
 )
+from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400
 _LIMIT = 3
@@ -79,7 +81,7 @@ class LiveRun:
         self._raw = raw
         self._source = source
         self._excluded = exclude_instances
-        self._workdir = workdir
+        self._tree = WorkingTree.around(workdir) if workdir else None
         self._steps: list[Step] = []
         self._reader = StepReader()
         self._loops = LoopTracker()
@@ -141,7 +143,7 @@ class LiveRun:
                 self._raw.repo,
                 use.text,
                 exclude_instances=self._excluded,
-                workdir=self._workdir,
+                workdir=self._tree.root if self._tree else None,
             )
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
@@ -185,7 +187,8 @@ class LiveRun:
     ) -> RawTrajectory:
         """The finished run, for a caller that learns it another way than `finish` does."""
         self._is_finished = True
-        return replace(self.raw, outcome=outcome, exit_status=exit_status, patch=patch)
+        raw = replace(self.raw, outcome=outcome, exit_status=exit_status, patch=patch)
+        return with_content_hashes(raw, self._tree) if self._tree else raw
 
     @property
     def raw(self) -> RawTrajectory:
@@ -231,7 +234,7 @@ class LiveRun:
             state,
             _LIMIT,
             exclude_instances=self._excluded,
-            workdir=self._workdir,
+            workdir=self._tree.root if self._tree else None,
             degrade=True,
         )
 

@@ -28,7 +28,6 @@ from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.wiring import Parts, build, item_file, keyed_memory, maintenance_policy
-from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
@@ -231,8 +230,7 @@ class AgentMemory(AdministeredMemory):
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        root = WorkingTree.around(workdir).root if workdir else None
-        return LiveRun(self, raw, frozenset(exclude_instances), root, source)
+        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
 
     def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
         if any(step.user_message for step in raw.steps):

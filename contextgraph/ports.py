@@ -9,6 +9,7 @@ raises `StoreUnavailableError` when the store cannot be reached and `StoreError`
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -276,15 +277,17 @@ class ExposureStore(Protocol):
 class NoteStore(TextVectors, Protocol):
     """Stores notes with their vectors, and proposes those in a scope."""
 
-    def put(self, notes: Sequence[Note]) -> None:
-        """Store *notes* by id; one whose text has changed waits to be embedded again."""
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
-        """Put *new*, and each known note of *ids* as *function* returns it; the latter, by id.
+        """Store *new*, and each known note of *ids* as *function* returns it; the latter, by id.
 
-        No other change comes between reading and writing; *function* may be called again.
+        No other change comes between reading and writing; *function* may be called again. A note
+        whose text has changed waits to be embedded again.
         """
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Note]:

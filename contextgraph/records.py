@@ -145,6 +145,7 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
                 "opened": file.opened,
                 "probability": round(file.probability, 4),
                 "symbols": list(file.symbols),
+                "freshness": str(file.freshness),
             }
             for file in playbook.files
         ],
@@ -208,25 +209,14 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
 
 def run_record(run: "Trajectory") -> "dict[str, Json]":
     """The JSON object of a run in the memory."""
-    return {
-        "trajectory_id": run.id,
-        "instance_id": run.instance_id,
-        "repo": run.repo,
-        "agent": run.agent,
-        "model": run.model,
-        "outcome": str(run.outcome),
-        "outcome_source": str(run.outcome_source) if run.success is not None else None,
-        "change": str(run.change),
-        "exit_status": run.exit_status,
-        "task_type": str(run.task_type),
-        "steps": run.total_steps,
-        "files": list(run.files),
-        "run_at": run.run_at.isoformat() if run.run_at else None,
-        "learned_at": run.learned_at.isoformat(),
-        "source_format": run.source_format,
-        "source": run.source,
-        "contributor": run.contributor or None,
-    }
+    return record_of(
+        run,
+        *("id", "task", "summary", "total_steps"),
+        trajectory_id=run.id,
+        steps=run.total_steps,
+        outcome_source=str(run.outcome_source) if run.success is not None else None,
+        contributor=run.contributor or None,
+    )
 
 
 def stats_record(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 from contextgraph.config import Settings, usage_log_file, vector_cache_file
@@ -26,7 +25,6 @@ from contextgraph.llm import (
     ConflictJudge,
     Prices,
     RemoteSummarizer,
-    TemplateSummarizer,
     chat_model,
     model_in,
 )
@@ -147,9 +145,7 @@ def _consolidator(
     store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
 ) -> MemoryConsolidator:
     model = RemoteSummarizer(chat) if chat else None
-    return MemoryConsolidator(
-        store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder, model
-    )
+    return MemoryConsolidator(store, now, ConsolidationPolicy(), embedder, model)
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
@@ -185,15 +181,8 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
-    defaults = [item.name for item in fields(Gate) if not isinstance(item.default, bool)]
-    _check(settings, "threshold", given, defaults)
-    for name, value in given.items():
-        if isinstance(value, bool):
-            raise SettingsError(
-                f"configuration {settings.configuration.name}: gate.{name} must be a number"
-            )
-    bounds: dict[str, Any] = {**given}
-    return Gate(**bounds)
+    _check(settings, "threshold", given, [item.name for item in fields(Gate)])
+    return Gate(**given)
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -1,8 +1,10 @@
 """The files of a repository as they are now, to look up what advice names."""
 
+import hashlib
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -13,9 +15,13 @@ _ELSEWHERE = ("/", "..", "~")
 
 @dataclass(frozen=True, slots=True)
 class WorkingTree:
-    """The files below *root*. Paths that lead outside it are taken to be right."""
+    """The files below *root*. Paths that lead outside it are taken to be right.
+
+    *recorded* are content hashes of files by path, from earlier runs, maybe abbreviated.
+    """
 
     root: Path
+    recorded: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
 
     @classmethod
     def around(cls, folder: Path | str) -> Self:
@@ -46,3 +52,21 @@ class WorkingTree:
         except (OSError, ValueError):  # such as a name that is too long
             return False
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
+
+    def content_hash(self, path: str) -> str | None:
+        """The hash that git gives the content of the file at *path*; None where there is none."""
+        file = self.root / path
+        try:
+            if path.startswith(_ELSEWHERE) or file.stat().st_size > _LONGEST_FILE:
+                return None
+            content = file.read_bytes()
+        except (OSError, ValueError):
+            return None
+        header = f"blob {len(content)}\0".encode()
+        return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+
+    def is_unchanged(self, path: str) -> bool | None:
+        """Whether the file at *path* has a recorded content; None where that is not known."""
+        recorded = self.recorded.get(path, ())
+        found = self.content_hash(path) if recorded else None
+        return found.startswith(tuple(recorded)) if found else None

@@ -362,7 +362,7 @@ class ReferenceStore:
             if bundle.caused
         }
 
-    def notes_put(self, notes: Sequence[Note]) -> None:
+    def _put_notes(self, notes: Sequence[Note]) -> None:
         for note in notes:
             before = self.notes.get(note.id)
             if before is None or rules.note_text(before) != rules.note_text(note):
@@ -370,11 +370,15 @@ class ReferenceStore:
             self.notes[note.id] = note
 
     def notes_change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
-        self.notes_put(new)
+        self._put_notes(new)
         changed = [function(note) for note in self.notes_get(ids).values()]
-        self.notes_put(changed)
+        self._put_notes(changed)
         return changed
 
     def notes_get(self, ids: Sequence[str]) -> Mapping[str, Note]:

@@ -377,4 +377,5 @@ def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
         started_at=trajectory.run_at,
         outcome_source=trajectory.outcome_source,
         change=trajectory.change,
+        content_hashes=draw(st.dictionaries(texts(), st.just("3b18e512"), max_size=2)),
     )

@@ -9,11 +9,10 @@ import typer
 
 from contextgraph.cli import (
     consolidate,
-    doctor,
     evaluate,
     experiment,
     inspect,
-    integrations,
+    installation,
     learn,
     maintenance,
     notes,
@@ -52,8 +51,8 @@ for command in (
     stats.explain,
     runs.quarantine,
     runs.release,
-    doctor.formats,
-    doctor.doctor,
+    inspect.formats,
+    installation.doctor,
     notes.remember,
     notes.recall,
     notes.snapshot,
@@ -69,13 +68,13 @@ for command in (
     maintenance.export,
     maintenance.import_,
     maintenance.backup,
-    integrations.integrations,
-    integrations.hook,
-    integrations.log,
+    installation.integrations,
+    installation.hook,
+    stats.log,
     service.serve,
 ):
     app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(doctor.config, name="config")
+app.add_typer(installation.config, name="config")
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
 app.add_typer(notes.app, name="notes")
@@ -127,7 +126,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from contextgraph.cli.doctor import own_version
+        from contextgraph.cli.installation import own_version
 
         print(f"contextgraph {own_version()}")
         raise typer.Exit

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import Common, Strict, common_options, flag
 from contextgraph.cli.output import (
     LEASE_HELD,
@@ -64,7 +63,7 @@ def consolidate(
         errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
-        compile_for_hooks(memory, common.settings(), consolidated=errors)
+        common.compile_for_hooks(memory, consolidated=errors)
     _show_report(common, report)
     if not report.started:
         raise typer.Exit(LEASE_HELD)
@@ -195,7 +194,7 @@ def rebuild(common: Common, strict: Strict = False) -> None:
     with common.open(create=False) as memory:
         damaged = DamagedRuns(strict, common.as_json)
         done = _rebuild_all(memory, damaged)
-        compile_for_hooks(memory, common.settings(), whole=True)
+        common.compile_for_hooks(memory, whole=True)
     text = f"rebuilt {number_of(done, 'trajectory')}"
     common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
     damaged.exit(done)
@@ -242,7 +241,7 @@ def migrate(
         steps = memory.migrate(dry_run=dry_run)
         runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
         if runs:
-            compile_for_hooks(memory, common.settings(), whole=True)
+            common.compile_for_hooks(memory, whole=True)
     done = "pending" if dry_run else "applied"
     lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
     if runs:

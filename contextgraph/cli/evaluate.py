@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgraph.cli.doctor import own_version
+from contextgraph.cli.installation import own_version
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
     Common,

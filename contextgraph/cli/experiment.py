@@ -232,7 +232,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
       contextgraph experiment run --tasks tasks.jsonl --model openai/gpt-5 --out t
       contextgraph experiment run --tasks tasks.jsonl --arms none,memory --out t
     """
-    from contextgraph.cli.doctor import own_version
+    from contextgraph.cli.installation import own_version
     from contextgraph.experiment import Experiment, Journal, Plan, agent_named, read_tasks
 
     plan = Plan(

@@ -1,4 +1,4 @@
-"""``contextgraph inspect`` and ``loops``: how runs are read; nothing is learned."""
+"""``contextgraph inspect``, ``loops`` and ``formats``: how runs are read; nothing is learned."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from contextgraph.cli.options import Common, FollowLinks, Git, Paths, common_options, option
 from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
-from contextgraph.records import fragment_record, loop_records
+from contextgraph.records import fragment_record, loop_records, record_of
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.intake import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.model import ErrorSignature, Fragment, Json, LoopInfo
+    from contextgraph.model import Fragment, Json, LoopInfo
+    from contextgraph.readers import Format
     from contextgraph.trace import Recovery, StepTrace
 
 _PHASE_WIDTH = 15
@@ -268,34 +269,66 @@ def inspection_record(inspection: "Inspection") -> "dict[str, Json]":
 
 
 def _step_record(step: "StepTrace") -> "dict[str, Json]":
-    action = step.step.action
+    action, error = step.step.action, step.error
     return {
         "index": step.step.index,
         "phase": str(step.phase),
         "action": {"tool": action.tool, "text": action.text},
-        "error": _error_record(step.error) if step.error else None,
-    }
-
-
-def _error_record(error: "ErrorSignature") -> "dict[str, Json]":
-    return {
-        "family": str(error.family),
-        "type": error.error_type,
-        "template": error.template,
-        "location": error.location,
-        "keywords": list(error.keywords),
+        "error": record_of(error, "error_type", "message", type=error.error_type)
+        if error
+        else None,
     }
 
 
 def _recovery_record(recovery: "Recovery") -> "dict[str, Json]":
     from contextgraph.trace import command_lines, describe_remedy
 
-    return {
-        "error_step": recovery.error_step,
-        "recovered_step": recovery.cleared_step,
-        "type": recovery.error.error_type,
-        "what": describe_remedy(recovery.actions),
-        "actions": list(command_lines(recovery.actions)),
-        "verified": recovery.verified,
-        "workaround": recovery.workaround,
-    }
+    return record_of(
+        recovery,
+        "cleared_step",
+        "error",
+        "circumstances",
+        recovered_step=recovery.cleared_step,
+        type=recovery.error.error_type,
+        what=describe_remedy(recovery.actions),
+        actions=[*command_lines(recovery.actions)],
+    )
+
+
+@common_options(without=("store", "tenant"))
+def formats(common: Common) -> None:
+    """List the log formats that can be read.
+
+    Shows how each is recognised and what is read from it. A format is recognised by content, not
+    by file name. Experimental ones follow published descriptions and were not tested on logs of
+    real runs.
+
+    \b
+    With --json one line per format: "name", "recognised_by", "keeps",
+    "experimental".
+
+    \b
+    Example:
+      contextgraph formats
+    """
+    from contextgraph.readers import all_formats
+
+    for log_format in all_formats().values():
+        if common.as_json:
+            emit(
+                {
+                    "name": log_format.name,
+                    "recognised_by": log_format.description,
+                    "keeps": log_format.keeps,
+                    "experimental": log_format.experimental,
+                }
+            )
+        else:
+            _show_format(log_format)
+
+
+def _show_format(log_format: "Format") -> None:
+    mark = (" (experimental)", "yellow") if log_format.experimental else ""
+    print_text((log_format.name, "bold"), mark)
+    for label, text in (("recognised by", log_format.description), ("keeps", log_format.keeps)):
+        print_text((f"{label}: ", "dim"), text, indent=2)

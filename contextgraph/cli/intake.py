@@ -231,9 +231,6 @@ class Intake:
         self.on_unread(error)
 
 
-_UNITS = ("B", "kB", "MB", "GB")
-
-
 def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list[str]:
     """The files of the histories on this machine, after the user agreed to learn them.
 
@@ -256,14 +253,7 @@ def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list
 
 
 def _history_row(history: "History") -> tuple[str, ...]:
+    from rich.filesize import decimal
+
     agent = f"{history.agent} (experimental)" if history.experimental else history.agent
-    return agent, f"{history.runs:,}", size_text(history.bytes), str(history.folder)
-
-
-def size_text(size: float) -> str:
-    """*size* in bytes as people write it, such as ``1.2 MB``."""
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
+    return agent, f"{history.runs:,}", decimal(history.bytes), str(history.folder)

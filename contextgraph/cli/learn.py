@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 import typer
 
 from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
-from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.errors import ReadError, StoreUnavailableError
@@ -184,6 +183,8 @@ class _Learning:
         )
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
+        if self.queue:
+            records = map(_with_content_hashes, records)
         with results:
             try:
                 with self.common.open() as memory:
@@ -219,7 +220,7 @@ class _Learning:
             path.unlink(missing_ok=True)
         if not memory.is_service:
             results.warn_about(memory)
-            compile_for_hooks(memory, settings)
+            self.common.compile_for_hooks(memory)
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
@@ -229,6 +230,18 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
         unread.clear()
         yield raw
     yield from unread
+
+
+def _with_content_hashes(record: "Record") -> "Record":
+    """The run *record* with content hashes, if the folder that its agent worked in is here."""
+    if isinstance(record, ReadError):
+        return record
+    from contextgraph.retrieval import with_content_hashes
+    from contextgraph.working_tree import WorkingTree
+
+    folder = next((step.cwd for step in record.steps if step.cwd), "")
+    is_here = bool(folder) and Path(folder).is_dir()
+    return with_content_hashes(record, WorkingTree.around(folder)) if is_here else record
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
     AboutRepo,
     Common,
@@ -87,7 +86,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
             valid_until=until,
         )
         if repo:
-            compile_for_hooks(memory, common.settings(), repos=[repo])
+            common.compile_for_hooks(memory, repos=[repo])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
@@ -255,7 +254,7 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
         if repos := {note.repo for note in known} - {""}:
-            compile_for_hooks(memory, common.settings(), repos=repos)
+            common.compile_for_hooks(memory, repos=repos)
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)

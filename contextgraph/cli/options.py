@@ -178,6 +178,27 @@ class Common:
 
         return keyed_memory(self.settings())
 
+    def compile_for_hooks(
+        self,
+        memory: "AgentMemory",
+        *,
+        whole: bool = False,
+        consolidated: Collection[str] | None = None,
+        repos: Collection[str] = (),
+    ) -> None:
+        """Bring the advice of hooks on this machine up to date, where any use *memory*.
+
+        *whole*, *consolidated* and *repos* are as of `compile_advice`.
+        """
+        from contextgraph.integrations.compile import compile_advice
+        from contextgraph.integrations.sessions import HookFiles
+
+        files = HookFiles(self.settings())
+        if files.are_used and not memory.is_service:
+            compile_advice(
+                memory, files.advice, whole=whole, consolidated=consolidated, repos=repos
+            )
+
     def answer(self, record: "Mapping[str, Json]", text: str) -> None:
         """Print *record* for programs, or else *text* for people."""
         if self.as_json:

@@ -381,11 +381,9 @@ def brief(
     Example:
       contextgraph brief --tokens 600 --tag python
     """
-    from contextgraph.keyed import BriefingPolicy
-
     memory = common.keyed()
     memory.check_exists()
-    briefing = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
+    briefing = memory.brief(tokens, tag or (), newest_first=newest_first)
     common.answer(record_of(briefing), briefing.text)
 
 

@@ -1,7 +1,10 @@
 """``contextgraph serve``, ``token`` and ``mcp``: the memory over HTTP and MCP."""
 
+import json
+import shlex
 import sys
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +13,6 @@ import typer
 
 from contextgraph.cli.options import Common, common_options, flag, option
 from contextgraph.cli.output import emit, fail, warn
-from contextgraph.mcp_server.clients import CLIENTS
 from contextgraph.records import record_of
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
-    from contextgraph.server.running import serve as run
+    from contextgraph.server.app import serve as run
     from contextgraph.server.service import Limits
 
     known = None if no_auth else _tokens(settings, tokens)
@@ -267,11 +269,43 @@ def _serve_tools(common: Common, context: typer.Context) -> None:
         serve(memory)
 
 
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """An MCP client: the *file* of its configuration, and the *key* of servers in it ("": TOML).
+
+    *add* is the command line that writes it, before the command of the server; empty where the
+    client has none.
+    """
+
+    file: str
+    key: str = "mcpServers"
+    add: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def configuration(self, command: Sequence[str]) -> str:
+        """What makes the client start the server *command*."""
+        program, *arguments = command
+        if self.key:
+            server = {**self.fields, "command": program, "args": arguments}
+            return json.dumps({self.key: {"contextgraph": server}}, indent=2, ensure_ascii=False)
+        values = (json.dumps(value, ensure_ascii=False) for value in (program, arguments))
+        return "[mcp_servers.contextgraph]\ncommand = {}\nargs = {}".format(*values)
+
+
+_CLIENTS: Mapping[str, _Client] = {
+    "claude-code": _Client(".mcp.json in the project", add="claude mcp add contextgraph"),
+    "codex": _Client("~/.codex/config.toml", "", "codex mcp add contextgraph"),
+    "cursor": _Client("~/.cursor/mcp.json, or .cursor/mcp.json in the project"),
+    "vscode": _Client(".vscode/mcp.json in the project", "servers", fields={"type": "stdio"}),
+    "generic": _Client("the MCP configuration of the client"),
+}
+
+
 @mcp.command()
 @common_options()
 def config(
     common: Common,
-    client: Annotated[str, option("--client", "NAME", f"The client: {', '.join(CLIENTS)}.")],
+    client: Annotated[str, option("--client", "NAME", f"The client: {', '.join(_CLIENTS)}.")],
 ) -> None:
     """Print the configuration of an MCP client.
 
@@ -289,10 +323,11 @@ def config(
       contextgraph mcp config --client claude-code
       contextgraph mcp config --client cursor --store team.db
     """
-    if client not in CLIENTS:
-        raise typer.BadParameter(f"--client {client!r} is not one of {', '.join(CLIENTS)}")
-    chosen, command = CLIENTS[client], _server_command(common)
-    text, add = chosen.configuration(command), chosen.add_command(command)
+    if client not in _CLIENTS:
+        raise typer.BadParameter(f"--client {client!r} is not one of {', '.join(_CLIENTS)}")
+    chosen, command = _CLIENTS[client], _server_command(common)
+    text = chosen.configuration(command)
+    add = f"{chosen.add} -- {shlex.join(command)}" if chosen.add else ""
     if common.as_json:
         emit(
             {

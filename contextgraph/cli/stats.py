@@ -1,4 +1,4 @@
-"""``contextgraph stats``, ``friction`` and ``explain``: what is in the memory, and why."""
+"""``contextgraph stats``, ``friction``, ``explain`` and ``log``: what is in the memory, and why."""
 
 from dataclasses import replace
 from itertools import groupby
@@ -9,12 +9,13 @@ import typer
 
 from contextgraph.cli.options import Common, Repo, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
-from contextgraph.records import explanation_record, friction_record, stats_record
+from contextgraph.records import explanation_record, friction_record, record_of, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from contextgraph.integrations.sessions import HookRecord
     from contextgraph.model import (
         Effect,
         Evidence,
@@ -125,7 +126,7 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
     columns = ("model", "requests", "tokens", "cost")
     print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
     if stats.withholding.withheld:
-        print(f"Effect of advice at errors: {effect_text(stats.withholding)}")
+        print(f"Effect of advice at errors: {_effect_text(stats.withholding)}")
 
 
 def _show_interventions(interventions: "Interventions") -> None:
@@ -139,7 +140,7 @@ def _show_interventions(interventions: "Interventions") -> None:
     print_table(title, ("count", "what"), rows, numeric=("count",))
 
 
-def effect_text(effect: "Effect") -> str:
+def _effect_text(effect: "Effect") -> str:
     """How often errors were cleared with advice and without."""
     return (
         f"cleared {effect.shown_cleared} of {effect.shown} shown, {effect.withheld_cleared} of"
@@ -304,7 +305,7 @@ def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
     for source, (tried, cleared) in evidence.sources.items():
         yield f"  reported by {source or 'no named source'}: cleared {cleared} of {tried}"
     if evidence.randomised.withheld:
-        yield f"By chance: {effect_text(evidence.randomised)}"
+        yield f"By chance: {_effect_text(evidence.randomised)}"
     status = "quarantined" if evidence.is_quarantined else "shown"
     decided = f", {evidence.by_hand} by hand" if evidence.by_hand else ""
     yield f"Trust {evidence.trust:.2f}: {status}{decided}"
@@ -320,3 +321,64 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
     if len(edges) > _RELATIONS_SHOWN:
         more = len(edges) - _RELATIONS_SHOWN
         print_text((f"  and {more} more (--json has all)", "dim"))
+
+
+@common_options()
+def log(
+    common: Common,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="The newest N answers.")
+    ] = 50,
+) -> None:
+    """Show the advice that hooks gave agents.
+
+    Shows when, in which session and at which event it was given, and what happened next: whether
+    the error was met again in the session, and, once that is learned, whether it was cleared.
+
+    \b
+    With --json one line per answer, oldest first: "at", "event", "agent",
+    "session", "subagent", "folder" (a checksum), "repo", "family", "error_type",
+    "template", "context", "text", "items", "is_withheld", "forgets" (what was
+    shown before left the context), "met_again" (times), "cleared" (true, false,
+    or null where it is not known).
+
+    \b
+    Example:
+      contextgraph log --limit 10
+    """
+    from contextgraph.integrations.sessions import HookFiles
+
+    settings = common.settings()
+    records = list(HookFiles(settings).records())
+    shown = [record for record in records if record.text][-limit:]
+    cleared = _cleared(common) if shown else {}
+    for record in shown:
+        again = sum(record.family != "" and one.repeats(record) for one in records)
+        if common.as_json:
+            emit(record_of(record, met_again=again, cleared=cleared.get(record.context)))
+        else:
+            _show_record(record, again, cleared.get(record.context))
+    if not shown and not common.as_json:
+        print("no advice was shown yet; `contextgraph integrations install` connects an agent")
+
+
+def _cleared(common: Common) -> "dict[str, bool | None]":
+    """Context -> whether its error was cleared, of those whose session was learned."""
+    from contextgraph.errors import MemoryNotFoundError
+
+    try:
+        with common.open(read_only=True) as memory:
+            return {one.context_id: one.helped for one in memory.store.exposures.all()}
+    except MemoryNotFoundError:
+        return {}
+
+
+def _show_record(record: "HookRecord", again: int, cleared: bool | None) -> None:
+    what = record.at[:19].replace("T", " "), record.agent, record.session[:8], record.event
+    print_text((" · ".join(filter(None, (*what, record.repo))), "bold"))
+    error = f"{record.error_type}: {record.template}" if record.family else ""
+    outcome = "" if cleared is None else "cleared" if cleared else "not cleared"
+    met_again = f"met again: {again}" if again else ""
+    if noted := " · ".join(filter(None, (error, outcome, met_again))):
+        print_text((noted, "dim"), indent=2)
+    print_text(record.text, indent=2)

@@ -1,7 +1,7 @@
 """`AgentMemory` over HTTP."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from pathlib import Path
@@ -213,6 +213,16 @@ _retrieve = _requested(MemoryRetriever.retrieve, "retriever.retrieve")
 
 class _Playbooks(_Part, Playbooks, path="retriever.playbooks"):
     """Playbooks of the service."""
+
+    def content_hashes(self, *args: Any, **kwargs: Any) -> Mapping[str, Sequence[str]]:
+        """As of `Playbooks`; none are known where the service does not answer."""
+        try:
+            return _content_hashes(self, *args, **kwargs)
+        except StoreUnavailableError:
+            return {}
+
+
+_content_hashes = _requested(Playbooks.content_hashes, "retriever.playbooks.content_hashes")
 
 
 class _Writer(_Part, MemoryWriter, path="writer"):

@@ -1,15 +1,5 @@
 """Consolidation: methodologies from what many runs have in common."""
 
-from contextgraph.consolidation.abstraction import methodology_id
-from contextgraph.consolidation.consolidator import MemoryConsolidator
-from contextgraph.consolidation.grouping import groups_of
-from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.trigger import ConsolidationTrigger
-
-__all__ = [
-    "ConsolidationPolicy",
-    "ConsolidationTrigger",
-    "MemoryConsolidator",
-    "groups_of",
-    "methodology_id",
-]
+from contextgraph.consolidation.consolidator import MemoryConsolidator as MemoryConsolidator
+from contextgraph.consolidation.grouping import ConsolidationPolicy as ConsolidationPolicy
+from contextgraph.consolidation.trigger import ConsolidationTrigger as ConsolidationTrigger

@@ -4,32 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Protocol
 
 from contextgraph.consolidation.changes import Changes, Counts, Derived, in_batches, resolved_by
-from contextgraph.consolidation.grouping import groups_of
+from contextgraph.consolidation.grouping import ConsolidationPolicy, groups_of
 from contextgraph.consolidation.merging import Similarity, similar_fragments
-from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.governance import Credit, confidence
-from contextgraph.model import (
-    Methodology,
-    MethodologyGroup,
-    MethodologyStatus,
-    Summary,
-    TaskType,
-)
+from contextgraph.llm import template_summary
+from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus, TaskType
 from contextgraph.ports import Store
 from contextgraph.retrieval import Credits, credits_for
 
 _DIGITS = 4
 _ALL_HOPS = 1_000
-
-
-class Summarizer(Protocol):
-    """Words what clearances of one kind of error have in common."""
-
-    def summarize(self, group: MethodologyGroup) -> Summary:
-        """When *group* applies and what to do; never fails."""
 
 
 def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
@@ -98,7 +84,6 @@ class Abstraction:
     """Makes methodologies of what histories have in common, and gathers what changed."""
 
     store: Store
-    summarizer: Summarizer
     policy: ConsolidationPolicy
     similarity: Similarity
 
@@ -131,7 +116,7 @@ class Abstraction:
 
     def _derived(self, groups: Sequence[MethodologyGroup], known: _Known) -> list[Derived]:
         """The methodology of each of *groups*, worded and retired as before."""
-        made = [(group, _methodology(group, self.summarizer.summarize(group))) for group in groups]
+        made = [(group, _methodology(group)) for group in groups]
         credit = credit_of_methodologies(self.store, (methodology.id for _, methodology in made))
         new = [(group, measured(methodology, group, credit)) for group, methodology in made]
         self.similarity.prepare(
@@ -198,8 +183,9 @@ def methodology_id(
     return f"mth_{blake2b(encoded, digest_size=12).hexdigest()}"
 
 
-def _methodology(group: MethodologyGroup, summary: Summary) -> Methodology:
-    """What *group* teaches, in the words of *summary*, not measured yet."""
+def _methodology(group: MethodologyGroup) -> Methodology:
+    """What *group* teaches, in the words of the template, not measured yet."""
+    summary = template_summary(group)
     sources = {clearance.source for clearance in group.clearances}
     return Methodology(
         id=methodology_id(group.error.id, group.keyword, group.task_type, group.repo),

@@ -1,7 +1,7 @@
 """What a consolidation writes, and the counts for its report."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from contextgraph.model import Methodology, MethodologyGroup, ResolvedBy, SimilarTo, StepReport
 from contextgraph.ports import Store
@@ -42,12 +42,9 @@ class Counts:
 
     def reports(self) -> tuple[StepReport, ...]:
         """The steps in their order."""
-        steps = ("embed", "abstract", "merge", "statistics", "clean_up", "word")
-        counts: list[StepCounts] = [getattr(self, step) for step in steps]
-        return tuple(
-            StepReport(step.replace("_", " "), one.examined, one.created, one.updated, one.removed)
-            for step, one in zip(steps, counts, strict=True)
-        )
+        steps = asdict(self)
+        del steps["trajectories"]
+        return tuple(StepReport(name.replace("_", " "), **step) for name, step in steps.items())
 
 
 @dataclass(slots=True)

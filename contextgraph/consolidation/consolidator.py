@@ -6,25 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from contextgraph.consolidation.abstraction import (
-    Abstraction,
-    Summarizer,
-    credit_of_methodologies,
-)
+from contextgraph.consolidation.abstraction import Abstraction, credit_of_methodologies
 from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
+from contextgraph.consolidation.grouping import ConsolidationPolicy
 from contextgraph.consolidation.merging import Similarity, merge
-from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.wording import ModelSummarizer, RewordingResult, Rewriter
-from contextgraph.embedding import (
-    Lease,
-    calibrate,
-    calibration_due,
-    embed_missing,
-    fit_due,
-    refit,
-    renewing,
-)
+from contextgraph.consolidation.wording import RewordingResult, Rewriter
+from contextgraph.embedding import Lease, catch_up, renewing
 from contextgraph.errors import EmbeddingError
+from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
@@ -56,14 +45,12 @@ class MemoryConsolidator:
     def __init__(
         self,
         store: Store,
-        summarizer: Summarizer,
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
-        model: ModelSummarizer | None = None,
+        model: RemoteSummarizer | None = None,
     ) -> None:
         self._store = store
-        self._summarizer = summarizer
         self._now = now
         self._embedder = embedder
         self.policy = policy
@@ -115,8 +102,7 @@ class MemoryConsolidator:
         return Rewriter(self._store, self._abstraction().derive, self.model).plan()
 
     def _abstraction(self) -> Abstraction:
-        similarity = Similarity(self._embedder)
-        return Abstraction(self._store, self._summarizer, self.policy, similarity)
+        return Abstraction(self._store, self.policy, Similarity(self._embedder))
 
     def _work_through(
         self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress
@@ -198,14 +184,8 @@ class MemoryConsolidator:
             counts.created += runs
 
         try:
-            embedder = self._embedder()  # first of all: it may create the configured space
-            if fit_due(self._store):
-                refit(self._store, lambda runs: lease.check())
-                counts.updated = self._store.runs.word_counts(()).total
-            elif embedder is not None:
-                embed_missing(self._store, embedder, count)
-                if calibration_due(self._store):
-                    calibrate(self._store, embedder)
+            if catch_up(self._store, self._embedder, count):
+                counts.created, counts.updated = 0, self._store.runs.word_counts(()).total
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)
 

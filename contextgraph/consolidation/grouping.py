@@ -7,9 +7,9 @@ other projects can share. Runs agree where they support the same one.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
 
-from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.model import (
     Clearance,
     CommonRemedy,
@@ -39,6 +39,38 @@ _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
 _CONCRETE_SHARE = 0.6
 # Patterns that name nothing to do: which other one was used differs from run to run.
 _VAGUE = frozenset({ANOTHER_MODULE, ANOTHER_NAME})
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationPolicy:
+    """When consolidation is due, what counts as evidence, and what is merged or removed.
+
+    It is due every *interval* learned runs. Of an error the newest *window* runs
+    are evidence. A remedy needs *min_clearances* from *min_runs*, in general advice from
+    *min_repositories*, and at least *min_share* of the runs that cleared the error; the
+    *max_remedies* most frequent ones make a methodology. Two methodologies are merged from
+    *similarity_threshold* on (0 to 1), and separated again below *separation_threshold*.
+
+    Of the failed attempts at an error the newest *max_failed_fragments* stay. A methodology below
+    *min_confidence* from fewer than *min_sources* is retired after *probation_exposures*.
+
+    After learning, requests to a language model start within *rewording_time*.
+    """
+
+    interval: int = 16
+    window: int = 400
+    min_clearances: int = 3
+    min_runs: int = 2
+    min_repositories: int = 2
+    min_share: float = 0.08
+    max_remedies: int = 3
+    similarity_threshold: float = 0.9
+    separation_threshold: float = 0.8
+    max_failed_fragments: int = 1000
+    min_confidence: float = 0.3
+    min_sources: int = 3
+    probation_exposures: int = 8
+    rewording_time: timedelta = timedelta(seconds=30)
 
 
 def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[MethodologyGroup, ...]:

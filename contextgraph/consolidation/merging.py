@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations, groupby
 
 from contextgraph.consolidation.changes import Changes, StepCounts, in_batches, resolved_by
-from contextgraph.consolidation.policy import ConsolidationPolicy
+from contextgraph.consolidation.grouping import ConsolidationPolicy
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source

@@ -11,45 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
-from typing import Protocol
 
 from contextgraph.consolidation.changes import Derived, StepCounts, in_batches
 from contextgraph.embedding import Lease
 from contextgraph.errors import MissingExtraError, RemoteError
-from contextgraph.model import (
-    NO_USAGE,
-    Methodology,
-    MethodologyGroup,
-    MethodologyStatus,
-    Usage,
-    Wording,
-    WordingPlan,
-)
+from contextgraph.llm import RemoteSummarizer
+from contextgraph.model import NO_USAGE, Methodology, MethodologyStatus, Usage, Wording, WordingPlan
 from contextgraph.ports import Store
 
 # Requests at the same time, and answers written together: a killed process loses no more of them.
 _PARALLEL = 4
 _BATCH = 8
-
-
-class ModelSummarizer(Protocol):
-    """A language model that rewords methodologies: slow, priced, and it may fail."""
-
-    @property
-    def name(self) -> str:
-        """The model and the version of its prompt; stored with what it worded."""
-
-    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> Wording:
-        """*group* in the model's words, or why they cannot be used; *interactive*: fail soon.
-
-        Raises `RemoteError` where the model does not answer, or the budget is spent.
-        """
-
-    def prompt(self, group: MethodologyGroup) -> str:
-        """What is sent to the model about *group*."""
-
-    def estimate(self, group: MethodologyGroup) -> Usage:
-        """About what `reword` uses; nothing is sent."""
 
 
 @dataclass(slots=True)
@@ -84,7 +56,7 @@ class Rewriter:
 
     store: Store
     derive: Callable[[Sequence[str]], Iterator[Derived]]
-    model: ModelSummarizer
+    model: RemoteSummarizer
 
     def plan(self) -> WordingPlan:
         """What a consolidation would send now, at most: merging may leave less."""

@@ -1,44 +1,28 @@
 """Embedding: from texts to vectors, and the space in which a memory is searched."""
 
 from contextgraph.embedding.fitting import (
-    TfidfModel,
-    calibrate,
-    calibration_due,
-    embed_missing,
-    embedded,
-    fit,
-    fit_due,
-    is_fitted,
-    refit,
+    TfidfModel as TfidfModel,
+    catch_up as catch_up,
+    embed_missing as embed_missing,
+    embedded as embedded,
+    fit as fit,
+    fit_due as fit_due,
+    is_fitted as is_fitted,
+    refit as refit,
 )
-from contextgraph.embedding.lease import Lease, exclusive, renewing
-from contextgraph.embedding.openai import EmbeddingCosts, VectorCache
+from contextgraph.embedding.lease import (
+    Lease as Lease,
+    exclusive as exclusive,
+    renewing as renewing,
+)
+from contextgraph.embedding.openai import (
+    EmbeddingCosts as EmbeddingCosts,
+    VectorCache as VectorCache,
+)
 from contextgraph.embedding.spaces import (
-    ActiveEmbedder,
-    EmbedderFactory,
-    EmbeddingSpaceManager,
-    Reembedding,
-    ReembeddingPlan,
+    ActiveEmbedder as ActiveEmbedder,
+    EmbedderFactory as EmbedderFactory,
+    EmbeddingSpaceManager as EmbeddingSpaceManager,
+    Reembedding as Reembedding,
+    ReembeddingPlan as ReembeddingPlan,
 )
-
-__all__ = [
-    "ActiveEmbedder",
-    "EmbedderFactory",
-    "EmbeddingCosts",
-    "EmbeddingSpaceManager",
-    "Lease",
-    "Reembedding",
-    "ReembeddingPlan",
-    "TfidfModel",
-    "VectorCache",
-    "calibrate",
-    "calibration_due",
-    "embed_missing",
-    "embedded",
-    "exclusive",
-    "fit",
-    "fit_due",
-    "is_fitted",
-    "refit",
-    "renewing",
-]

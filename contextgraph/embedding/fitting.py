@@ -285,6 +285,23 @@ def _embed_missing(source: TextVectors, embedder: Embedder, progress: Progress) 
     return usage
 
 
+def catch_up(store: Store, source: EmbedderSource, progress: Progress) -> bool:
+    """Fit the space of the memory where that is due, else embed what waits for it.
+
+    Another space is calibrated where that is due. *progress* is called with the number of each
+    batch. True where a model was fitted; raises `EmbeddingError`.
+    """
+    embedder = source()  # first of all: it may create the configured space
+    if fit_due(store):
+        refit(store, progress)
+        return True
+    if embedder is not None:
+        embed_missing(store, embedder, progress)
+        if calibration_due(store):
+            calibrate(store, embedder)
+    return False
+
+
 def calibrate(store: Store, embedder: Embedder) -> Space:
     """Measure the similarity threshold of the active space, that of *embedder*.
 

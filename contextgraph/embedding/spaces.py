@@ -9,8 +9,7 @@ from contextgraph.embedding.fitting import (
     TfidfModel,
     activate,
     calibrate,
-    embed_missing,
-    fit_due,
+    catch_up,
     is_fitted,
     refit,
 )
@@ -223,7 +222,7 @@ class EmbeddingSpaceManager:
         continues. Raises `EmbeddingError` where the embedder fails; the old space stays active
         until the new one is complete.
         """
-        done = 0
+        done, usage = 0, NO_USAGE
         with exclusive(self._store, self._now, waiting) as lease:
 
             def count(runs: int) -> None:
@@ -233,13 +232,16 @@ class EmbeddingSpaceManager:
                 progress(runs)
 
             target = self._target(name)
-            usage = self._move_to(target, count) if target else self._fit(count)
+            if target:
+                usage = self._move_to(target, count)
+            else:
+                refit(self._store, count)
         active = self._store.vectors.active_space()
         assert active is not None  # it was activated above
         return Reembedding(active, done, usage)
 
     def catch_up(self, check: Callable[[], None] = lambda: None) -> int:
-        """Fit the space where that is due, and embed what waits for it; how many texts.
+        """Fit or calibrate the space where that is due, and embed what waits; how many texts.
 
         *check* is called after each batch. Raises `EmbeddingError`.
         """
@@ -250,10 +252,7 @@ class EmbeddingSpaceManager:
             check()
             done += texts
 
-        if fit_due(self._store):
-            refit(self._store, count)
-        elif embedder := self._query_embedder():
-            embed_missing(self._store, embedder, count)
+        catch_up(self._store, self._query_embedder, count)
         return done
 
     def waiting(self) -> int:
@@ -299,7 +298,10 @@ class EmbeddingSpaceManager:
             return HealthCheck("embedding", False, mismatch, REEMBED)
         embedder = self._query_embedder()
         if embedder is None:
-            return HealthCheck("embedding", True, self._first_space())
+            later = f"consolidation fits {TFIDF} from 16 runs on"
+            if self._configured:
+                later = f"it will be {self._configured}"
+            return HealthCheck("embedding", True, f"no space yet; {later}")
         embedder.embed(["doctor"])
         threshold = embedder.similarity_threshold
         bound = (
@@ -308,11 +310,6 @@ class EmbeddingSpaceManager:
             else "not calibrated yet, so it admits nothing by itself"
         )
         return HealthCheck("embedding", True, f"{embedder.space}; similarity threshold: {bound}")
-
-    def _first_space(self) -> str:
-        if self._configured:
-            return f"no space yet; it will be {self._configured}"
-        return f"no space yet; consolidation fits {TFIDF} from 16 runs on"
 
     def _target(self, name: str) -> NeuralEmbedder | None:
         return self._embedders.create(name or self._configured or TFIDF, BATCH)
@@ -324,7 +321,3 @@ class EmbeddingSpaceManager:
         usage = activate(self._store, target, progress)
         calibrate(self._store, target)
         return usage
-
-    def _fit(self, progress: Callable[[int], None]) -> Usage:
-        refit(self._store, progress)
-        return NO_USAGE

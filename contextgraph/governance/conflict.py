@@ -78,6 +78,10 @@ _PLURAL = re.compile(r"(?<=[a-z]{2}[^s\W])s\Z")
 _LONGEST_VALUE = 3
 _VERB_BEFORE = 2
 _WORDS_READ = 200
+# How sure a conflict must be: by the words, and for a judge.
+_MIN_CONFIDENCE, _MIN_JUDGED = 0.5, 0.55
+# As much more credible a statement must be to supersede one of another source.
+CREDIBILITY_MARGIN = 0.1
 
 
 class Relation(StrEnum):
@@ -118,49 +122,34 @@ def conflict_confidence(
     return min(1.0, 0.45 * similarity + 0.25 * ratio + 0.25 * opposite + 0.15 * preference)
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictPolicy:
-    """What counts as a conflict, and which statement then prevails."""
+def verdict(new: Statement, old: Statement) -> Verdict:
+    """What *new* is to *old*, by their words."""
+    ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
+    if ours.is_equal_to(theirs):
+        return Verdict(Relation.SAME, 1.0)
+    opposite = ours.negative != theirs.negative
+    if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
+        return _UNRELATED
+    ratio = SequenceMatcher(None, str(ours), str(theirs), autojunk=False).ratio()
+    preference = ours.preference or theirs.preference
+    confidence = conflict_confidence(ratio, ratio, opposite=opposite, preference=preference)
+    return _conflict(new, old, confidence) if confidence >= _MIN_CONFIDENCE else _UNRELATED
 
-    min_confidence: float = 0.5
-    # A judge must be as sure.
-    min_judged: float = 0.55
-    # As much more credible a statement must be to supersede one of another source.
-    credibility_margin: float = 0.1
 
-    def verdict(self, new: Statement, old: Statement) -> Verdict:
-        """What *new* is to *old*, by their words."""
-        ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
-        if ours.is_equal_to(theirs):
-            return Verdict(Relation.SAME, 1.0)
-        opposite = ours.negative != theirs.negative
-        if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
-            return _UNRELATED
-        ratio = SequenceMatcher(None, str(ours), str(theirs), autojunk=False).ratio()
-        confidence = conflict_confidence(
-            ratio,
-            ratio,
-            opposite=opposite,
-            preference=ours.preference or theirs.preference,
-        )
-        if confidence < self.min_confidence:
-            return _UNRELATED
-        supersedes = self._prevails(new, old)
-        return Verdict(Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS, confidence)
+def judged(verdict: Verdict, new: Statement, old: Statement) -> Verdict:
+    """The *verdict* of a judge, where it is sure; which statement prevails is decided here."""
+    if verdict.confidence < _MIN_JUDGED:
+        return _UNRELATED
+    if verdict.relation in (Relation.SAME, Relation.UNRELATED):
+        return verdict
+    return _conflict(new, old, verdict.confidence)
 
-    def judged(self, verdict: Verdict, new: Statement, old: Statement) -> Verdict:
-        """The *verdict* of a judge, where it is sure; which statement prevails is decided here."""
-        if verdict.confidence < self.min_judged:
-            return _UNRELATED
-        if verdict.relation in (Relation.SAME, Relation.UNRELATED):
-            return verdict
-        supersedes = self._prevails(new, old)
-        relation = Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS
-        return Verdict(relation, verdict.confidence)
 
-    def _prevails(self, new: Statement, old: Statement) -> bool:
-        more_credible = new.credibility >= old.credibility + self.credibility_margin
-        return new.stated_at >= old.stated_at and (new.source == old.source or more_credible)
+def _conflict(new: Statement, old: Statement, confidence: float) -> Verdict:
+    """*new* prevails if it is not older, and of the same source or clearly more credible."""
+    more_credible = new.credibility >= old.credibility + CREDIBILITY_MARGIN
+    prevails = new.stated_at >= old.stated_at and (new.source == old.source or more_credible)
+    return Verdict(Relation.SUPERSEDES if prevails else Relation.CONTRADICTS, confidence)
 
 
 _UNRELATED = Verdict(Relation.UNRELATED, 0.0)

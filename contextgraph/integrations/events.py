@@ -110,7 +110,8 @@ class HookEvent:
         from contextgraph.readers.envelopes import output_in
 
         failed = self.name == "PostToolUseFailure"
-        output = output_in(_text_in(self.fields.get("error") if failed else self._response()))
+        shown = self.fields.get("tool_response") or self.fields.get("tool_output")
+        output = output_in(_text_in(self.fields.get("error") if failed else shown))
         return Step(
             0,
             "",
@@ -128,9 +129,6 @@ class HookEvent:
         from contextgraph.readers.tool_calls import action_for
 
         return action_for(self.text("tool_name"), self._arguments)
-
-    def _response(self) -> object:
-        return self.fields.get("tool_response") or self.fields.get("tool_output")
 
 
 def _text_in(value: object) -> str:

@@ -50,6 +50,13 @@ class Agent:
         return Path(moved) if moved else Path.home() / self.home
 
 
+def _events(before: str, after: str, *more: str) -> dict[str, str]:
+    """The events of all agents, with the tools of those before and after a call, and *more*."""
+    shared = {"SessionStart": "", "UserPromptSubmit": "", "PreToolUse": before}
+    shared |= {"PostToolUse": after, "Stop": "", "SessionEnd": ""}
+    return {**shared, **dict.fromkeys(more, "")}
+
+
 AGENTS = {
     agent.name: agent
     for agent in (
@@ -57,64 +64,33 @@ AGENTS = {
             "claude-code",
             ".claude",
             "settings.json",
-            {
-                "SessionStart": "",
-                "SubagentStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
-                # PostToolUse does not fire where a command fails; many failures end with code 0.
-                "PostToolUse": "Bash",
-                "PostToolUseFailure": "",
-                "PreCompact": "",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            _events(
+                "Bash|Edit|MultiEdit|NotebookEdit|Write",
+                # It does not fire where a command fails; many failures end with code 0.
+                "Bash",
+                "SubagentStart",
+                "PostToolUseFailure",
+                "PreCompact",
+            ),
             home_variable="CLAUDE_CONFIG_DIR",
         ),
         Agent(
             "openhands",
             ".openhands",
             "hooks.json",
-            # It refuses a file with events that it does not know.
-            {
-                "SessionStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "terminal",
-                "PostToolUse": "terminal",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            _events("terminal", "terminal"),  # it refuses a file with events that it does not know
             note="OpenHands passes context on at prompts only: remedies wait for the next one",
         ),
         Agent(
             "codex-cli",
             ".codex",
             "hooks.json",
-            {
-                "SessionStart": "",
-                "SubagentStart": "",
-                "UserPromptSubmit": "",
-                "PreToolUse": "Bash",
-                "PostToolUse": "Bash",
-                "PreCompact": "",
-                "Stop": "",
-                "SessionEnd": "",
-            },
+            _events("Bash", "Bash", "SubagentStart", "PreCompact"),
             home_variable="CODEX_HOME",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",
         ),
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Whether the hooks of *agent* are in the file *path*, and whether that was *changed*."""
-
-    agent: str
-    path: Path
-    installed: bool
-    changed: bool = False
 
 
 def hook_command(store: str | None, *, is_shared: bool = False) -> str:

@@ -72,6 +72,10 @@ class _Found:
     value: Any
     source: Source | None = None
 
+    def run(self) -> tuple[Source, RawTrajectory] | None:
+        """The run of a worker, if it is one."""
+        return (self.source, self.value.raw) if self.source else None
+
 
 # What is to be read or was found already, in order.
 _Task: TypeAlias = Sequence[Source | _Found]
@@ -118,7 +122,7 @@ class WorkersReader:
         handlers |= {"bytes": on_bytes, "conflict": on_conflict}
         found = _without_aside(self._work(job, paths), handlers)
         # Several workers may have read the calls of one run.
-        for one in last_calls(found, _run_in, lambda _source, error: on_skip(error)):
+        for one in last_calls(found, _Found.run, lambda _source, error: on_skip(error)):
             if one.kind == "run":
                 self._last = one.value
                 yield one.value.raw
@@ -140,10 +144,6 @@ def _without_aside(
             handlers[one.kind](one.value)
         else:
             yield one
-
-
-def _run_in(found: _Found) -> tuple[Source, RawTrajectory] | None:
-    return (found.source, found.value.raw) if found.source else None
 
 
 class _Worker:

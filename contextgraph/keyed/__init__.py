@@ -1,14 +1,9 @@
 """`set_memory` on plain files: see docs/keyed.md."""
 
-from contextgraph.keyed.briefing import Briefing, BriefingPolicy
-from contextgraph.keyed.entry import Envelope
-from contextgraph.keyed.memory import CompactionReport, KeyedMemory, SetReceipt
-
-__all__ = [
-    "Briefing",
-    "BriefingPolicy",
-    "CompactionReport",
-    "Envelope",
-    "KeyedMemory",
-    "SetReceipt",
-]
+from contextgraph.keyed.briefing import Briefing as Briefing
+from contextgraph.keyed.entry import Envelope as Envelope
+from contextgraph.keyed.memory import (
+    CompactionReport as CompactionReport,
+    KeyedMemory as KeyedMemory,
+    SetReceipt as SetReceipt,
+)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import cast
 
 import orjson
@@ -16,21 +17,7 @@ HEADER = "[Agent Memory]"
 _UNTRUSTED = f"{UNTRUSTED}/"
 _SUMMARY_CHARS = 200
 _MOST_IMPORTANT, _DEFAULT_IMPORTANCE = 10.0, 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class BriefingPolicy:
-    """How much recency, importance and matching tags count; recency halves after each *half_life*.
-
-    With *newest_first* the latest entry comes first, whatever the others; ties go by importance,
-    then tags.
-    """
-
-    recency: float = 1.0
-    importance: float = 1.0
-    tags: float = 1.0
-    half_life: timedelta = timedelta(days=7)
-    newest_first: bool = False
+_HALF_LIFE = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +37,18 @@ def brief(
     token_limit: int,
     tags: Collection[str],
     now: datetime,
-    policy: BriefingPolicy,
+    *,
+    newest_first: bool,
 ) -> Briefing:
-    """The best of *records*, envelopes as objects of JSON, within *token_limit*."""
+    """The best of *records*, envelopes as objects of JSON, within *token_limit*.
+
+    Recency, importance and matching tags count equally. With *newest_first* the latest entry comes
+    first, whatever the others; ties go by importance, then tags.
+    """
     wanted = frozenset(tag.casefold() for tag in tags)
     current = [record for record in records if _is_shown(record, now)]
-    ranked = sorted(current, key=lambda one: _rank(one, wanted, now, policy), reverse=True)
+    rank = partial(_rank, wanted=wanted, now=now, newest_first=newest_first)
+    ranked = sorted(current, key=rank, reverse=True)
     lines, left = [], token_limit - count_tokens(HEADER)
     for record in ranked:
         line = f"\n{_line(record)}"
@@ -73,7 +66,7 @@ def _is_shown(record: Mapping[str, Json], now: datetime) -> bool:
 
 
 def _rank(
-    record: Mapping[str, Json], wanted: frozenset[str], now: datetime, policy: BriefingPolicy
+    record: Mapping[str, Json], wanted: frozenset[str], now: datetime, *, newest_first: bool
 ) -> tuple[float, ...]:
     """What *record* is sorted by, the highest first; later calls win ties."""
     age = now - datetime.fromisoformat(cast(str, record["ts"]))
@@ -81,14 +74,9 @@ def _rank(
     fields = content if isinstance(content, dict) else {}
     importance = _importance(fields.get("importance")) / _MOST_IMPORTANT
     tags = _tag_overlap(fields.get("tags"), wanted) if wanted else 0.0
-    if policy.newest_first:
+    if newest_first:
         return -age.total_seconds(), importance, tags, seq
-    score = (
-        policy.recency * age_weight(age, policy.half_life)
-        + policy.importance * importance
-        + policy.tags * tags
-    )
-    return score, seq
+    return age_weight(age, _HALF_LIFE) + importance + tags, seq
 
 
 def _importance(value: Json) -> float:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from contextgraph.keyed.briefing import Briefing, BriefingPolicy, brief
+from contextgraph.keyed.briefing import Briefing, brief
 from contextgraph.keyed.entry import Envelope, checked_content, checked_source, is_expired
 from contextgraph.keyed.files import KeyedFiles, Position
 from contextgraph.keyed.keys import index_path, normalised_key
@@ -118,15 +118,18 @@ class KeyedMemory:
         token_limit: int = BRIEF_TOKENS,
         tags: Collection[str] = (),
         now: datetime | None = None,
-        policy: BriefingPolicy | None = None,
+        *,
+        newest_first: bool = False,
     ) -> Briefing:
         """The entries to start a prompt with, best first, within *token_limit*.
 
         Expired entries (``expired_at`` before *now*) and those below ``/untrusted`` are left out.
+        With *newest_first* only ties go by importance and matching *tags*.
         """
         with self._files.reading():
             records = self._files.live()
-        briefing = brief(records, token_limit, tags, now or self._now(), policy or BriefingPolicy())
+        now = now or self._now()
+        briefing = brief(records, token_limit, tags, now, newest_first=newest_first)
         _log.info("brief of %d keys, %d left out", len(briefing.keys), briefing.omitted)
         return briefing
 

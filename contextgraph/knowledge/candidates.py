@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 
-from contextgraph.governance import ConflictPolicy, Relation
+from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.corrections import Correction, corrections_in
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.statements import repo_name, statement_of
@@ -27,7 +27,6 @@ class Candidates:
 
     def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
         self._notes, self._store, self._now = notes, store, clock
-        self._policy = ConflictPolicy()
 
     def add(self, run: RawTrajectory, run_id: str) -> None:
         """Note what people corrected, refused or decided in *run*, which has the id *run_id*.
@@ -39,7 +38,7 @@ class Candidates:
             candidate = self._candidate(correction, run, run_id)
             known = self._known(candidate)
             if known is None:
-                self._store.put([candidate])
+                self._store.change(new=[candidate])
                 continue
             (known,) = self._store.change([known.id], partial(_repeated, link=candidate.links[0]))
             if known.kind is NoteKind.CANDIDATE and known.is_live and sessions(known) >= _SESSIONS:
@@ -97,7 +96,7 @@ class Candidates:
         return next((note for note in related if self._is_same(candidate, note)), None)
 
     def _is_same(self, note: Note, other: Note) -> bool:
-        relation = self._policy.verdict(statement_of(note), statement_of(other)).relation
+        relation = verdict(statement_of(note), statement_of(other)).relation
         similar = dice({*stems(note.content)}, {*stems(other.content)}) >= _SIMILAR
         return relation is Relation.SAME or (relation is Relation.UNRELATED and similar)
 

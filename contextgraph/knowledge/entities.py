@@ -8,8 +8,7 @@ from datetime import datetime
 from itertools import chain
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
-from contextgraph.knowledge.links import entity_id, page_of_note, walk
-from contextgraph.knowledge.notes import with_link
+from contextgraph.knowledge.links import entity_id, page_of_note, walk, with_link
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore
 from contextgraph.text import clean, mask_secrets, masked_name, words
@@ -68,7 +67,7 @@ class Entities:
         note = _note_of(entity, self._now())
         if self._store.get([note.id]):
             raise AlreadyExistsError(f"there is an entity {entity.name!r} already")
-        self._store.put([note])
+        self._store.change(new=[note])
 
     def get_entity(self, name: str) -> Entity:
         """The entity of this name; raises `NotFoundError`."""

@@ -1,20 +1,21 @@
 """Maintenance of notes: layers, archiving, merging, and conflicts that can be decided by now."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial, reduce
+from functools import reduce
 from itertools import combinations
 
 from contextgraph.governance import (
-    ConflictPolicy,
+    CREDIBILITY_MARGIN,
     Evictable,
-    ForgettingPolicy,
-    Layer,
     RecallStats,
     RecallValue,
+    belongs_long_term,
+    is_forgotten,
     rarity,
+    strength,
 )
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.knowledge.statements import confirmed_by
@@ -28,24 +29,23 @@ _TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+"
 _LIMITS = frozenset("not no never cannot t without unless except only but if 不 没 除 非".split())
 
 
+# How much a short-term note fades on its first day; below so many recalls it may be archived.
+_DECAY_RATE, _MIN_RECALLS = 0.1, 3
+# Notes whose words agree so far, and that are no further apart, may be merged; of a large
+# repository the newest are compared.
+_SIMILAR, _MERGED_WITHIN, _COMPARED = 0.75, timedelta(days=45), 400
+
+
 @dataclass(frozen=True, slots=True)
 class MaintenancePolicy:
-    """What `maintain` archives and merges.
+    """What `maintain` archives.
 
-    A note is archived when it is weak, was not recalled for *retention*, and fewer than
-    *min_recalls* times in all; beyond *max_notes* those worth least. A note is merged into one of
-    its repository that says all that it says, where their words agree by *similarity_threshold* and
-    they are *merged_within* of each other; of a large repository the newest *compared* are used.
+    A note is archived when it is weak, was not recalled for *retention*, and fewer than three times
+    in all; beyond *max_notes* those worth least.
     """
 
-    forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
-    decay_rate: float = 0.1
     retention: timedelta = timedelta(days=365)
-    min_recalls: int = 3
     max_notes: int = 10_000
-    similarity_threshold: float = 0.75
-    merged_within: timedelta = timedelta(days=45)
-    compared: int = 400
 
 
 def maintain_notes(
@@ -61,13 +61,15 @@ def maintain_notes(
     """
     everything = [note for note in store.all() if note.is_live]
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
-    moved = [note for note in notes if _is_long_term(note, now, policy) is not note.is_long_term]
+    moved = [note for note in notes if _is_long_term(note, now) is not note.is_long_term]
     check()
-    store.change([note.id for note in moved], _in_the_other_layer)
+    store.change(
+        [note.id for note in moved], lambda note: replace(note, is_long_term=not note.is_long_term)
+    )
     resolved = _resolved(notes, now)
     check()
-    store.change([*resolved], partial(_superseded, by=resolved))
-    merged = _merged(store, [note for note in notes if note.id not in resolved], policy, check)
+    store.change([*resolved], lambda note: replace(note, superseded_by=resolved[note.id]))
+    merged = _merged(store, [note for note in notes if note.id not in resolved], check)
     rest = [note for note in notes if note.id not in {*resolved, *merged}]
     faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
     check()
@@ -84,24 +86,18 @@ def maintain_notes(
     )
 
 
-def _in_the_other_layer(note: Note) -> Note:
-    return replace(note, is_long_term=not note.is_long_term)
+def _is_long_term(note: Note, now: datetime) -> bool:
+    return belongs_long_term(_strength(note, now), is_long_term=note.is_long_term)
 
 
-def _is_long_term(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
-    layer = Layer.LONG_TERM if note.is_long_term else Layer.SHORT_TERM
-    strength = _strength(note, now, policy)
-    return policy.forgetting.next_layer(strength, layer) is Layer.LONG_TERM
-
-
-def _strength(note: Note, now: datetime, policy: MaintenancePolicy) -> float:
-    return policy.forgetting.strength(
+def _strength(note: Note, now: datetime) -> float:
+    return strength(
         importance=note.importance,
         credibility=note.credibility,
         recalls=note.recalls,
-        decay_rate=policy.decay_rate,
+        decay_rate=_DECAY_RATE,
         age_days=_idle(note, now) / timedelta(days=1),
-        layer=Layer.LONG_TERM if note.is_long_term else Layer.SHORT_TERM,
+        is_long_term=note.is_long_term,
     )
 
 
@@ -112,8 +108,8 @@ def _idle(note: Note, now: datetime) -> timedelta:
 def _is_faded(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
     idle = _idle(note, now)
     is_expired = note.valid_until is not None and note.valid_until + policy.retention < now
-    is_weak = policy.forgetting.is_forgotten(_strength(note, now, policy), idle)
-    unused = idle > policy.retention and note.recalls < policy.min_recalls
+    is_weak = is_forgotten(_strength(note, now), idle)
+    unused = idle > policy.retention and note.recalls < _MIN_RECALLS
     return is_expired or (is_weak and unused)
 
 
@@ -163,56 +159,44 @@ def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
     for one, other in _conflicts(notes):
         low, high = sorted((one, other), key=lambda note: credibility_of(note, now))
         margin = credibility_of(high, now) - credibility_of(low, now)
-        if margin >= ConflictPolicy().credibility_margin and not low.pinned:
+        if margin >= CREDIBILITY_MARGIN and not low.pinned:
             resolved[low.id] = high.id
     return {low: high for low, high in resolved.items() if high not in resolved}
 
 
-def _superseded(note: Note, by: Mapping[str, str]) -> Note:
-    return replace(note, superseded_by=by[note.id])
-
-
-def _merged(
-    store: NoteStore,
-    notes: Sequence[Note],
-    policy: MaintenancePolicy,
-    check: Callable[[], None],
-) -> list[str]:
+def _merged(store: NoteStore, notes: Sequence[Note], check: Callable[[], None]) -> list[str]:
     """Merge notes into those that say all that they say; the ids of those that went."""
     of_repo: defaultdict[str, list[Note]] = defaultdict(list)
     for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
         of_repo[note.repo].append(note)
     merged: list[str] = []
     for some in of_repo.values():
-        for group in _groups(some[: policy.compared], policy):
+        for group in _groups(some[:_COMPARED]):
             check()
             merged += _merge(store, group)
     return merged
 
 
-def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]]:
+def _groups(notes: Sequence[Note]) -> list[list[Note]]:
     """Notes that are merged into the first of each list; each note is in one at most."""
     tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
     taken, groups = set[str](), defaultdict[str, list[Note]](list)
     for longer, shorter in combinations(sorted(notes, key=lambda note: -len(tokens[note.id])), 2):
         is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
-        is_near = abs(longer.created_at - shorter.created_at) <= policy.merged_within
-        pair = tokens[longer.id], tokens[shorter.id]
-        if is_free and is_near and _contains(*pair, policy.similarity_threshold):
+        is_near = abs(longer.created_at - shorter.created_at) <= _MERGED_WITHIN
+        if is_free and is_near and _contains(tokens[longer.id], tokens[shorter.id]):
             groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
             taken.add(shorter.id)
     return [*groups.values()]
 
 
-def _contains(longer: Sequence[str], shorter: Sequence[str], similarity_threshold: float) -> bool:
+def _contains(longer: Sequence[str], shorter: Sequence[str]) -> bool:
     """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
 
     So that nothing is lost but words that both have.
     """
-    if (
-        dice({*longer}, {*shorter}) < similarity_threshold
-        or {*longer} & _LIMITS != {*shorter} & _LIMITS
-    ):
+    is_similar = dice({*longer}, {*shorter}) >= _SIMILAR
+    if not is_similar or {*longer} & _LIMITS != {*shorter} & _LIMITS:
         return False
     rest = iter(longer)
     return all(word in rest for word in shorter)

@@ -11,6 +11,7 @@ from typing import Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import Relation, Verdict
+from contextgraph.knowledge.links import walk, with_link
 from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
 from contextgraph.knowledge.rendering import snapshot_of
 from contextgraph.knowledge.statements import (
@@ -194,14 +195,9 @@ class Notes:
 
     def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
         """The notes that led to this one, the nearest first, up to *depth* steps back."""
-        notes: dict[str, Note] = {}
-        ring = [*self._store.get([note_id]).values()]
-        for _ in range(depth):
-            ids = [id_ for note in ring for id_ in note.targets(LinkType.CAUSED_BY)]
-            ring = [*self._store.get([id_ for id_ in ids if id_ not in notes]).values()]
-            notes |= {note.id: note for note in ring}
-        notes.pop(note_id, None)
-        return tuple(notes.values())
+        ids = walk(self._store, note_id, depth, (LinkType.CAUSED_BY,))
+        notes = self._store.get([*ids])
+        return tuple(notes[id_] for id_ in ids)
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
@@ -299,7 +295,7 @@ class Notes:
 
         links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
         note = replace(note, contradicts=ids, links=links)
-        self._store.change([*replaced, *ids], marked, [note])
+        self._store.change([*replaced, *ids], marked, new=[note])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),
@@ -334,12 +330,6 @@ class Notes:
 def _places(repo: str | None) -> tuple[str, ...] | None:
     """The repositories in which notes are recalled for *repo*: notes about anything as well."""
     return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
-
-
-def with_link(note: Note, link: Link) -> Note:
-    """*note* with *link* in place of one of its type to the same target."""
-    others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))
-    return replace(note, links=(*others, link))
 
 
 def archived_at(note: Note, now: datetime) -> Note:

@@ -116,7 +116,7 @@ class Pages:
         self._store.change(
             mentioned,
             lambda one: replace(one, tags=normalized_tags((*one.tags, *note.tags))),
-            [note],
+            new=[note],
         )
 
     def _ranked(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from math import exp, log
 
-from contextgraph.governance import CredibilityPolicy, age_weight
+from contextgraph.governance import age_weight, credibility
 from contextgraph.model import LinkType, Note, NoteScope, Recollection
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import blend, overlap
@@ -25,7 +25,6 @@ _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
-_POLICY = CredibilityPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _recollection(
 def credibility_of(note: Note, now: datetime) -> float:
     """How credible *note* is by its source, its age and what other notes say, 0 to 1."""
     days = (now - note.created_at) / timedelta(days=1)
-    return _POLICY.score(note.credibility, note.confirmed, len(note.contradicts), days)
+    return credibility(note.credibility, note.confirmed, len(note.contradicts), days)
 
 
 def _is_recalled(note: Note, question: Question) -> bool:

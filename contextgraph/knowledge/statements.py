@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any, TypedDict
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict
+from contextgraph.governance import Relation, Statement, Verdict, judged, verdict
 from contextgraph.knowledge.recall import stem_counts
 from contextgraph.model import Link, LinkType, Note, Security
 from contextgraph.ranking import dice
@@ -103,15 +103,15 @@ def verdicts(
     new: Note, related: Sequence[Note], judge: Judge | None = None
 ) -> list[tuple[Note, Verdict]]:
     """What *new* is to each of *related*: by their words, where *judge* does not say."""
-    policy, statement = ConflictPolicy(), statement_of(new)
-    verdicts = {note.id: policy.verdict(statement, statement_of(note)) for note in related}
-    is_known = any(verdict.relation is Relation.SAME for verdict in verdicts.values())
+    statement = statement_of(new)
+    verdicts = {note.id: verdict(statement, statement_of(note)) for note in related}
+    is_known = any(one.relation is Relation.SAME for one in verdicts.values())
     if judge and not is_known and not new.security.is_secret:
         for note in _most_similar(new, related):
-            verdict = judge(new.content, note.content)
-            if verdict is None:
+            answer = judge(new.content, note.content)
+            if answer is None:
                 break
-            verdicts[note.id] = policy.judged(verdict, statement, statement_of(note))
+            verdicts[note.id] = judged(answer, statement, statement_of(note))
     return [(note, verdicts[note.id]) for note in related]
 
 

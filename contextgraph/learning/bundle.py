@@ -88,7 +88,8 @@ def classify(
     *recoveries* are those that end in it, *loops* those that lie in it.
     """
     if loops:
-        return FragmentType.LOOP, _loop_outcome(steps)
+        outcome = FragmentOutcome.FAILED if steps[-1].error else FragmentOutcome.COMPLETED
+        return FragmentType.LOOP, outcome
     if recoveries:
         return FragmentType.ERROR_RECOVERY, FragmentOutcome.RECOVERED
     if any(step.error for step in steps):
@@ -96,10 +97,6 @@ def classify(
     if any(step.phase is Phase.FIXING and step.reading.kind.changes_files for step in steps):
         return FragmentType.SUCCESSFUL_FIX, FragmentOutcome.COMPLETED
     return FragmentType.EXPLORATION, FragmentOutcome.COMPLETED
-
-
-def _loop_outcome(steps: Sequence[StepTrace]) -> FragmentOutcome:
-    return FragmentOutcome.FAILED if steps[-1].error else FragmentOutcome.COMPLETED
 
 
 TASK_CHARS = 8_000
@@ -152,8 +149,8 @@ def fragments_of(read: Trace, identity: str) -> tuple[Fragment, ...]:
 
 def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> Fragment:
     steps = read.steps[start : end + 1]
-    recoveries = _ending_in(read.recoveries, start, end)
-    loops = _lying_in(read.loops, start, end)
+    recoveries = [one for one in read.recoveries if start <= one.cleared_step <= end]
+    loops = [loop for loop in read.loops if start <= loop.start and loop.end <= end]
     kind, outcome = classify(steps, recoveries, loops)
     loop = max(loops, key=lambda loop: loop.repetitions, default=None)
     return Fragment(
@@ -176,14 +173,6 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
         repetitions=loop.repetitions if loop else 0,
         loop_ending=_loop_ending(loop, read) if loop else None,
     )
-
-
-def _ending_in(recoveries: Sequence[Recovery], start: int, end: int) -> list[Recovery]:
-    return [recovery for recovery in recoveries if start <= recovery.cleared_step <= end]
-
-
-def _lying_in(loops: Sequence[LoopInfo], start: int, end: int) -> list[LoopInfo]:
-    return [loop for loop in loops if start <= loop.start and loop.end <= end]
 
 
 def _loop_ending(loop: LoopInfo, read: Trace) -> LoopEnding:

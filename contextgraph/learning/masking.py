@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step, texts_in
 from contextgraph.text import (
     clean,
     is_plain,
@@ -55,6 +55,7 @@ def masked(
         model=mask.name(raw.model),
         exit_status=mask.maybe_name(raw.exit_status),
         source=mask.name(raw.source),
+        content_hashes={mask.name(path): one for path, one in raw.content_hashes.items()},
     )
     return safe, mask.contexts
 
@@ -104,23 +105,13 @@ def _texts(raw: RawTrajectory) -> Iterator[str]:
         yield from (step.thought, step.action.text, step.observation or "")
         yield step.user_message or ""
         for value in step.action.arguments.values():
-            yield from _values_in(value)
-
-
-def _values_in(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _values_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _values_in(item)
+            yield from texts_in(value)
 
 
 def _names(raw: RawTrajectory) -> Iterator[str]:
     """The short texts of *raw*, which repeat: names, keys of arguments, paths."""
     yield from (raw.instance_id, raw.repo, raw.agent, raw.model, raw.exit_status or "", raw.source)
+    yield from raw.content_hashes
     for step in raw.steps:
         yield from (step.action.tool, step.cwd or "", step.open_file or "")
         yield from _keys_in(step.action.arguments)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types.chat import ChatCompletionMessageParam as Message
     from openai.types.chat.completion_create_params import ResponseFormat
+    from pydantic import BaseModel
 
 MAKER = "openai"
 _TOKENS_PER_PRICE = 1_000_000
@@ -115,23 +116,27 @@ class SchemaSupport:
     supported: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerFormat:
-    """The JSON object that an answer has to be: a JSON *schema* with a *name*."""
-
-    name: str
-    schema: dict[str, Any]
-
-
 @cache
 def prompt_text(version: str) -> str:
     """The prompt in the file *version* of prompts/; a changed one is a file of the next number."""
     return files(__package__).joinpath("prompts", f"{version}.md").read_text("utf-8")
 
 
-def object_in(answer: str) -> str:
-    """The JSON object in *answer*: some models put it into a code fence, or reason before it."""
-    return answer[answer.find("{") : answer.rfind("}") + 1]
+def first_messages(version: str, facts: str) -> "list[Message]":
+    """The messages that begin a conversation: the prompt *version*, and what it is about."""
+    return [
+        {"role": "system", "content": prompt_text(version)},
+        {"role": "user", "content": facts},
+    ]
+
+
+def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
+    """The fields of the JSON object in *answer*, in *form*; raises pydantic's `ValidationError`.
+
+    Some models put it into a code fence, or reason before it.
+    """
+    found = answer[answer.find("{") : answer.rfind("}") + 1]
+    return form.model_validate_json(found).model_dump()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +157,19 @@ class Chat:
     def complete(
         self,
         messages: "Sequence[Message]",
-        answer_format: AnswerFormat,
+        form: "type[BaseModel]",
         *,
         interactive: bool = False,
     ) -> tuple[str, Usage]:
-        """The model's answer to *messages*, and the usage; raises `RemoteError`."""
+        """The model's answer to *messages*, in *form* if it can, and the usage.
+
+        Raises `RemoteError`.
+        """
         prices = self.model.prices
         sent = sum(count_tokens(str(message.get("content"))) for message in messages)
         with self.budget.reserve(prices.cost(sent, MAX_ANSWER_TOKENS)) as settle:
             answer = self.endpoint.call(
-                lambda client: self._complete(client, messages, answer_format),
+                lambda client: self._complete(client, messages, form),
                 self.interactive if interactive else self.policy,
             )
             cost = prices.cost(answer.sent, answer.answered)
@@ -195,7 +203,7 @@ class Chat:
         return f"${prices.prompt:g} and ${prices.answer:g} per million input and output tokens"
 
     def _complete(
-        self, client: "OpenAI", messages: "Sequence[Message]", answer_format: AnswerFormat
+        self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel]"
     ) -> "_Answer":
         """An answer, constrained to the schema where the server supports that."""
         import openai
@@ -203,7 +211,7 @@ class Chat:
         if self.schemas.supported is False:
             return self._send(client, messages, _any_object())
         try:
-            answer = self._send(client, messages, _schema(answer_format))
+            answer = self._send(client, messages, _schema(form))
         except openai.APIStatusError as error:
             if self.schemas.supported or error.status_code not in _MAY_LACK_SCHEMAS:
                 raise
@@ -253,8 +261,9 @@ def _answer_in(body: bytes) -> _Answer:
     return _Answer(text if isinstance(text, str) else "", sent, answered)
 
 
-def _schema(answer_format: AnswerFormat) -> "ResponseFormat":
-    schema = {"name": answer_format.name, "strict": True, "schema": answer_format.schema}
+def _schema(form: "type[BaseModel]") -> "ResponseFormat":
+    name = form.__name__.lower()
+    schema = {"name": name, "strict": True, "schema": form.model_json_schema()}
     return {"type": "json_schema", "json_schema": schema}  # type: ignore[typeddict-item]  # a plain dict
 
 

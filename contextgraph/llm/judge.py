@@ -8,7 +8,7 @@ import orjson
 
 from contextgraph.errors import RemoteError
 from contextgraph.governance import Relation, Verdict
-from contextgraph.llm.chat import AnswerFormat, Chat, object_in, prompt_text
+from contextgraph.llm.chat import Chat, fields_in, first_messages
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,24 +26,18 @@ class ConflictJudge:
         """What *new* is to *old*; None where the model fails, or gives no usable answer."""
         from pydantic import ValidationError
 
-        answer_format = AnswerFormat("judgement", _answer_model().model_json_schema())
         statements = orjson.dumps({"old": old, "new": new}).decode()
+        messages = first_messages(PROMPT_VERSION, statements)
         try:
-            answer, _ = self.chat.complete(
-                [
-                    {"role": "system", "content": prompt_text(PROMPT_VERSION)},
-                    {"role": "user", "content": statements},
-                ],
-                answer_format,
-            )
-            found = _answer_model().model_validate_json(object_in(answer)).model_dump()
+            answer, _ = self.chat.complete(messages, _answer_form())
+            found = fields_in(answer, _answer_form())
         except (RemoteError, ValidationError):
             return None
         return Verdict(found["relation"], max(0.0, min(1.0, found["confidence"])))
 
 
 @cache
-def _answer_model() -> "type[BaseModel]":
+def _answer_form() -> "type[BaseModel]":
     """The form of an answer; pydantic comes with the client of OpenAI."""
     from pydantic import ConfigDict, create_model
 

@@ -1,29 +1,70 @@
-"""Summaries by a language model: the prompt, what is sent, the answer and its validation."""
+"""Summaries of methodologies: by a template, and by a language model, whose answer is checked."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
-from contextgraph.llm.chat import AnswerFormat, Chat, object_in, prompt_text
+from contextgraph.llm.chat import Chat, fields_in, first_messages, prompt_text
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
+    CommonRemedy,
     Json,
     MethodologyGroup,
+    Summary,
     Usage,
     Wording,
     Words,
+    texts_in,
 )
-from contextgraph.text import clean, clip, count_tokens, mask_secrets
+from contextgraph.text import clean, clip, count_tokens, mask_secrets, number_of
 from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionMessageParam as Message
     from pydantic import BaseModel
+
+
+MADE_BY = "template/1"
+_TEMPLATE_MESSAGE_CHARS = 200
+
+
+def template_summary(group: MethodologyGroup) -> Summary:
+    """*group* in words: where, which error, and what was done, with counts."""
+    return Summary(_situation(group), _strategy(group), MADE_BY)
+
+
+def _situation(group: MethodologyGroup) -> str:
+    where = f"in {group.repo}, when" if group.repo else "when"
+    task = f" in a {group.task_type.replace('_', ' ')} task" if group.task_type else ""
+    return f"{where} `{_error(group)}`{task}"
+
+
+def _error(group: MethodologyGroup) -> str:
+    """The error as it shows, with placeholders for what varies."""
+    message = group.error.template
+    if group.keyword:
+        message = group.clearances[0].recovered.message
+    line = clip(" ".join(message.split()), _TEMPLATE_MESSAGE_CHARS, at="end")
+    kind = group.error.error_type
+    if not line or line.startswith(kind) or line == kind:
+        return line or kind
+    return f"{kind}: {line}"
+
+
+def _strategy(group: MethodologyGroup) -> str:
+    """A sentence for each remedy, numbered where there are several."""
+    sentences = [_remedy_sentence(remedy, group.cleared) for remedy in group.remedies]
+    if len(sentences) == 1:
+        return sentences[0]
+    return " ".join(f"({number}) {sentence}" for number, sentence in enumerate(sentences, start=1))
+
+
+def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
+    steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
+    return f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that cleared it; {steps})."
 
 
 _EXAMPLES, _ACTIONS = 3, 6
@@ -43,18 +84,6 @@ def facts_of(group: MethodologyGroup) -> dict[str, Json]:
         "remedies": [_fit(remedy.text, _TEXT_CHARS) for remedy in group.remedies],
         "examples": [_example(clearance) for clearance in group.clearances[:_EXAMPLES]],
     }
-
-
-def texts_in(value: Json) -> Iterator[str]:
-    """All texts in *value*, without the keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from texts_in(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from texts_in(one)
 
 
 def _example(clearance: Clearance) -> dict[str, Json]:
@@ -112,14 +141,10 @@ class RemoteSummarizer:
         """
         facts = _facts(group)
         known = "\n".join(texts_in(orjson.loads(facts)))
-        answer_format = AnswerFormat("methodology", _answer_model().model_json_schema())
-        messages: list[Message] = [
-            {"role": "system", "content": prompt_text(PROMPT_VERSION)},
-            {"role": "user", "content": facts},
-        ]
+        messages = first_messages(PROMPT_VERSION, facts)
         usage, reason = NO_USAGE, ""
         for _ in range(_ATTEMPTS):
-            answer, call = self.chat.complete(messages, answer_format, interactive=interactive)
+            answer, call = self.chat.complete(messages, _answer_form(), interactive=interactive)
             usage += call
             try:
                 return Wording(_words_in(answer, known, self.name), usage)
@@ -135,13 +160,17 @@ def _facts(group: MethodologyGroup) -> str:
 
 
 @cache
-def _answer_model() -> "type[BaseModel]":
+def _answer_form() -> "type[BaseModel]":
     """The form of an answer; pydantic comes with the client of OpenAI."""
     from pydantic import ConfigDict, create_model
 
     config = ConfigDict(extra="forbid", strict=True)
     return create_model(
-        "Advice", __config__=config, situation=(str, ...), strategy=(str, ...), not_when=(str, ...)
+        "Methodology",
+        __config__=config,
+        situation=(str, ...),
+        strategy=(str, ...),
+        not_when=(str, ...),
     )
 
 
@@ -150,12 +179,11 @@ def _words_in(answer: str, known: str, model: str) -> Words:
     from pydantic import ValidationError
 
     try:
-        parsed = _answer_model().model_validate_json(object_in(answer))
+        words = fields_in(answer, _answer_form())
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
-    words: dict[str, Any] = parsed.model_dump()
     return Words(
         model,
         situation=_checked("situation", words["situation"], _MAX_SITUATION, known),

@@ -1,4 +1,1 @@
-"""The memory as a server of the Model Context Protocol (MCP): docs/mcp.md.
-
-`server` and `results` need the extra ``mcp``; `clients` needs nothing.
-"""
+"""The memory as a server of the Model Context Protocol: docs/mcp.md (needs the extra ``mcp``)."""

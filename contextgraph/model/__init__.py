@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         CommandHistory as CommandHistory,
         CommandRecord as CommandRecord,
         FailingTest as FailingTest,
+        Freshness as Freshness,
         PlaybookFile as PlaybookFile,
         RepositoryPlaybook as RepositoryPlaybook,
     )
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
         precedes as precedes,
         repo_of as repo_of,
         task_instance as task_instance,
+        texts_in as texts_in,
     )
 
 

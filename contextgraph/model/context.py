@@ -17,7 +17,7 @@ from contextgraph.model.error import (
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
-from contextgraph.model.playbook import RepositoryPlaybook
+from contextgraph.model.playbook import Freshness, RepositoryPlaybook
 from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
@@ -123,8 +123,7 @@ class WordCounts:
 class ErrorTally:
     """How a kind of error went within a scope: counts of runs and of steps.
 
-    *cleared_runs* are those of *runs* in which it was cleared at least once; *trajectories* names
-    the newest ten of *runs*, newest first.
+    *cleared_runs*: in which it was cleared; *trajectories* are the newest ten runs, newest first.
     """
 
     error: ErrorPattern
@@ -214,9 +213,9 @@ class Suggestion:
     """A methodology that fits the state; *confidence* and *score* are between 0 and 1.
 
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
-    is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
-    of clearing the error, 0 where the query has no error. *advice* is the id by which its effect
-    is recorded. *words* are those of a language model, if it worded the methodology.
+    is one. *rank* is from 1 in one order with error solutions, *probability* that of clearing the
+    error, 0 without one. *advice* is the id by which its effect is recorded. *words* are those of a
+    language model, if it worded the methodology.
     """
 
     id: str
@@ -232,6 +231,7 @@ class Suggestion:
     probability: float = 0.0
     advice: str = ""
     words: Words | None = None
+    freshness: Freshness = Freshness.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class ErrorSolution:
     """A recorded recovery from this error, or one like it; *score* is between 0 and 1.
 
     *description* words its *actions*: in general terms where they are of another repository.
-    *rank*, *probability* and *advice* are as of `Suggestion`.
+    *rank*, *probability*, *advice* and *freshness* are as of `Suggestion`.
     """
 
     fragment_id: str
@@ -256,6 +256,7 @@ class ErrorSolution:
     rank: int = 0
     probability: float = 0.0
     advice: str = ""
+    freshness: Freshness = Freshness.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +265,7 @@ class SimilarCase:
 
     *title* is the first line of its task, *files* are those that it changed, *changed* is what in
     them, empty for a run of another repository. *probability* is that people would link its task to
-    that of the query; *is_shown*: it is close enough for the text of the answer.
+    that of the query; *is_shown*: close enough for the text of the answer.
     """
 
     trajectory_id: str
@@ -280,6 +281,7 @@ class SimilarCase:
     changed: PatchSummary = field(default_factory=PatchSummary)
     probability: float = 0.0
     is_shown: bool = True
+    freshness: Freshness = Freshness.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +298,9 @@ class MemoryContext:
     """The answer to one query, best first in every list.
 
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
-    answer and why, *failed* has their names. *loop* is the loop that the agent is stuck in, where
-    the answer is about one. *playbook* is that of the repository, where the run has only begun.
-    *warnings* are those of `LiveRun.check_submit`: a query gives none. *notes* are what people said
-    about the task.
-    *id* identifies this answer when its effect is reported; equality ignores it.
+    answer and why, *failed* names them. *loop*: the answer is about it, as the agent is stuck in
+    it. *playbook*: the run has only begun. *warnings* are those of `LiveRun.check_submit`, *notes*
+    what people said about the task. *id* identifies this answer when its effect is reported.
     """
 
     id: str = field(compare=False)

@@ -1,8 +1,20 @@
 """The playbook of a repository: what its runs agree on. Counts are of independent instances."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from contextgraph.model.note import Note
+
+
+class Freshness(StrEnum):
+    """Whether the files that advice names have the content that runs left or found.
+
+    Unknown without a working tree, and where no run recorded a hash of the content.
+    """
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +30,7 @@ class PlaybookFile:
     opened: int
     probability: float
     symbols: tuple[str, ...] = ()
+    freshness: Freshness = Freshness.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,7 @@ class CommandRecord:
     tried: int
     error_type: str = ""
     prompted: int = 0
+    freshness: Freshness = Freshness.UNKNOWN
 
     @property
     def line(self) -> str:

@@ -1,7 +1,7 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +9,16 @@ from hashlib import blake2b
 from typing import Protocol, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """All texts in *value*, without the keys of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item)
+
 
 # GitHub's owners have no underscore; `x__owner__repo-1` is an id with something before it.
 _INSTANCE_ID = re.compile(
@@ -95,6 +105,8 @@ class RawTrajectory:
     No steps is valid: an imported fix is a task and the patch that solved it. *repo* is
     ``owner/repo``. *source* says where it was read, e.g. ``runs.jsonl:12``. What the agent could
     not see (evaluation logs, hidden tests) may have set the *outcome* and nothing else.
+    *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
+    where that was known.
     """
 
     source_format: str
@@ -112,6 +124,7 @@ class RawTrajectory:
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
+    content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

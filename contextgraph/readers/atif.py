@@ -16,9 +16,10 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     conversation_of,
+    each_row,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, loads, row_at, rows_at, text
+from contextgraph.readers.fields import Row, content_text, loads, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
@@ -54,12 +55,8 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of a trajectory, and those of the sub-agents that it holds."""
     root: Row = value if isinstance(value, dict) else _header_of(value)
     steps = value if isinstance(value, list) else value.get("steps") or ()
-    turns: list[Turn] = []
-    for index, step in enumerate(steps):
-        try:
-            turns += _turns(as_row(step, "step"))
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} step", str(error))
+    turns = list[Turn]()
+    yield from each_row(steps, lambda step: turns.extend(_turns(step)), f"{NAME} step", place)
     yield _run(root, turns, place)
     for inner in rows_at(root, "subagent_trajectories"):
         yield from runs(inner, place)

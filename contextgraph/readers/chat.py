@@ -14,6 +14,7 @@ from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
     Conversation,
+    Prompt,
     Result,
     Thought,
     Turn,
@@ -128,7 +129,6 @@ def _responses(row: Row) -> list[Row]:
 
 def _run(row: Row, messages: Sequence[Row], place: Place) -> RawTrajectory:
     conversation = conversation_of(turns_of(messages))
-    system = "\n".join(content_text(m) for m in messages if m.get("role") == "system")
     known = RawTrajectory(
         source_format=NAME,
         instance_id=text(row, "instance_id") if isinstance(row.get("instance_id"), str) else "",
@@ -137,7 +137,6 @@ def _run(row: Row, messages: Sequence[Row], place: Place) -> RawTrajectory:
         agent=text(row, "agent") if isinstance(row.get("agent"), str) else "",
         model=_model(row),
         started_at=time_in(row),
-        system_prompt=system,
     )
     return conversation.run(known, place)
 
@@ -163,6 +162,8 @@ def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
             yield from turns
         elif role in ("tool", "function"):
             yield Result(content_text(message), text(message, "tool_call_id"))
+        elif role == "system":
+            yield Prompt(content_text(message))
         elif role in ("user", "human"):
             words = content_text(message)
             if unanswered or _ANSWER.match(words):

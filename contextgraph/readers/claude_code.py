@@ -6,22 +6,25 @@ each; lines of sub-agents carry ``isSidechain`` and are runs of their own.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
+    Prompt,
     Result,
     Thought,
     Turn,
     UserMessage,
-    conversation_of,
+    each_row,
+    finished_run,
     time_in,
 )
 from contextgraph.readers.envelopes import is_machine_written
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import EmptyRunError, Format, Place
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import EmptyRunError, Format, Place, is_list_of
 from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"
@@ -60,17 +63,9 @@ def is_line(value: object) -> bool:
     return any(mark in value for mark in _MARKS) and "payload" not in value
 
 
-def recognises(value: object) -> bool:
-    """Whether *value* is the list of the lines of a session."""
-    return isinstance(value, list) and any(map(is_line, value[:3]))
-
-
 @dataclass(slots=True)
 class _Session:
-    """What the lines of one agent have in common; *agent* is empty for the main one.
-
-    *shown* is what hooks of ContextGraph showed it.
-    """
+    """What the lines of one agent have in common; *agent* is empty for the main one."""
 
     id: str
     agent: str = ""
@@ -78,7 +73,6 @@ class _Session:
     model: str = ""
     folder: str = ""
     ending: str = ""
-    shown: list[str] = field(default_factory=list)
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
         """Take in a line and its *turns*."""
@@ -88,8 +82,6 @@ class _Session:
         self.folder = self.folder or text(row, "cwd")
         if row.get("type") == "result":
             self.ending = text(row, "subtype")
-        elif row.get("type") == "attachment":
-            self.shown += filter(may_be_fenced, _hook_context(row_at(row, "attachment")))
 
 
 def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
@@ -101,28 +93,18 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
     sessions: dict[tuple[str, str], _Session] = {}
     roots: dict[str, str] = {}
     seen: set[str] = set()
-    for index, line in enumerate(lines):
-        try:
-            row = as_row(line, "line")
-            if row.get("type") not in _LEARNED or _is_repeated(row, seen):
-                continue
+
+    def take(row: Row) -> None:
+        if row.get("type") in _LEARNED and not _is_repeated(row, seen):
             turns = list(_turns(row))
             key = (text(row, "sessionId") or text(row, "session_id"), _agent(row, roots))
             sessions.setdefault(key, _Session(*key)).add(row, turns)
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
+
+    yield from each_row(lines, take, f"{NAME} line", place)
     begun = [session for session in sessions.values() if session.turns]
     if not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
     yield from _with_parents(begun, place)
-
-
-def _hook_context(attachment: Row) -> list[str]:
-    """What a hook added to the context of the model."""
-    content = attachment.get("content")
-    if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
-        return []
-    return [part for part in content if isinstance(part, str)]
 
 
 def _is_repeated(row: Row, seen: set[str]) -> bool:
@@ -157,21 +139,15 @@ def _with_parents(sessions: Iterable[_Session], place: Place) -> list[RawTraject
 
 
 def _run(session: _Session, place: Place) -> RawTrajectory | ReadError:
-    known = RawTrajectory(
-        source_format=NAME,
-        instance_id="",
-        repo="",
-        task="",
-        agent=f"{NAME}/subagent" if session.agent else NAME,
-        model=session.model,
-        exit_status=session.ending or None,
-        # Stripped before learning; its ids say what this run was shown.
-        system_prompt="\n".join(session.shown),
-    )
-    folder = session.folder or None
+    facts = {
+        "agent": f"{NAME}/subagent" if session.agent else NAME,
+        "model": session.model,
+        "folder": session.folder,
+        "session": session.id,
+        "exit_status": session.ending,
+    }
     try:
-        conversation = conversation_of(session.turns)
-        return conversation.run(known, place, folder=folder, session=session.id)
+        return finished_run(NAME, session.turns, facts, place)
     except ReadError as error:
         return error
 
@@ -189,6 +165,16 @@ def _turns(row: Row) -> Iterator[Turn]:
                 yield from _answer(row, block)
         else:
             yield from _user_turns(text(message, "content"))
+    elif row.get("type") == "attachment":
+        yield from _hook_context(row_at(row, "attachment"))
+
+
+def _hook_context(attachment: Row) -> Iterator[Prompt]:
+    """What a hook added: stripped before learning; its ids say what the run was shown."""
+    content = attachment.get("content")
+    if attachment.get("type") == "hook_additional_context" and isinstance(content, list):
+        parts = (part for part in content if isinstance(part, str))
+        yield from map(Prompt, filter(may_be_fenced, parts))
 
 
 def _reply(row: Row, message: Row) -> Iterator[Turn]:
@@ -265,7 +251,7 @@ FORMAT = Format(
     "lines with sessionId and type user, assistant or summary, or of --output-format stream-json",
     "thoughts, tool calls with results, error flags, exit codes, times, directory, model; user "
     "messages, interruptions and denied calls; sub-agents as runs of their own",
-    recognises,
+    partial(is_list_of, is_line),
     runs,
     is_part=is_line,
 )

@@ -1,22 +1,24 @@
 """Codex CLI: the rollouts it keeps, and what ``codex exec --json`` logs."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-from contextgraph.errors import ReadError
-from contextgraph.model import Json, RawTrajectory
+from contextgraph.model import Json
 from contextgraph.readers.conversation import (
     Call,
+    Prompt,
     Result,
     Thought,
     Turn,
     UserMessage,
-    conversation_of,
+    lines_run,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format, Place
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import Format, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 from contextgraph.text import may_be_fenced
 
@@ -46,64 +48,33 @@ def is_line(value: object) -> bool:
     return isinstance(kind, str) and _STREAM.fullmatch(kind) is not None
 
 
-def recognises(value: object) -> bool:
-    """Whether *value* is the list of the lines of a rollout."""
-    return isinstance(value, list) and any(map(is_line, value[:3]))
+def _facts(row: Row) -> dict[str, str]:
+    item, kind = row_at(row, "payload") if "payload" in row else row, text(row, "type")
+    if kind == "thread.started":
+        return {"session": text(row, "thread_id")}
+    if kind in ("session_meta", "turn_context") or "instructions" in row:
+        source = item.get("source")
+        is_subagent = isinstance(source, dict) and "subagent" in source
+        return {
+            "folder": text(item, "cwd"),
+            "model": text(item, "model"),
+            "session": text(item, "session_id") or text(item, "id"),
+            "remote": text(row_at(item, "git"), "repository_url"),
+            "agent": f"{NAME}/subagent" if is_subagent else "",
+        }
+    named = _WORKING_FOLDER.match(content_text(item)) if "role" in item else None
+    return {"folder": named[1].strip()} if named else {}
 
 
-def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one rollout; a line of the wrong shape is an error, and the others are read."""
-    turns: list[Turn] = []
-    meta: dict[str, Any] = {}
-    shown: list[str] = []
-    for index, line in enumerate(lines):
-        try:
-            row = as_row(line, "line")
-            item = row_at(row, "payload") if "payload" in row else row
-            kind = text(row, "type")
-            content = content_text(item) if "role" in item else ""
-            if match := _WORKING_FOLDER.match(content):
-                meta.setdefault("cwd", match[1].strip())
-            if item.get("role") == "developer" and may_be_fenced(content):
-                shown.append(content)
-            if kind in ("session_meta", "turn_context") or "instructions" in row:
-                meta |= {name: value for name, value in item.items() if name not in meta}
-            elif kind == "thread.started":
-                meta["id"] = row.get("thread_id")
-            turns += _streamed(row) if _STREAM.fullmatch(kind) else _turns(kind, item, row)
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
-    yield _run(turns, meta, shown, place)
-
-
-def _run(turns: Sequence[Turn], meta: Row, shown: Sequence[str], place: Place) -> RawTrajectory:
-    is_subagent = isinstance(meta.get("source"), dict) and "subagent" in meta["source"]
-    known = RawTrajectory(
-        source_format=NAME,
-        instance_id="",
-        repo="",
-        task="",
-        agent=f"{NAME}/subagent" if is_subagent else NAME,
-        model=text(meta, "model"),
-        # What hooks showed: stripped before learning; its ids say what this run was shown.
-        system_prompt="\n".join(shown),
-    )
-    return conversation_of(turns).run(
-        known,
-        place,
-        folder=text(meta, "cwd") or None,
-        remote=text(row_at(meta, "git"), "repository_url"),
-        session=text(meta, "session_id") or text(meta, "id"),
-    )
-
-
-def _turns(kind: str, item: Row, row: Row) -> Iterator[Turn]:
-    time = time_in(row)
+def _turns(row: Row) -> Iterator[Turn]:
+    kind = text(row, "type")
+    if _STREAM.fullmatch(kind):
+        yield from _streamed(row)
+        return
+    item, time = row_at(row, "payload") if "payload" in row else row, time_in(row)
     match text(item, "type") if kind in ("response_item", "event_msg") else kind:
-        case "message" if item.get("role") == "assistant":
-            yield Thought(content_text(item), time)
-        case "message" if item.get("role") == "user" and not _CONTEXT.match(content_text(item)):
-            yield UserMessage(content_text(item))
+        case "message":
+            yield from _message(text(item, "role"), content_text(item), time)
         case "reasoning":
             for summary in rows_at(item, "summary"):
                 yield Thought(text(summary, "text"), time)
@@ -114,6 +85,16 @@ def _turns(kind: str, item: Row, row: Row) -> Iterator[Turn]:
         case "function_call" | "custom_tool_call" | "local_shell_call" as called:
             tool = text(item, "name") or "local_shell"
             yield Call(tool, _arguments(called, item), _id(item), time)
+
+
+def _message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
+    if role == "assistant":
+        yield Thought(words, time)
+    elif role == "user" and not _CONTEXT.match(words):
+        yield UserMessage(words)
+    elif role == "developer" and may_be_fenced(words):
+        # What hooks showed: stripped before learning; its ids say what this run was shown.
+        yield Prompt(words)
 
 
 def _arguments(called: str, item: Row) -> Mapping[str, Json]:
@@ -171,7 +152,7 @@ FORMAT = Format(
     "lines with type and payload (rollouts), or thread, turn and item events (codex exec --json)",
     "thoughts, tool calls with results, exit codes, times, directory, git remote, model; user "
     "messages, interruptions, denied calls",
-    recognises,
-    runs,
+    partial(is_list_of, is_line),
+    partial(lines_run, NAME, _turns, _facts),
     is_part=is_line,
 )

@@ -1,15 +1,16 @@
 """The turns of a conversation between a person, an agent and its tools, as steps of a run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from contextgraph.errors import ReadError
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import coalesce, output_in, task_in
-from contextgraph.readers.fields import Row, content_text, row_at, text
+from contextgraph.readers.fields import Row, as_row, content_text, row_at, text
 from contextgraph.readers.format import EmptyRunError, Place, repo_named
 from contextgraph.readers.repository import instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
@@ -60,14 +61,22 @@ class UserMessage:
     interrupted: bool = False
 
 
-Turn: TypeAlias = Thought | Call | Result | UserMessage
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model was shown besides requests: its system prompt, and what hooks added."""
+
+    text: str
+
+
+Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt
 
 
 class Conversation(NamedTuple):
-    """The first request of a conversation, and the steps that followed it."""
+    """The first request of a conversation, the steps that followed it, and its prompts."""
 
     task: str
     steps: tuple[Step, ...]
+    prompt: str = ""
 
     def run(
         self,
@@ -105,7 +114,63 @@ class Conversation(NamedTuple):
             started_at=known.started_at
             or next((step.timestamp for step in self.steps if step.timestamp), None),
             source=place.source,
+            system_prompt=known.system_prompt or self.prompt,
         )
+
+
+def lines_run(
+    name: str,
+    turns_of: Callable[[Row], Iterable[Turn]],
+    facts_of: Callable[[Row], Mapping[str, str]],
+    lines: Iterable[Any],
+    place: Place,
+) -> Iterator[RawTrajectory | ReadError]:
+    """The run of a history of lines; *facts_of* gives what a line says of it, as `finished_run`."""
+    turns, facts = list[Turn](), dict[str, str]()
+
+    def take(row: Row) -> None:
+        facts.update({k: v for k, v in facts_of(row).items() if v and k not in facts})
+        turns.extend(turns_of(row))
+
+    yield from each_row(lines, take, f"{name} line", place)
+    yield finished_run(name, turns, facts, place)
+
+
+def each_row(
+    values: Iterable[Any], take: Callable[[Row], None], what: str, place: Place
+) -> Iterator[ReadError]:
+    """Pass each of *values* to *take*; an error of its own for each of the wrong shape."""
+    for index, value in enumerate(values):
+        try:
+            take(as_row(value, what.rpartition(" ")[2]))
+        except ValueError as error:
+            yield ReadError(place.file, place.part(index), f"malformed {what}", str(error))
+
+
+def finished_run(
+    name: str, turns: Iterable[Turn], facts: Mapping[str, str], place: Place
+) -> RawTrajectory:
+    """The run of *turns* in the format *name*. Raises EmptyRunError where no tool was called.
+
+    *facts* are known of it: ``agent`` (else *name*), ``model``, ``folder``, ``remote``,
+    ``session`` and ``exit_status``.
+    """
+    known = RawTrajectory(
+        name,
+        instance_id="",
+        repo="",
+        task="",
+        agent=facts.get("agent", name),
+        model=facts.get("model", ""),
+        exit_status=facts.get("exit_status") or None,
+    )
+    return conversation_of(turns).run(
+        known,
+        place,
+        folder=facts.get("folder") or None,
+        remote=facts.get("remote", ""),
+        session=facts.get("session", ""),
+    )
 
 
 def conversation_of(turns: Iterable[Turn]) -> Conversation:
@@ -150,6 +215,7 @@ class _Draft:
 class _Builder:
     def __init__(self) -> None:
         self._task: list[str] = []
+        self._prompts: list[str] = []
         self._drafts: list[_Draft] = []
         self._thoughts: list[Thought] = []
         self._unanswered: dict[str, _Draft] = {}
@@ -166,11 +232,13 @@ class _Builder:
                 self._result(turn)
             case UserMessage():
                 self._message(turn)
+            case Prompt():
+                self._prompts += filter(None, [turn.text])
 
     def finished(self) -> Conversation:
         self._end_reply()
         steps = tuple(draft.step(index) for index, draft in enumerate(self._drafts))
-        return Conversation("\n\n".join(self._task), steps)
+        return Conversation("\n\n".join(self._task), steps, "\n".join(self._prompts))
 
     def _call(self, call: Call) -> None:
         draft = self._draft(action_for(call.tool, call.arguments), call.time)

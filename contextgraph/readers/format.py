@@ -100,3 +100,8 @@ class Format:
     runs: Callable[[Any, Place], Iterable[RawTrajectory | ReadError]]
     is_part: Callable[[object], bool] | None = None
     experimental: bool = False
+
+
+def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:
+    """Whether *value* is the list of the lines of a log; the first ones may be of other kinds."""
+    return isinstance(value, list) and any(map(is_line, value[:3]))

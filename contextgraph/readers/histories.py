@@ -5,7 +5,7 @@ files: all are experimental.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,12 +19,13 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     block_turns,
-    conversation_of,
+    finished_run,
+    lines_run,
     shown,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format, Place
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import Format, Place, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 
 GEMINI = "gemini-cli"
@@ -38,48 +39,12 @@ _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
 _CURSOR_TIME = re.compile(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
 
-def lines_run(
-    name: str,
-    turns_of: Callable[[Row], Iterator[Turn]],
-    facts_of: Callable[[Row], Mapping[str, str]],
-    lines: Sequence[Any],
-    place: Place,
-) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a history of lines; a line of the wrong shape is an error of its own.
-
-    *facts_of* gives what a line says of the run: ``folder``, ``session``, ``model``.
-    """
-    turns, facts = list[Turn](), dict[str, str]()
-    for index, line in enumerate(lines):
-        try:
-            row = as_row(line, "line")
-            facts |= {k: v for k, v in facts_of(row).items() if v and k not in facts}
-            turns += turns_of(row)
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {name} line", str(error))
-    yield finished_run(name, turns, facts, place)
-
-
-def finished_run(
-    name: str, turns: Sequence[Turn], facts: Mapping[str, str], place: Place
-) -> RawTrajectory:
-    """The run of *turns* by the agent *name*. Raises EmptyRunError where no tool was called."""
-    known = RawTrajectory(name, "", "", "", agent=name, model=facts.get("model", ""))
-    folder, session = facts.get("folder") or None, facts.get("session", "")
-    return conversation_of(turns).run(known, place, folder=folder, session=session)
-
-
 # Gemini CLI and Qwen Code
 
 
 def is_gemini_part(value: object) -> bool:
     """Whether *value* is the first line of a chat of Gemini CLI."""
     return isinstance(value, dict) and value.keys() >= {"sessionId", "startTime", "lastUpdated"}
-
-
-def is_gemini(value: object) -> bool:
-    """Whether *value* is a chat of Gemini CLI: one object, or its lines."""
-    return is_gemini_part(value[0] if isinstance(value, list) and value else value)
 
 
 def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
@@ -267,11 +232,6 @@ def is_goose_part(value: object) -> bool:
     return isinstance(value, dict) and value.keys() >= {"working_dir", "description"}
 
 
-def is_goose(value: object) -> bool:
-    """Whether *value* is a session of Goose: its lines, or what its database has of it."""
-    return is_goose_part(value[0] if isinstance(value, list) and value else value)
-
-
 def goose_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one session."""
     lines = value if isinstance(value, list) else [value, *rows_at(value, "messages")]
@@ -347,8 +307,9 @@ def _opencode_call(part: Row, time: datetime | None) -> Iterator[Turn]:
         )
 
 
-def _list_of(is_part: Callable[[object], bool], value: object) -> bool:
-    return isinstance(value, list) and any(map(is_part, value[:3]))
+def _begins_with(is_first: Callable[[object], bool], value: object) -> bool:
+    """Whether *value* is a history whose first line says what it is: its lines, or one object."""
+    return is_first(value[0] if isinstance(value, list) and value else value)
 
 
 _KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, model where logged"
@@ -358,21 +319,21 @@ FORMATS = (
     history(
         GEMINI,
         "object or first line with sessionId, startTime, lastUpdated",
-        recognises=is_gemini,
+        recognises=partial(_begins_with, is_gemini_part),
         runs=gemini_runs,
         is_part=is_gemini_part,
     ),
     history(
         QWEN,
         "lines with sessionId and message.parts",
-        recognises=partial(_list_of, is_qwen_line),
+        recognises=partial(is_list_of, is_qwen_line),
         runs=partial(lines_run, QWEN, _qwen_turns, _session_facts),
         is_part=is_qwen_line,
     ),
     history(
         COPILOT,
         "lines with data and type session.*, user.*, assistant.*, tool.*",
-        recognises=partial(_list_of, is_copilot_line),
+        recognises=partial(is_list_of, is_copilot_line),
         runs=partial(lines_run, COPILOT, _copilot_turns, _copilot_facts),
         is_part=is_copilot_line,
     ),
@@ -386,7 +347,7 @@ FORMATS = (
     history(
         GOOSE,
         "first line with working_dir and description, or the database sessions.db",
-        recognises=is_goose,
+        recognises=partial(_begins_with, is_goose_part),
         runs=goose_runs,
         is_part=is_goose_part,
     ),

@@ -18,11 +18,13 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     block_turns,
+    finished_run,
+    lines_run,
     time_in,
 )
 from contextgraph.readers.fields import Row, rows_at, text
 from contextgraph.readers.format import Place, file_stem
-from contextgraph.readers.histories import finished_run, history, lines_run
+from contextgraph.readers.histories import history
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
 
 CLINE = "cline"

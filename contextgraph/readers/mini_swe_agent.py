@@ -2,10 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from datetime import datetime
 
-from contextgraph.model import Action, RawTrajectory, Step
-from contextgraph.readers.conversation import time_in
+from contextgraph.model import RawTrajectory
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    conversation_of,
+    time_in,
+)
 from contextgraph.readers.envelopes import task_in
 from contextgraph.readers.fields import (
     Row,
@@ -16,7 +23,7 @@ from contextgraph.readers.fields import (
     text,
     text_or_none,
 )
-from contextgraph.readers.format import EmptyRunError, Place, repo_named
+from contextgraph.readers.format import EmptyRunError, Place
 from contextgraph.readers.tool_calls import tool_call
 from contextgraph.text import clean
 
@@ -26,16 +33,11 @@ _SHELL = "bash"
 _BLOCK = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(?P<command>.*?)\n?```", re.DOTALL)
 _THOUGHT = re.compile(r"\A\s*THOUGHT:\s*")
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,10})</returncode>\s*")
-_OUTPUT = re.compile(r"\A<output>\n?(?P<output>.*?)\n?</output>\s*\Z", re.DOTALL)
+_OUTPUT = re.compile(
+    r"\A(\s*<returncode>-?\d{1,10}</returncode>\s*|)<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL
+)
 _TASK_VARIABLE = re.compile(r"\{\{\s*task\s*\}\}")
 _DIFF = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
-
-
-class _Call(NamedTuple):
-    """A command, and the id by which its answer refers to it; empty if answers are in order."""
-
-    id: str
-    command: str
 
 
 def recognises(record: object) -> bool:
@@ -53,7 +55,7 @@ def recognises(record: object) -> bool:
 def parse(record: Row | list[Row], place: Place) -> RawTrajectory:
     """The run of one file; several commands in one message are several steps.
 
-    Raises EmptyRunError for a run that ended before the model's first answer.
+    Raises EmptyRunError for a run that ended before the model's first command.
     """
     run: Row = {"messages": record} if isinstance(record, list) else record
     info = row_at(run, "info")
@@ -61,23 +63,19 @@ def parse(record: Row | list[Row], place: Place) -> RawTrajectory:
     exit_status = text_or_none(info, "exit_status") or _last_extra(messages, "exit_status")
     if not any(_is_reply(message) for message in messages):
         raise EmptyRunError(place.file, place.position, _no_answer(exit_status, info))
-    instance_id = text(run, "instance_id") or place.instance_id()
-    steps = tuple(_steps(messages))
     config = row_at(info, "config")
-    return RawTrajectory(
+    known = RawTrajectory(
         source_format=NAME,
-        instance_id=instance_id,
-        repo=repo_named(instance_id),
+        instance_id=text(run, "instance_id") or place.instance_id(),
+        repo="",
         task=_task(messages, text(row_at(config, "agent"), "instance_template")),
-        steps=steps,
         agent=NAME,
         model=text(row_at(config, "model"), "model_name"),
         exit_status=exit_status,
         patch=_patch(text(info, "submission")) or _patch_at_end(messages),
-        started_at=next((step.timestamp for step in steps if step.timestamp), None),
-        source=place.source,
         system_prompt=next((content_text(m) for m in messages if m.get("role") == "system"), ""),
     )
+    return conversation_of(_turns(messages)).run(known, place)
 
 
 def _is_text_mode(messages: Sequence[Row]) -> bool:
@@ -135,15 +133,10 @@ def _between(prompt: str, template: str) -> str | None:
     return prompt[start + len(before) : end].strip() or None
 
 
-def _steps(messages: Sequence[Row]) -> Iterator[Step]:
-    index = 0
+def _turns(messages: Sequence[Row]) -> Iterator[Turn]:
     for position, message in enumerate(messages):
-        if not _is_reply(message):
-            continue
-        answers = _answers(messages, position + 1)
-        for step in _steps_of(index, message, answers):
-            yield step
-            index += 1
+        if _is_reply(message):
+            yield from _reply(message, _answers(messages, position + 1), f"reply {position}")
 
 
 def _answers(messages: Sequence[Row], start: int) -> list[Row]:
@@ -157,31 +150,35 @@ def _answers(messages: Sequence[Row], start: int) -> list[Row]:
     return answers
 
 
-def _steps_of(index: int, message: Row, answers: Sequence[Row]) -> Iterator[Step]:
-    calls = _calls(message)
-    thought = _thought(message)
+def _reply(message: Row, answers: Sequence[Row], name: str) -> Iterator[Turn]:
+    """Its thoughts, and each of its commands with its answer, by id or else in order."""
+    time = time_in(row_at(message, "extra"))
+    yield from _thoughts(message, time)
     by_id = {_answered_id(answer): answer for answer in answers if _answered_id(answer)}
     in_order = iter([answer for answer in answers if not _answered_id(answer)])
-    for offset, call in enumerate(calls):
-        answer = by_id.get(call.id) or next(in_order, None)
-        yield _step(index + offset, "" if offset else thought, call.command, message, answer)
+    for number, (id_, command) in enumerate(_commands(message)):
+        answer = by_id.get(id_) or next(in_order, None)
+        extra = row_at(answer, "extra") if answer else {}
+        if command:
+            arguments = {"command": clean(command)}
+            yield Call(_SHELL, arguments, f"{name}:{number}", time or time_in(extra))
+        if answer:
+            yield _result(answer, extra, f"{name}:{number}")
 
 
 def _answered_id(answer: Row) -> str:
     return text(answer, "tool_call_id") or text(answer, "call_id")
 
 
-def _calls(message: Row) -> list[_Call]:
-    """The commands of a reply; one empty command where the agent could not find any."""
-    parsed = rows_at(row_at(message, "extra"), "actions")
-    if parsed:
-        return [_Call(text(action, "tool_call_id"), text(action, "command")) for action in parsed]
-    calls = [(text(call, "id"), tool_call(call)) for call in rows_at(message, "tool_calls")]
-    if calls:
-        return [_Call(id_, _command(call.arguments)) for id_, call in calls]
+def _commands(message: Row) -> list[tuple[str, str]]:
+    """The commands of a reply, with the ids of their answers; an empty one where it has none."""
+    if parsed := rows_at(row_at(message, "extra"), "actions"):
+        return [(text(action, "tool_call_id"), text(action, "command")) for action in parsed]
+    if calls := rows_at(message, "tool_calls"):
+        return [(text(call, "id"), _command(tool_call(call).arguments)) for call in calls]
     blocks = [match["command"].strip() for match in _BLOCK.finditer(content_text(message))]
     # mini-swe-agent runs a reply's block only if it is the only one
-    return [_Call("", blocks[0] if len(blocks) == 1 else "")]
+    return [("", blocks[0] if len(blocks) == 1 else "")]
 
 
 def _command(arguments: Mapping[str, object]) -> str:
@@ -189,48 +186,19 @@ def _command(arguments: Mapping[str, object]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _thought(message: Row) -> str:
-    content = clean(content_text(message))
+def _thoughts(message: Row, time: datetime | None) -> Iterator[Thought]:
+    content = content_text(message)
     block = _BLOCK.search(content)
-    words = content[: block.start()] if block else content
-    parts = (clean(text(message, "reasoning_content")).strip(), _THOUGHT.sub("", words).strip())
-    return "\n\n".join(part for part in parts if part)
+    yield Thought(text(message, "reasoning_content"), time)
+    yield Thought(_THOUGHT.sub("", content[: block.start()] if block else content), time)
 
 
-def _step(index: int, thought: str, command: str, message: Row, answer: Row | None) -> Step:
-    command = clean(command)
-    action = Action(_SHELL, command, {"command": command}) if command else Action("", "")
-    extra = row_at(answer, "extra") if answer else {}
-    return Step(
-        index=index,
-        thought=thought,
-        action=action,
-        observation=None if answer is None else clean(_observation(answer, extra)),
-        exit_code=_exit_code(answer, extra) if answer else None,
-        is_error=True if text(extra, "exception_info") else None,
-        timestamp=time_in(row_at(message, "extra")) or time_in(extra),
-    )
-
-
-def _observation(answer: Row, extra: Row) -> str:
-    """The command's raw output, followed by what ended it early, such as a time-out."""
-    raw = text_or_none(extra, "raw_output")
-    if raw is None:
-        return _untagged(content_text(answer) or text(answer, "output"))
-    stopped = text(extra, "exception_info")
-    return f"{raw.rstrip()}\n{stopped}".lstrip() if stopped else raw
-
-
-def _untagged(content: str) -> str:
-    if code := _RETURN_CODE.match(content):
-        content = content[code.end() :]
-    output = _OUTPUT.match(content)
-    return output["output"] if output else content
-
-
-def _exit_code(answer: Row, extra: Row) -> int | None:
-    code = extra.get("returncode")
-    if isinstance(code, int) and not isinstance(code, bool):
-        return code
-    tagged = _RETURN_CODE.match(content_text(answer))
-    return int(tagged[1]) if tagged else None
+def _result(answer: Row, extra: Row, id_: str) -> Result:
+    code, stopped = extra.get("returncode"), text(extra, "exception_info")
+    output = text_or_none(extra, "raw_output")
+    if output is None:
+        output = _OUTPUT.sub(r"\1\2", content_text(answer) or text(answer, "output"))
+    elif stopped:  # such as a time-out
+        output = f"{output.rstrip()}\n{stopped}".lstrip()
+    exit_code = code if type(code) is int else None
+    return Result(output, id_, exit_code=exit_code, is_error=True if stopped else None)

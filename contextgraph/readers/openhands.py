@@ -7,14 +7,16 @@ from contextgraph.errors import ReadError
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
+    Prompt,
     Result,
     Thought,
     Turn,
     UserMessage,
     conversation_of,
+    each_row,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call
 from contextgraph.text import may_be_fenced
@@ -61,16 +63,13 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run in *value*; an event of the wrong shape is an error, and the others are read."""
     row: Row = value if isinstance(value, dict) else {}
     events = _flat(row["history"] if row else value)
-    turns: list[Turn] = []
-    seen: set[str] = set()
-    shown: list[str] = []
-    for index, event in enumerate(events):
-        try:
-            turns += _event_turns(as_row(event, "event"), seen)
-            shown += filter(may_be_fenced, [content_text(event, "extended_content")])
-        except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} event", str(error))
-    yield _run(row, events, turns, shown, place)
+    turns, seen = list[Turn](), set[str]()
+
+    def take(event: Row) -> None:
+        turns.extend((*_event_turns(event, seen), *_prompts(event)))
+
+    yield from each_row(events, take, f"{NAME} event", place)
+    yield _run(row, events, turns, place)
 
 
 def _flat(events: Sequence[Any]) -> list[Any]:
@@ -78,9 +77,7 @@ def _flat(events: Sequence[Any]) -> list[Any]:
     return [one for event in events for one in (event if isinstance(event, list) else [event])]
 
 
-def _run(
-    row: Row, events: Sequence[Any], turns: Sequence[Turn], shown: Sequence[str], place: Place
-) -> RawTrajectory:
+def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -> RawTrajectory:
     instance = row_at(row, "instance") or row_at(row, "swe_instance")
     metadata = row_at(row, "metadata")
     result = row_at(row, "test_result")
@@ -97,8 +94,6 @@ def _run(
         or next(filter(None, map(_model, rows)), ""),
         exit_status=_loose_text(row, "error").partition("\n")[0] or None,
         patch=_loose_text(result, "git_patch") or _loose_text(row, "git_patch") or None,
-        # With what hooks showed: stripped before learning; its ids say what this run was shown.
-        system_prompt="\n".join([next(filter(None, map(_system_prompt, rows)), ""), *shown]),
     )
     if not known.task and not any(isinstance(turn, UserMessage) for turn in turns):
         turns = [UserMessage(_loose_text(row, "instruction")), *turns]
@@ -115,11 +110,14 @@ def _model(event: Row) -> str:
     return _loose_text(row_at(row_at(event, "tool_call_metadata"), "model_response"), "model")
 
 
-def _system_prompt(event: Row) -> str:
+def _prompts(event: Row) -> Iterator[Prompt]:
     if event.get("action") == "system":
-        return _loose_text(row_at(event, "args"), "content")
-    prompt = event.get("system_prompt")
-    return _loose_text(prompt, "text") if isinstance(prompt, dict) else ""
+        yield Prompt(_loose_text(row_at(event, "args"), "content"))
+    if isinstance(prompt := event.get("system_prompt"), dict):
+        yield Prompt(_loose_text(prompt, "text"))
+    if may_be_fenced(shown := content_text(event, "extended_content")):
+        # What hooks showed: stripped before learning; its ids say what this run was shown.
+        yield Prompt(shown)
 
 
 def _event_turns(event: Row, seen: set[str]) -> Iterator[Turn]:

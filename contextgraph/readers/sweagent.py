@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from contextgraph.model import Action, Json, RawTrajectory, Step
@@ -24,7 +24,7 @@ from contextgraph.readers.fields import (
     text_or_none,
 )
 from contextgraph.readers.format import Place, repo_named
-from contextgraph.readers.tool_calls import ToolCall, tool_call
+from contextgraph.readers.tool_calls import ToolCall, call_text, tool_call
 from contextgraph.text import clean
 
 _EDITOR = "str_replace_editor"
@@ -54,7 +54,7 @@ def action_of(command: str, call: ToolCall | None) -> Action:
     if call is None:
         return Action(first_word(command), command)
     if call.name == _EDITOR and call.arguments:
-        return Action(_EDITOR, clean(_editor_text(call.arguments)), call.arguments)
+        return Action(_EDITOR, clean(call_text(_EDITOR, call.arguments)), call.arguments)
     if call.name == _SHELL and isinstance(typed := call.arguments.get("command"), str):
         command = clean(typed).strip()
     return Action(call.name or first_word(command), command, call.arguments)
@@ -76,23 +76,6 @@ def _editor_call(command: str) -> ToolCall | None:
             arguments[flag] = list(values) if flag == "view_range" else " ".join(values)
         flag, values = word[2:], []
     return ToolCall(_EDITOR, arguments)
-
-
-def _editor_text(arguments: Mapping[str, Json]) -> str:
-    """One line with what fits there, then each text of several lines below its name."""
-    line, below = [_EDITOR], list[str]()
-    for name, value in arguments.items():
-        if name in ("command", "path"):
-            line.append(str(value))
-        elif isinstance(value, str):
-            below.append(f"--{name}\n{value}")
-        elif value is not None:
-            line.append(f"--{name} {_plain(value)}")
-    return "\n".join([" ".join(line), *below])
-
-
-def _plain(value: Json) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 class _State(NamedTuple):

@@ -13,11 +13,18 @@ from contextgraph.retrieval.freshness import (
     fresh_context,
     fresh_history,
     fresh_playbook,
+    runs_to_compare,
     stale_in,
+    with_content_hashes,
 )
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
-from contextgraph.retrieval.names import paths_in_prose, paths_of_command, paths_of_remedy
+from contextgraph.retrieval.names import (
+    paths_edited,
+    paths_in_prose,
+    paths_of_command,
+    paths_of_remedy,
+)
 from contextgraph.retrieval.notes import by_notes, readable
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
@@ -70,6 +77,7 @@ __all__ = [
     "fresh_history",
     "fresh_playbook",
     "note_line",
+    "paths_edited",
     "paths_in_prose",
     "paths_of_command",
     "paths_of_remedy",
@@ -81,6 +89,8 @@ __all__ = [
     "render_playbook",
     "render_warning",
     "rendered",
+    "runs_to_compare",
     "stale_in",
     "start_of",
+    "with_content_hashes",
 ]

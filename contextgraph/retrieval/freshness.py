@@ -1,7 +1,8 @@
-"""Advice that names paths and symbols of a working tree, without those that are gone."""
+"""Advice that names paths and symbols of a working tree: without what is gone, changed lower."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from contextgraph.model import (
@@ -10,42 +11,59 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorSolution,
     FailingTest,
+    Freshness,
     MemoryContext,
     PlaybookFile,
+    RawTrajectory,
     RemedyAction,
     RepositoryPlaybook,
     ScopeLevel,
     SimilarCase,
     Suggestion,
 )
-from contextgraph.retrieval.names import names_of_test, paths_of_command, paths_of_remedy
+from contextgraph.retrieval.names import (
+    names_of_test,
+    paths_edited,
+    paths_of_command,
+    paths_of_remedy,
+)
 from contextgraph.retrieval.render import playbook_lines
-from contextgraph.trace import describe_remedy, names_in
+from contextgraph.trace import describe_remedy, files_changed, names_in, project_facts
 from contextgraph.working_tree import WorkingTree
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
+_Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
+_Remedy = TypeVar("_Remedy", ErrorSolution, Suggestion)
+
+# What names a file with another content than in the runs counts so much. It mostly stays right: a
+# file that tasks change is changed again. Where lines of the file are named, see `_fresh_remedy`.
+WEIGHT_IF_CHANGED = 0.9
 
 
 class Stale(NamedTuple):
-    """What advice names and the working tree does not have: a *kind*, the *name*, what is gone."""
+    """What advice names and the working tree does not have: a *kind*, the *name*, what is *gone*.
+
+    Or nothing is gone, but the content of the file *changed* since the runs.
+    """
 
     kind: str
     name: str
-    gone: str
+    gone: str = ""
+    changed: str = ""
 
 
 def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> RepositoryPlaybook:
-    """*playbook* without what *tree* does not have."""
+    """*playbook* without what *tree* does not have; what names a changed file counts less."""
+    files = (_present_symbols(one, tree) for one in _present(playbook.files, tree, _of_file))
+    weighed = (_weighed(one, [one.path], tree) for one in files)
     package = playbook.package if tree.has(playbook.package) else ""
     return replace(
         playbook,
-        files=tuple(
-            _present_symbols(one, tree) for one in _present(playbook.files, tree, _of_file)
-        ),
-        tests=_present(playbook.tests, tree, _of_command),
-        scripts=_present(playbook.scripts, tree, _of_command),
-        setup=_present(playbook.setup, tree, _of_command),
+        files=tuple(sorted(weighed, key=lambda one: -one.probability)),
+        tests=_fresh_commands(playbook.tests, tree),
+        scripts=_fresh_commands(playbook.scripts, tree),
+        setup=_fresh_commands(playbook.setup, tree),
         failing_tests=_present(playbook.failing_tests, tree, _of_test),
         package=package,
         package_tasks=playbook.package_tasks if package else 0,
@@ -53,23 +71,24 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
 
 
 def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
-    """*context* without what *tree* does not have.
+    """*context* without what *tree* does not have; what names a changed file counts less.
 
-    A remedy that names such a path is worded in general terms, or left out.
+    A remedy that names a path that is gone, or lines of a changed file, is worded in general terms,
+    or left out.
     """
     playbook = fresh_playbook(context.playbook, tree) if context.playbook else None
+    error = context.error
+    suggestions = [*chain(*(_fresh_suggestion(one, error, tree) for one in context.suggestions))]
+    solutions = [*chain(*(_fresh_solution(one, error, tree) for one in context.error_solutions))]
+    # By score, as before; what only one source supports stays behind the rest.
+    ordered: list[ErrorSolution | Suggestion] = [*suggestions, *solutions]
+    ordered.sort(key=lambda one: one.rank)
+    ordered.sort(key=lambda one: (not one.why.is_active, -one.score))
+    ranks = {id(one): rank for rank, one in enumerate(ordered, start=1)}
     return replace(
         context,
-        suggestions=tuple(
-            one
-            for item in context.suggestions
-            for one in _fresh_suggestion(item, context.error, tree)
-        ),
-        error_solutions=tuple(
-            one
-            for item in context.error_solutions
-            for one in _fresh_solution(item, context.error, tree)
-        ),
+        suggestions=tuple(replace(one, rank=ranks[id(one)]) for one in suggestions),
+        error_solutions=tuple(replace(one, rank=ranks[id(one)]) for one in solutions),
         similar_cases=tuple(_fresh_case(one, tree) for one in context.similar_cases),
         playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
     )
@@ -77,20 +96,48 @@ def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
 
 def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
     """*history* whose other ways exist in *tree*."""
-    return replace(history, others=_present(history.others, tree, _of_command))
+    return replace(history, others=_fresh_commands(history.others, tree))
+
+
+def runs_to_compare(context: MemoryContext) -> list[str]:
+    """The runs whose content hashes `fresh_context` looks up, but for those of the playbook."""
+    remedies = chain(
+        ((one.why, one.remedies) for one in context.suggestions),
+        ((one.why, one.actions) for one in context.error_solutions),
+    )
+    found = chain(
+        *(why.trajectories for why, actions in remedies if any(paths_of_remedy(actions))),
+        (one.trajectory_id for one in context.similar_cases if one.why.scope is ScopeLevel.REPO),
+    )
+    return [*dict.fromkeys(found)]
+
+
+def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
+    """*raw*, which has just ended in *tree*, with the hashes of the files that it names.
+
+    These are files that it changed, and those that its commands name.
+    """
+    facts = project_facts(raw)
+    commands = (CommandRecord(one.text, one.folder, 0, 0) for one in facts.commands)
+    named = {*files_changed(raw.patch or ""), *facts.edited}.union(*map(paths_of_command, commands))
+    hashes = {path: found for path in sorted(named) if (found := tree.content_hash(path))}
+    return replace(raw, content_hashes=hashes)
 
 
 def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]:
-    """What *playbook* names and *tree* does not have."""
+    """What *playbook* names and *tree* does not have, or has with another content."""
     for file in playbook.files:
         if gone := _of_file(file, tree):
             yield Stale("file", file.path, gone)
         else:
             missing = (one for one in file.symbols if not tree.has(file.path, one))
             yield from (Stale("symbol", f"{file.path}: {one}", one) for one in missing)
+            yield from _changed("file", file.path, [file.path], tree)
     for command in (*playbook.tests, *playbook.scripts, *playbook.setup):
         if gone := _of_command(command, tree):
             yield Stale("command", command.line, gone)
+        else:
+            yield from _changed("command", command.line, paths_of_command(command), tree)
     for test in playbook.failing_tests:
         if gone := _of_test(test, tree):
             yield Stale("test", test.name, gone)
@@ -98,12 +145,43 @@ def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]
         yield Stale("package", playbook.package, playbook.package)
 
 
-def _fresh_remedy(actions: Remedy, error: ErrorSignature | None, tree: WorkingTree) -> Remedy:
-    """*actions* as they were done; where a path is gone in general terms, if these say anything.
+def _changed(kind: str, name: str, paths: Iterable[str], tree: WorkingTree) -> Iterator[Stale]:
+    changed = (path for path in paths if tree.is_unchanged(path) is False)
+    yield from (Stale(kind, name, changed=path) for path in changed)
 
+
+def _freshness(paths: Iterable[str], tree: WorkingTree) -> Freshness:
+    found = {tree.is_unchanged(path) for path in paths}
+    if False in found:
+        return Freshness.CHANGED
+    return Freshness.UNCHANGED if True in found else Freshness.UNKNOWN
+
+
+def _weighed(item: _Probable, paths: Iterable[str], tree: WorkingTree) -> _Probable:
+    """*item*, which names *paths*, with its freshness, and less probable where that is changed."""
+    freshness = _freshness(paths, tree)
+    return replace(item, freshness=freshness, probability=item.probability * _weight(freshness))
+
+
+def _weight(freshness: Freshness) -> float:
+    return WEIGHT_IF_CHANGED if freshness is Freshness.CHANGED else 1.0
+
+
+def _weighed_remedy(item: _Remedy, actions: Remedy, tree: WorkingTree) -> _Remedy:
+    freshness = _freshness(paths_of_remedy(actions), tree)
+    weight = _weight(freshness)
+    probability, score = weight * item.probability, weight * item.score
+    return replace(item, freshness=freshness, probability=probability, score=score)
+
+
+def _fresh_remedy(actions: Remedy, error: ErrorSignature | None, tree: WorkingTree) -> Remedy:
+    """*actions* as they were done, or in general terms, if these say anything.
+
+    In general terms where a path is gone, and where they edit lines of a file that changed.
     Without an *error* there is nothing that general terms could be about.
     """
-    if all(map(tree.has, paths_of_remedy(actions))):
+    edited = (tree.is_unchanged(path) for path in paths_edited(actions))
+    if all(map(tree.has, paths_of_remedy(actions))) and False not in edited:
         return actions
     general = tuple(one.general for one in actions)
     return general if error and describe_remedy(general, general=True) else ()
@@ -113,6 +191,7 @@ def _fresh_solution(
     solution: ErrorSolution, error: ErrorSignature | None, tree: WorkingTree
 ) -> Iterator[ErrorSolution]:
     actions = _fresh_remedy(solution.actions, error, tree)
+    solution = _weighed_remedy(solution, solution.actions, tree)
     if actions == solution.actions:
         yield solution
     elif error and actions:
@@ -123,6 +202,7 @@ def _fresh_suggestion(
     suggestion: Suggestion, error: ErrorSignature | None, tree: WorkingTree
 ) -> Iterator[Suggestion]:
     actions = _fresh_remedy(suggestion.remedies, error, tree)
+    suggestion = _weighed_remedy(suggestion, suggestion.remedies, tree)
     if actions == suggestion.remedies:
         yield suggestion
     elif error and actions:
@@ -148,6 +228,16 @@ def _present_symbols(file: PlaybookFile, tree: WorkingTree) -> PlaybookFile:
     return replace(file, symbols=symbols)
 
 
+def _fresh_commands(
+    commands: Iterable[CommandRecord], tree: WorkingTree
+) -> tuple[CommandRecord, ...]:
+    found = (
+        replace(one, freshness=_freshness(paths_of_command(one), tree))
+        for one in _present(commands, tree, _of_command)
+    )
+    return tuple(sorted(found, key=lambda one: -one.worked * _weight(one.freshness)))
+
+
 def _of_command(command: CommandRecord, tree: WorkingTree) -> str:
     return next((one for one in paths_of_command(command) if not tree.has(one)), "")
 
@@ -164,4 +254,5 @@ def _fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
     symbols = tuple(
         name for name in case.changed.symbols if any(tree.has(file, name) for file in files)
     )
-    return replace(case, files=files, changed=replace(case.changed, symbols=symbols))
+    found = replace(case, files=files, changed=replace(case.changed, symbols=symbols))
+    return _weighed(found, files, tree)

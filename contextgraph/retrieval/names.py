@@ -20,6 +20,8 @@ _NAMED_BY_COMMAND = (
     RemedyKind.SET_ENV,
 )
 
+_OF_LINES = (RemedyKind.EDIT, RemedyKind.RESEND)
+
 
 def paths_of_command(command: CommandRecord) -> Iterator[str]:
     """The folder of *command* and the paths that it names."""
@@ -39,6 +41,13 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
         for path in _paths_of(action):
             if not any(f"{path}/".startswith(f"{own}/") for own in made):
                 yield path
+
+
+def paths_edited(actions: Iterable[RemedyAction]) -> Iterator[str]:
+    """The files whose lines a remedy changes as it was done."""
+    for action in actions:
+        if action.kind in _OF_LINES and not action.is_general:
+            yield from _paths_of(action)
 
 
 def paths_in_prose(text: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The playbook of a repository, from the facts of its runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -122,6 +122,25 @@ class Playbooks:
         scope = Scope(repo, hidden, as_of)
         found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
         return [self.known(one) for one in found]
+
+    def content_hashes(
+        self,
+        repo: str = "",
+        trajectories: Collection[str] = (),
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> Mapping[str, Sequence[str]]:
+        """Path -> git's hashes of its content, maybe abbreviated, before and after runs.
+
+        Of the runs of *repo* that are looked at, and of *trajectories*.
+        """
+        runs = self.runs(masked_name(repo), exclude_instances, as_of)
+        runs += map(self.known, self._store.runs.trajectories(trajectories).values())
+        found: dict[str, set[str]] = {}
+        for run in runs:
+            for path, hashes in run.facts.content_hashes.items():
+                found.setdefault(path, set()).update(hashes)
+        return {path: sorted(hashes) for path, hashes in found.items()}
 
     def _notes(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None

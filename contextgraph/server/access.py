@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
-from contextgraph.server.limits import RateLimiter
+from contextgraph.memory import AgentMemory
 from contextgraph.server.monitoring import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
@@ -27,6 +27,11 @@ class Caller:
     service: Service
     tenant: Tenant
     token: Token
+
+    @property
+    def memory(self) -> AgentMemory:
+        """The memory of the tenant."""
+        return self.tenant.memory
 
 
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
@@ -51,7 +56,7 @@ async def caller_of(request: Request, scope: Scope, text: str | None = None) -> 
     if not token.allows(scope):
         raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens:
-        _limit(request, token)
+        _limit(service, token)
     tenant = await service.known(token.tenant)
     request.scope[TENANT] = tenant  # whose request the log and the metrics count
     return Caller(service, tenant, token)
@@ -70,9 +75,8 @@ async def _token(service: Service, text: str) -> Token:
     return token
 
 
-def _limit(request: Request, token: Token) -> None:
-    limiter: RateLimiter = request.app.state.rates
-    if wait := limiter.wait(token.id):
+def _limit(service: Service, token: Token) -> None:
+    if wait := service.rates.wait(token.id):
         seconds = f"{int(wait) + 1}"
         raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
 

@@ -32,7 +32,7 @@ async def consolidate(caller: Admin) -> Response:
 
     409 where another process does so.
     """
-    report = await caller.service.maintain(caller.tenant.memory.consolidate)
+    report = await caller.service.maintain(caller.memory.consolidate)
     return json_response(consolidation_record(report), 200 if report.started else 409)
 
 
@@ -41,7 +41,7 @@ async def decide(
     caller: Admin, identity: str, decision: Literal["quarantine", "release"]
 ) -> Response:
     """Never show a methodology, or advice (`adv_…`), again; or show it whatever was reported."""
-    memory = caller.tenant.memory
+    memory = caller.memory
     decided = memory.quarantine if decision == "quarantine" else memory.release
     if not await caller.service.answer(decided, identity):
         raise HTTPException(404, f"no methodology or advice {identity}")
@@ -51,7 +51,7 @@ async def decide(
 @router.delete("/v1/notes/{identity}")
 async def forget_note(caller: Admin, identity: str) -> Response:
     """Delete a note."""
-    if not await caller.service.answer(caller.tenant.memory.notes.forget, [identity]):
+    if not await caller.service.answer(caller.memory.notes.forget, [identity]):
         raise HTTPException(404, f"no note {identity}; GET /v1/notes lists those there are")
     return json_response({"forgotten": 1})
 
@@ -59,7 +59,7 @@ async def forget_note(caller: Admin, identity: str) -> Response:
 @router.delete("/v1/trajectories/{identity}")
 async def forget(caller: Admin, identity: str) -> Response:
     """Remove a run and everything that only it supports."""
-    memory = caller.tenant.memory
+    memory = caller.memory
     if not await caller.service.maintain(lambda: memory.forget([identity])):
         raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
     return json_response({"forgotten": 1})
@@ -68,7 +68,7 @@ async def forget(caller: Admin, identity: str) -> Response:
 @router.delete("/v1/methodologies/{identity}")
 async def retire(caller: Admin, identity: str) -> Response:
     """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
-    if not await caller.service.maintain(lambda: caller.tenant.memory.retire([identity])):
+    if not await caller.service.maintain(lambda: caller.memory.retire([identity])):
         raise HTTPException(404, f"no methodology {identity}, or it is retired")
     return json_response({"retired": 1})
 
@@ -88,7 +88,7 @@ async def export(
 
     folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
     path = Path(folder.name) / ("memory.jsonl.zst" if file_format == "archive" else "graph")
-    memory, headers = caller.tenant.memory, {}
+    memory, headers = caller.memory, {}
     if file_format == "archive":
         counts = await caller.service.maintain(lambda: memory.export(path, vectors=vectors))
         headers["X-Exported"] = orjson.dumps(encoded(counts, complete=True)).decode()

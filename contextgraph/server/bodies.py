@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, RootModel
+from pydantic.config import JsonDict
 
 from contextgraph.model import Outcome, Phase, Security, State
 
@@ -73,6 +74,10 @@ RECEIPT: JsonValue = {
 }
 
 
+def _example(**fields: JsonValue) -> JsonDict:
+    return {"example": fields}
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -98,23 +103,20 @@ class StateBody(_Body):
         return State(**{**dict(self), **lists})
 
 
-class QueryBody(_Body):
+class QueryBody(
+    _Body,
+    json_schema_extra=_example(
+        state={
+            "repo": "acme/shop",
+            "current_error": "ModuleNotFoundError: No module named 'tariffs'",
+        },
+        limit=3,
+    ),
+):
     """A query.
 
     Without *record* the text does not count as shown, and no outcome can be reported for it.
     """
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "state": {
-                    "repo": "acme/shop",
-                    "current_error": "ModuleNotFoundError: No module named 'tariffs'",
-                },
-                "limit": 3,
-            }
-        }
-    )
 
     state: StateBody
     limit: Limit = 5
@@ -124,30 +126,26 @@ class QueryBody(_Body):
     record: bool = True
 
 
-class LoopBody(_Body):
+class LoopBody(
+    _Body,
+    json_schema_extra=_example(
+        states=[{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3
+    ),
+):
     """The latest states of an agent, oldest first."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {"states": [{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3}
-        }
-    )
 
     states: Annotated[list[StateBody], Field(min_length=1, max_length=300)]
 
 
-class ProblemStatementBody(BaseModel):
+class ProblemStatementBody(
+    BaseModel,
+    json_schema_extra=_example(
+        problem_statement="Totals are wrong when a tariff is missing",
+        error_message="KeyError: 'tariff'",
+        current_file="shop/tariff.py",
+    ),
+):
     """The query of agents that know one contract only."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "problem_statement": "Totals are wrong when a tariff is missing",
-                "error_message": "KeyError: 'tariff'",
-                "current_file": "shop/tariff.py",
-            }
-        }
-    )
 
     problem_statement: Text
     error_message: Text | None = None
@@ -162,19 +160,16 @@ class ProblemStatementBody(BaseModel):
         )
 
 
-class LiveBody(_Body):
+class LiveBody(
+    _Body,
+    json_schema_extra=_example(
+        repo="acme/shop",
+        instance_id="acme__shop-7",
+        task="Totals are wrong when a tariff is missing",
+        agent="mini-swe-agent",
+    ),
+):
     """A run of an agent that begins now."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "repo": "acme/shop",
-                "instance_id": "acme__shop-7",
-                "task": "Totals are wrong when a tariff is missing",
-                "agent": "mini-swe-agent",
-            }
-        }
-    )
 
     repo: Name
     instance_id: Name
@@ -192,48 +187,37 @@ class ActionBody(_Body):
     arguments: dict[str, JsonValue] = {}
 
 
-class BeforeBody(_Body):
+class BeforeBody(_Body, json_schema_extra=_example(action="pytest tests/")):
     """An action that is about to be taken: a command line, or the call of another tool."""
-
-    model_config = ConfigDict(json_schema_extra={"example": {"action": "pytest tests/"}})
 
     action: Text | ActionBody
 
 
-class ObserveBody(BeforeBody):
+class ObserveBody(
+    BeforeBody,
+    json_schema_extra=_example(
+        action="python reproduce.py",
+        observation="ModuleNotFoundError: No module named 'tariffs'",
+        exit_code=1,
+    ),
+):
     """A step that was taken."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "action": "python reproduce.py",
-                "observation": "ModuleNotFoundError: No module named 'tariffs'",
-                "exit_code": 1,
-            }
-        }
-    )
 
     observation: Annotated[str, Field(max_length=4_000_000)]
     exit_code: int | None = None
     thought: Text = ""
 
 
-class FinishBody(_Body):
+class FinishBody(_Body, json_schema_extra=_example(outcome="solved")):
     """How a run ended."""
-
-    model_config = ConfigDict(json_schema_extra={"example": {"outcome": "solved"}})
 
     outcome: Outcome = Outcome.UNKNOWN
     exit_status: Name | None = None
     patch: Annotated[str, Field(max_length=4_000_000)] | None = None
 
 
-class OutcomeBody(_Body):
+class OutcomeBody(_Body, json_schema_extra=_example(instance_id="acme__shop-7", outcome="solved")):
     """Whether runs of an instance solved it: all of them, those of *agent*, or one *run*."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"instance_id": "acme__shop-7", "outcome": "solved"}}
-    )
 
     instance_id: Name
     outcome: Literal["solved", "failed"]
@@ -241,12 +225,8 @@ class OutcomeBody(_Body):
     run: Name = ""
 
 
-class NoteBody(_Body):
+class NoteBody(_Body, json_schema_extra=_example(content="CI uses Python 3.11", repo="acme/shop")):
     """A statement about a repository, or about anything, with properties as of `remember`."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"content": "CI uses Python 3.11", "repo": "acme/shop"}}
-    )
 
     content: Text
     repo: Name = ""
@@ -260,19 +240,13 @@ class NoteBody(_Body):
     caused_by: Names = []
 
 
-class ReportBody(_Body):
+class ReportBody(_Body, json_schema_extra=_example(context="ctx_5f0c2a4d9e1b7c3a", helped=True)):
     """Whether the advice of a context helped."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True}}
-    )
 
     context: Name
     helped: bool
     item: Annotated[int, Field(ge=1, le=100)] | None = None
 
 
-class CallBody(RootModel[dict[Name, JsonValue]]):
+class CallBody(RootModel[dict[Name, JsonValue]], json_schema_extra=_example(repo="acme/shop")):
     """Arguments of a method by name."""
-
-    model_config = ConfigDict(json_schema_extra={"example": {"repo": "acme/shop"}})

@@ -1,28 +1,43 @@
 """Routes by which the memory learns: runs, live runs, outcomes, reports, consolidation."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from io import BytesIO
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import anyio
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Json, Outcome, RawTrajectory
+from contextgraph.live import LiveRun
+from contextgraph.model import Action, Json, Outcome, RawTrajectory
 from contextgraph.readers import read_file
-from contextgraph.records import record_of, unread_record
+from contextgraph.records import receipt_record, record_of, unread_record
 from contextgraph.server.access import Caller, Writing
-from contextgraph.server.bodies import JOB, NoteBody, OutcomeBody, ReportBody, answered
+from contextgraph.server.bodies import (
+    JOB,
+    RECEIPT,
+    ActionBody,
+    BeforeBody,
+    FinishBody,
+    LiveBody,
+    NoteBody,
+    ObserveBody,
+    OutcomeBody,
+    ReportBody,
+    answered,
+)
 from contextgraph.server.reading import Name, json_response
-from contextgraph.server.service import TooBusyError, finished
+from contextgraph.server.service import OpenRun, TooBusyError, finished
 from contextgraph.server.tokens import Scope
 from contextgraph.server.writer import Job
 
-router = APIRouter()
+router, live = APIRouter(), APIRouter(prefix="/v1/runs/live")
+
+_R = TypeVar("_R")
 
 _POLL_SECONDS = 0.2
 MAX_WAIT = 30.0
@@ -106,7 +121,7 @@ async def _uploaded(request: Request, name: str) -> tuple[str, bytes]:
 
 def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) -> Job:
     service = caller.service
-    if service.writer.waiting(caller.tenant.memory) > service.limits.waiting:
+    if service.writer.waiting(caller.memory) > service.limits.waiting:
         raise TooBusyError(f"{service.limits.waiting} runs wait to be learned")
     identity = blake2b(
         b"\0".join([caller.token.source.encode(), name.encode(), str(outcome).encode(), content]),
@@ -124,7 +139,7 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
         raise HTTPException(422, reasons[:1000] or "there is no run in it")
     return service.writer.submit(
         f"job_{identity}",
-        caller.tenant.memory,
+        caller.memory,
         caller.tenant.spool,
         runs,
         caller.token.source,
@@ -133,7 +148,7 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
 
 
 def _known_job(caller: Writing, job: str) -> Job:
-    found = caller.service.writer.job(caller.tenant.memory, job)
+    found = caller.service.writer.job(caller.memory, job)
     if found is None:
         raise HTTPException(
             404, f"no job {job}; jobs are forgotten when the server starts, their runs are not"
@@ -171,7 +186,7 @@ async def outcomes(body: OutcomeBody, caller: Writing) -> Response:
     """Set by hand whether runs solved their task, as `contextgraph outcome`."""
 
     def answer() -> list[str]:
-        memory = caller.tenant.memory
+        memory = caller.memory
         known = memory.store.runs.ids(instance=body.instance_id)
         if len(known) > 1 and not (body.agent or body.run):
             raise HTTPException(
@@ -198,7 +213,7 @@ async def remember(body: NoteBody, caller: Writing) -> Response:
         raise HTTPException(403, f"a pinned note needs a token with the scope {Scope.ADMIN}")
     properties = body.model_dump(exclude={"content"}, exclude_unset=True)
     receipt = await caller.service.answer(
-        caller.tenant.memory.notes.remember,
+        caller.memory.notes.remember,
         body.content,
         source=f"agent:{caller.token.source}",
         **properties,
@@ -209,7 +224,7 @@ async def remember(body: NoteBody, caller: Writing) -> Response:
 @router.post("/v1/reports")
 async def reports(body: ReportBody, caller: Writing) -> Response:
     """Report whether the advice of an answer helped; "recorded" is false where it was before."""
-    memory = caller.tenant.memory
+    memory = caller.memory
     recorded = await caller.service.answer(
         partial(
             memory.report_outcome,
@@ -220,3 +235,98 @@ async def reports(body: ReportBody, caller: Writing) -> Response:
         )
     )
     return json_response({"context": body.context, "helped": body.helped, "recorded": recorded})
+
+
+@live.post("", status_code=201, responses=answered({"id": "live_aa736f77e4ac4eb3"}, 201))
+async def begin(body: LiveBody, caller: Writing) -> Response:
+    """Begin a run; "id" names it in the other calls."""
+    run = caller.memory.live(
+        repo=body.repo,
+        instance_id=body.instance_id,
+        task=body.task,
+        agent=body.agent,
+        model=body.model,
+        exclude_instances=body.exclude_instances,
+    )
+    return json_response({"id": caller.service.begin(caller.tenant, run, caller.token.source)}, 201)
+
+
+@live.post("/{identity}/start", responses=answered({"text": ""}))
+async def start(identity: str, caller: Writing) -> Response:
+    """Advice for the first prompt, empty where nothing is known."""
+    return json_response({"text": await _use(caller, identity, lambda run: run.start())})
+
+
+@live.post("/{identity}/before")
+async def before(identity: str, body: BeforeBody, caller: Writing) -> Response:
+    """What to know before an action is taken; null for nothing."""
+    action = _action(body.action)
+    return json_response({"text": await _use(caller, identity, lambda run: run.before(action))})
+
+
+@live.post("/{identity}/observe", responses=answered({"text": None}))
+async def observe(identity: str, body: ObserveBody, caller: Writing) -> Response:
+    """Take in a step; advice where it met a new error or got stuck in a loop, else null."""
+
+    def take(run: LiveRun) -> str | None:
+        return run.observe(
+            _action(body.action),
+            body.observation,
+            exit_code=body.exit_code,
+            thought=body.thought,
+        )
+
+    return json_response({"text": await _use(caller, identity, take)})
+
+
+@live.post("/{identity}/check_submit")
+async def check_submit(identity: str, caller: Writing) -> Response:
+    """What seems to be missing before the agent submits; null for nothing."""
+    return json_response({"text": await _use(caller, identity, lambda run: run.check_submit())})
+
+
+@live.post("/{identity}/finish", responses=answered(RECEIPT))
+async def finish(identity: str, body: FinishBody, caller: Writing) -> Response:
+    """End the run and learn it.
+
+    "receipt" says what was stored, null without a step. 202 with a "job" of /v1/learn where the run
+    is safe in a file and waits for the store.
+    """
+    open_run = _open_run(caller, identity)
+
+    def end(run: LiveRun) -> RawTrajectory:
+        return run.end(body.outcome, exit_status=body.exit_status, patch=body.patch)
+
+    job = await caller.service.answer(caller.service.end, caller.tenant, open_run, end)
+    if job is None:
+        return json_response({"receipt": None, "job": None})
+    if not await finished(job, MAX_WAIT / 2) or not job.receipts:
+        return json_response({"receipt": None, "job": job.record()}, 202)
+    return json_response({"receipt": receipt_record(job.receipts[0]), "job": None})
+
+
+async def _use(caller: Caller, identity: str, use: Callable[[LiveRun], _R]) -> _R:
+    """What *use* returns of the run, which is in use by one request at a time."""
+    open_run = _open_run(caller, identity)
+
+    def locked() -> _R:
+        with open_run.in_use() as run:
+            return use(run)
+
+    try:
+        return await caller.service.answer(locked)
+    except ValueError as error:
+        raise HTTPException(409, str(error)) from error
+
+
+def _open_run(caller: Caller, identity: str) -> OpenRun:
+    run = caller.tenant.live.get(identity)
+    if run is None:
+        raise HTTPException(
+            404, f"no live run {identity}: it is finished, or was not used for long"
+        )
+    return run
+
+
+def _action(given: str | ActionBody) -> str | Action:
+    return given if isinstance(given, str) else Action(given.tool, given.text, given.arguments)

@@ -73,7 +73,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
         MemoryRetriever,
         {Scope.READ: "by_error by_lexical by_semantic by_state by_task retrieve"},
     ),
-    "retriever.playbooks": (Playbooks, {Scope.READ: "history of"}),
+    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes history of"}),
     "stats": (
         StatisticsEngine,
         {
@@ -128,7 +128,7 @@ async def call(operation: str, body: CallBody, caller: Reader) -> Response:
         raise HTTPException(422, f"a number may be at most {_MOST:,}")
     # What administrators start may take minutes.
     run = caller.service.maintain if found.scope is Scope.ADMIN else caller.service.answer
-    record = await run(lambda: _answer(found, caller.tenant.memory, arguments))
+    record = await run(lambda: _answer(found, caller.memory, arguments))
     return Response(orjson.dumps({"value": record}), media_type="application/json")
 
 

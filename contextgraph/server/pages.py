@@ -14,22 +14,19 @@ from contextgraph.model import (
 )
 from contextgraph.page import document, phase_styles, run_parts, shown
 from contextgraph.server.access import COOKIE, Caller, caller_of
-from contextgraph.server.drawings import (
+from contextgraph.server.page_parts import (
     STYLE,
-    facts,
-    graph_address,
-    neighbourhood,
-    numbers,
-    outcome_chart,
-    table,
-)
-from contextgraph.server.tables import (
     effect_table,
     error_table,
     evidence_text,
+    facts,
     friction_table,
+    graph_address,
     memory_tiles,
+    neighbourhood,
     note_table,
+    numbers,
+    outcome_chart,
     playbook_parts,
     recovery_table,
     relation_table,
@@ -37,6 +34,7 @@ from contextgraph.server.tables import (
     repository_link,
     repository_table,
     run_table,
+    table,
 )
 from contextgraph.server.tokens import Scope as TokenScope
 from contextgraph.text import number_of, one_line, words
@@ -122,7 +120,7 @@ async def overview(visitor: Visitor) -> Response:
     """The memory at a glance."""
 
     def parts() -> Iterator[str]:
-        memory = visitor.tenant.memory
+        memory = visitor.memory
         yield "<h1>The memory</h1>"
         yield memory_tiles(memory.store.admin.counts())
         periods = memory.stats.get_outcomes_over_time()
@@ -143,7 +141,7 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
     """Repositories, runs, errors and notes by their words, and the node with this id."""
 
     def parts() -> Iterator[str]:
-        memory = visitor.tenant.memory
+        memory = visitor.memory
         yield f"<h1>Search for “{shown(text)}”</h1>"
         if found := memory.explain(text):
             yield f'<p><a href="{graph_address(text)}">{shown(found.label)} {shown(text)}</a></p>'
@@ -162,7 +160,7 @@ async def notes(visitor: Visitor) -> Response:
     """What people and agents noted, the newest first."""
 
     def parts() -> Iterator[str]:
-        found = [*map(without_secret, visitor.tenant.memory.notes.of())]
+        found = [*map(without_secret, visitor.memory.notes.of())]
         yield "<h1>Notes</h1>"
         yield note_table(f"The newest of {number_of(len(found), 'note')}", found[:_ROWS])
 
@@ -174,7 +172,7 @@ async def run(visitor: Visitor, identity: str) -> Response:
     """A run, as `contextgraph inspect --html` shows it."""
 
     def parts() -> Iterator[str]:
-        memory = visitor.tenant.memory
+        memory = visitor.memory
         raw = memory.store.runs.raw(identity)
         if raw is None:
             raise HTTPException(404, f"no run {identity}")
@@ -190,7 +188,7 @@ async def graph(visitor: Visitor, identity: str) -> Response:
     """A node of the graph with its neighbours; each leads to its own."""
 
     def parts() -> Iterator[str]:
-        found = visitor.tenant.memory.explain(identity)
+        found = visitor.memory.explain(identity)
         if found is None:
             raise HTTPException(404, f"nothing has the id {identity}")
         yield f"<h1>{shown(found.label)}: {shown(one_line(found.name, 120))}</h1>"
@@ -213,7 +211,7 @@ async def repository(visitor: Visitor, repo: Word) -> Response:
     """A repository: its playbook, its methodologies with their evidence, its runs."""
 
     def parts() -> Iterator[str]:
-        memory = visitor.tenant.memory
+        memory = visitor.memory
         yield f"<h1>{shown(repo)}</h1>"
         yield from playbook_parts(memory.playbook(repo))
         yield friction_table(memory, repo)
@@ -232,7 +230,7 @@ async def methodologies(visitor: Visitor, after: Word = "") -> Response:
     """The methodologies of all repositories and the general ones, a page of them by id."""
 
     def parts() -> Iterator[str]:
-        store = visitor.tenant.memory.store.methodologies
+        store = visitor.memory.store.methodologies
         found = store.ids(after=after, limit=_ROWS + 1)
         yield "<h1>Methodologies</h1>"
         yield _methodology_table(visitor, store.get(found[:_ROWS]))
@@ -245,7 +243,7 @@ async def methodologies(visitor: Visitor, after: Word = "") -> Response:
 @router.post("/methodologies/{identity}")
 async def decide(administrator: Administrator, identity: str, decision: Decision) -> Response:
     """Quarantine a methodology, or release it, and show it."""
-    memory = administrator.tenant.memory
+    memory = administrator.memory
     decided = memory.quarantine if decision == "quarantine" else memory.release
     if not await administrator.service.answer(decided, identity):
         raise HTTPException(404, f"no methodology {identity}")
@@ -266,7 +264,7 @@ async def _page(
 
 def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) -> str:
     found = sorted(methodologies, key=lambda one: (-one.confidence, one.id))
-    record = visitor.tenant.memory.store.exposures.record([one.id for one in found])
+    record = visitor.memory.store.exposures.record([one.id for one in found])
     quarantined = {one.advice for one in record.verdicts if one.is_quarantined}
     rows = (
         (

@@ -1,30 +1,38 @@
 """What the service holds beside the requests: memories of tenants, live runs, the writer."""
 
 import asyncio
+import fcntl
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
+import orjson
 from anyio import CapacityLimiter, fail_after
 from anyio.to_thread import run_sync
 
+from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import StoreError
+from contextgraph.learning import masked
 from contextgraph.live import LiveRun
 from contextgraph.memory import AgentMemory
-from contextgraph.model import RawTrajectory
-from contextgraph.server.journal import Journal
+from contextgraph.model import RawTrajectory, Step
+from contextgraph.readers import from_record, to_record
 from contextgraph.server.monitoring import Metrics
 from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
-from contextgraph.spool import Spool
+from contextgraph.spool import Spool, WaitingRun
 from contextgraph.wiring import build
+
+_LOCK = "lock"
 
 _log = logging.getLogger(__name__)
 
@@ -48,8 +56,93 @@ class Limits:
     waiting: int = 4096
 
 
+class RateLimiter:
+    """Lets each key pass *rate* times a second, twice as often for a moment."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, key: str) -> float:
+        """Seconds until *key* may pass; 0 where it passes now."""
+        now = time.monotonic()
+        left, at = self._left.get(key, (2 * self._rate, now))
+        left = min(2 * self._rate, left + (now - at) * self._rate)
+        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
 class TooBusyError(Exception):
     """There is more to do than the service takes; the message says what."""
+
+
+class Journal:
+    """The live runs of one process: a file each in a folder that it holds a lock on.
+
+    The first line is who supplied the run, the second the run without steps, each other line a
+    step of it; secrets are masked.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._parent = folder
+        self._folder = folder / f"{uuid4().hex}.server"
+        self._lock: int | None = None
+        self._opening = threading.Lock()
+        self._written: dict[str, int] = {}
+
+    def write(self, identity: str, run: RawTrajectory, source: str) -> None:
+        """Append those steps of *run* that are not written yet."""
+        self._open()
+        done = self._written.get(identity, 0)
+        new = masked(replace(run, steps=run.steps[done:]), with_playbooks=True)[0]
+        head = [orjson.dumps(source), orjson.dumps(to_record(replace(new, steps=())))]
+        lines = [] if done else head
+        lines += [orjson.dumps(encoded(step)) for step in new.steps]
+        with open(self._folder / identity, "ab") as file:
+            file.writelines(line + b"\n" for line in lines)
+        self._written[identity] = len(run.steps)
+
+    def remove(self, identity: str) -> None:
+        """Forget a run that is finished and safe elsewhere."""
+        self._written.pop(identity, None)
+        (self._folder / identity).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove the folder, which holds no run any more."""
+        if self._lock is not None:
+            (self._folder / _LOCK).unlink()
+            os.close(self._lock)
+            self._folder.rmdir()
+
+    def abandoned(self) -> Iterator[WaitingRun]:
+        """The runs of processes that are gone; for one process at a time."""
+        for lock in self._parent.glob(f"*.server/{_LOCK}"):
+            with open(lock, "rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue  # its process is at work
+                yield from map(_read, lock.parent.glob("live_*"))
+                lock.unlink()
+                lock.parent.rmdir()
+
+    def _open(self) -> None:
+        with self._opening:
+            if self._lock is None:
+                # Under another name until it is locked, or it would seem to be abandoned.
+                new = self._folder.with_suffix(".new")
+                new.mkdir(mode=0o700, parents=True)
+                self._lock = os.open(new / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                new.rename(self._folder)
+
+
+def _read(path: Path) -> WaitingRun:
+    """The run in a file; a step that was not written whole was not answered either."""
+    source, first, *rest = path.read_bytes().split(b"\n")[:-1]
+    steps = tuple(decoded(Step, orjson.loads(line)) for line in rest)
+    raw = replace(from_record(orjson.loads(first)), steps=steps)
+    return WaitingRun(path, raw, orjson.loads(source))
 
 
 @dataclass(slots=True)
@@ -98,6 +191,7 @@ class Service:
         self.settings = settings
         self.tokens = tokens
         self.limits = limits
+        self.rates = RateLimiter(limits.rate)
         self.is_closing = False
         self._tenants: dict[str, Tenant] = {}
         self._opening = threading.Lock()

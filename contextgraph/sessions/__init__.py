@@ -1,15 +1,9 @@
 """What lives for one run or one conversation: see docs/sessions.md."""
 
-from contextgraph.sessions.conversation import Conversation, ConversationWindow, Message
-from contextgraph.sessions.items import Item, ItemFile, Items
-from contextgraph.sessions.working import WorkingMemory
-
-__all__ = [
-    "Conversation",
-    "ConversationWindow",
-    "Item",
-    "ItemFile",
-    "Items",
-    "Message",
-    "WorkingMemory",
-]
+from contextgraph.sessions.conversation import (
+    Conversation as Conversation,
+    ConversationWindow as ConversationWindow,
+    Message as Message,
+)
+from contextgraph.sessions.items import Item as Item, ItemFile as ItemFile, Items as Items
+from contextgraph.sessions.working import WorkingMemory as WorkingMemory

@@ -1,27 +1,18 @@
 """Statistics of errors and runs."""
 
 from contextgraph.stats.engine import (
-    LEAST_RUNS,
-    Interventions,
-    MemoryStats,
-    StatisticsEngine,
+    Interventions as Interventions,
+    MemoryStats as MemoryStats,
+    StatisticsEngine as StatisticsEngine,
 )
-from contextgraph.stats.errors import Friction, FrictionRemedy, errors_in
-from contextgraph.stats.figures import draw_statistics, new_figure, save_figures
-from contextgraph.stats.outcomes import OutcomePeriod, SolveRates, outcomes_over_time
-
-__all__ = [
-    "LEAST_RUNS",
-    "Friction",
-    "FrictionRemedy",
-    "Interventions",
-    "MemoryStats",
-    "OutcomePeriod",
-    "SolveRates",
-    "StatisticsEngine",
-    "draw_statistics",
-    "errors_in",
-    "new_figure",
-    "outcomes_over_time",
-    "save_figures",
-]
+from contextgraph.stats.errors import Friction as Friction
+from contextgraph.stats.figures import (
+    draw_statistics as draw_statistics,
+    new_figure as new_figure,
+    save_figures as save_figures,
+)
+from contextgraph.stats.outcomes import (
+    OutcomePeriod as OutcomePeriod,
+    SolveRates as SolveRates,
+    outcomes_over_time as outcomes_over_time,
+)

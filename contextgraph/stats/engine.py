@@ -58,7 +58,11 @@ _METHODOLOGIES = 32
 def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
     """Errors that a third of at least three runs never resolved, those of most such runs first."""
     common = store.recoveries.errors(scope, _CONSIDERED)
-    failing = [tally for tally in common if _fails(tally)]
+    failing = [
+        tally
+        for tally in common
+        if tally.runs >= LEAST_RUNS and 3 * tally.cleared_runs <= 2 * tally.runs
+    ]
     failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
     phases = _phases(store, scope)
     return tuple(
@@ -70,10 +74,6 @@ def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
         )
         for tally in failing[:PATTERNS]
     )
-
-
-def _fails(tally: ErrorTally) -> bool:
-    return tally.runs >= LEAST_RUNS and 3 * tally.cleared_runs <= 2 * tally.runs
 
 
 def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:

@@ -251,7 +251,7 @@ class _Importer:
         if notes:
             known = self._store.notes.get([note.id for note in notes])
             new = [note for note in notes if note.id not in known]
-            self._store.notes.put(new)
+            self._store.notes.change(new=new)
             self._done.notes += len(new)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:

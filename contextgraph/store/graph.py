@@ -38,6 +38,18 @@ def add_relation(
         graph.add_edge(source, target, key=key, type=kind, **properties)
 
 
+def labelled(graph: "Graph", label: str) -> list[str]:
+    """The nodes of this *label*."""
+    return [node for node, own in graph.nodes(data=True) if own["label"] == label]
+
+
+def remove_abstracted(graph: "Graph") -> None:
+    """Remove methodologies and similarities: they are few, and are read again as a whole."""
+    graph.remove_nodes_from(labelled(graph, "Methodology"))
+    relations = list(graph.edges(keys=True))
+    graph.remove_edges_from([edge for edge in relations if edge[2].startswith("SIMILAR_TO")])
+
+
 def with_notes(graph: "Graph", notes: Iterable[Note]) -> "Graph":
     """A copy of *graph* with *notes*, pages and entities, and the links between them and to runs.
 

@@ -6,6 +6,7 @@ of them are shared; its dense vector is named after its space.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import blake2b
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -53,11 +54,12 @@ class QdrantNotes:
         self._opened: QdrantClient | None = None
         self._lock = RLock()
 
-    def put(self, notes: Sequence[Note]) -> None:
-        self.change((), lambda note: note, notes)
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
         with self._client() as client:
             self._upsert(client, new)

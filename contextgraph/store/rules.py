@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
@@ -22,7 +22,6 @@ from contextgraph.model import (
     FittedGate,
     Fragment,
     Json,
-    Judged,
     LearnStatus,
     Note,
     Outcome,
@@ -63,26 +62,26 @@ Item = TypeVar("Item")
 _HELPED = {None: "not known", True: "yes", False: "no"}
 
 
-@dataclass(frozen=True, slots=True)
-class StoredOutcome:
-    """The outcome of a run in the store, where it is from, and what became of the change."""
+def learning(
+    runs: Iterable[Trajectory], known: Mapping[str, Trajectory]
+) -> tuple[list[LearnStatus], dict[str, Trajectory]]:
+    """What learning *runs* does, beside those *known*: the status of each, and changed runs by id.
 
-    outcome: Outcome
-    outcome_source: OutcomeSource
-    exit_status: str | None
-    change: ChangeStatus
-
-    @classmethod
-    def of(cls, outcome: str, source: str, status: str | None, change: str) -> "StoredOutcome":
-        """That of the columns of a run."""
-        return cls(Outcome(outcome), OutcomeSource(source), status, ChangeStatus(change))
-
-
-def learn_status(known: Judged | None, given: Judged) -> LearnStatus:
-    """What learning the run *given* does; *known* is what is stored of it, None for nothing."""
-    if known is None:
-        return LearnStatus.CREATED
-    return LearnStatus.UPDATED if adds_to(given, known) else LearnStatus.UNCHANGED
+    Of changed runs the outcome, or what became of the change, is to be stored.
+    """
+    stored, changed = dict(known), dict[str, Trajectory]()
+    statuses = []
+    for run in runs:
+        before = stored.get(run.id)
+        if before is None:
+            stored[run.id], status = run, LearnStatus.CREATED
+        elif adds_to(run, before):
+            stored[run.id] = changed[run.id] = _merged(run, before)
+            status = LearnStatus.UPDATED
+        else:
+            status = LearnStatus.UNCHANGED
+        statuses.append(status)
+    return statuses, changed
 
 
 def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory]:
@@ -95,14 +94,14 @@ def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory
     ]
 
 
-def merged(given: Trajectory, known: StoredOutcome | Trajectory) -> Trajectory:
+def _merged(given: Trajectory, known: Trajectory) -> Trajectory:
     """*given*, with what is *known* of its outcome and its change where it does not say more."""
     changed = given.change is not ChangeStatus.UNKNOWN
     run = given if changed else replace(given, change=known.change)
-    return run if precedes(given, known) else with_outcome_of(run, known)
+    return run if precedes(given, known) else _with_outcome_of(run, known)
 
 
-def with_outcome_of(run: Trajectory, judged: StoredOutcome | Trajectory) -> Trajectory:
+def _with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
     """*run*, with the outcome of *judged*, and how that ended."""
     return replace(
         run,
@@ -112,14 +111,14 @@ def with_outcome_of(run: Trajectory, judged: StoredOutcome | Trajectory) -> Traj
     )
 
 
-def raw_with_outcome(raw: RawTrajectory, stored: StoredOutcome) -> RawTrajectory:
-    """*raw*, with what is *stored* of the outcome and the change of its run."""
+def raw_with_outcome(raw: RawTrajectory, run: Trajectory) -> RawTrajectory:
+    """*raw*, with the outcome and the change that its *run* has by now."""
     return replace(
         raw,
-        outcome=stored.outcome,
-        outcome_source=stored.outcome_source,
-        exit_status=stored.exit_status,
-        change=stored.change,
+        outcome=run.outcome,
+        outcome_source=run.outcome_source,
+        exit_status=run.exit_status,
+        change=run.change,
     )
 
 
@@ -136,7 +135,7 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
         if not precedes(trajectory, run):
-            trajectory = with_outcome_of(trajectory, run)
+            trajectory = _with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
 
 

@@ -7,6 +7,7 @@ from sys import stdlib_module_names
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_CONTENT_HASHES = re.compile(r"index ([0-9a-f]{7,40})\.\.([0-9a-f]{7,40})")
 _NO_FILE = "/dev/null"
 _PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
 _FILE_NAME = re.compile(r"[\w.-]+\.\w+")
@@ -60,6 +61,20 @@ def _files(patch: str) -> tuple[list[str], set[str]]:
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
     return [path for path in found if path and path != _NO_FILE], created
+
+
+def content_hashes(patch: str) -> Iterator[tuple[str, str]]:
+    """Path and git's hash of the content of files that *patch* changes, before and after it.
+
+    Hashes may be abbreviated. There is none where the file did not exist, or in other diffs.
+    """
+    file = ""
+    heads = (line for line in patch.splitlines() if line.startswith(("diff --git ", "index ")))
+    for line in heads:
+        if match := _GIT_HEADER.match(line):
+            file = match[3] or match[4]
+        elif match := _CONTENT_HASHES.match(line):
+            yield from ((file, one) for one in match.groups() if one.strip("0"))
 
 
 def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:

@@ -25,6 +25,7 @@ from contextgraph.trace.actions.reading import (
     within_repository,
 )
 from contextgraph.trace.files import (
+    content_hashes,
     definitions_found,
     files_created,
     lines_changed,
@@ -94,7 +95,8 @@ class ProjectFacts:
     listings and searches showed. *names* are functions, classes and other names by file, and by
     module (a path without ending) where an import showed them. *failing* are the tests that failed
     when they were last run. *patch* is what it changed in existing files, and *symbols* the
-    functions and classes of that by file.
+    functions and classes of that by file. *edited* are files that it wrote or changed by actions.
+    *content_hashes* are git's hashes of files, by path, maybe abbreviated.
     """
 
     commands: tuple[CommandUse, ...] = ()
@@ -105,6 +107,8 @@ class ProjectFacts:
     failing: tuple[str, ...] = ()
     patch: PatchSummary = field(default_factory=PatchSummary)
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    edited: frozenset[str] = frozenset()
+    content_hashes: dict[str, set[str]] = field(default_factory=dict, hash=False)
 
 
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
@@ -128,7 +132,16 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         seen.names,
         tuple(seen.failing),
         *_changes(lines),
+        frozenset(seen.edited),
+        _hashes(chain(content_hashes(patch), raw.content_hashes.items())),
     )
+
+
+def _hashes(found: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    by_path: dict[str, set[str]] = {}
+    for path, content in found:
+        by_path.setdefault(path, set()).add(content)
+    return by_path
 
 
 def _changes(

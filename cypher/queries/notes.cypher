@@ -59,21 +59,12 @@ WHERE n.tenant = $tenant AND n.live AND n.kind IN $kinds AND all(tag IN $tags WH
 RETURN n.data AS data
 ORDER BY found DESC, n.created_at DESC, n.id LIMIT $limit
 
-// name: nearest_notes_in_repo
-// The notes of some repositories nearest to a vector, by comparing all.
-MATCH (n:Note)
-WHERE n.tenant = $tenant AND n.repo IN $repos AND n.created_at IS NOT NULL AND n.live
-    AND n.kind IN $kinds AND all(tag IN $tags WHERE tag IN n.tags)
-    AND (n.pinned OR NOT $pinned) AND n.space = $space
-WITH n.id AS id, vector.similarity.cosine(n.embedding, $vector) AS similarity
-WHERE similarity IS NOT NULL
-RETURN id, round(2 * similarity - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
-
-// name: nearest_notes_everywhere
+// name: nearest_notes
 // The notes nearest to a vector, by comparing all.
 MATCH (n:Note)
-WHERE n.tenant = $tenant AND n.id > '' AND n.live
+WHERE n.tenant = $tenant AND n.live
+    AND n.repo IN $repos AND n.created_at IS NOT NULL // in_repo
+    AND n.id > '' // everywhere
     AND n.kind IN $kinds AND all(tag IN $tags WHERE tag IN n.tags)
     AND (n.pinned OR NOT $pinned) AND n.space = $space
 WITH n.id AS id, vector.similarity.cosine(n.embedding, $vector) AS similarity
@@ -81,17 +72,11 @@ WHERE similarity IS NOT NULL
 RETURN id, round(2 * similarity - 1, 4) AS cosine
 ORDER BY cosine DESC, id LIMIT $limit
 
-// name: newest_notes_in_repo
+// name: newest_notes
 MATCH (n:Note)
-WHERE n.tenant = $tenant AND n.repo IN $repos AND n.created_at IS NOT NULL AND n.live
-    AND n.kind IN $kinds AND all(tag IN $tags WHERE tag IN n.tags)
-    AND (n.pinned OR NOT $pinned)
-RETURN n.data AS data
-ORDER BY n.created_at DESC, n.id DESC LIMIT $limit
-
-// name: newest_notes_everywhere
-MATCH (n:Note)
-WHERE n.tenant = $tenant AND n.id > '' AND n.live
+WHERE n.tenant = $tenant AND n.live
+    AND n.repo IN $repos AND n.created_at IS NOT NULL // in_repo
+    AND n.id > '' // everywhere
     AND n.kind IN $kinds AND all(tag IN $tags WHERE tag IN n.tags)
     AND (n.pinned OR NOT $pinned)
 RETURN n.data AS data

@@ -112,47 +112,11 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, C
 } AS met
 ORDER BY error.id
 
-// name: common_errors_in_repo
-// Errors that most runs of a repository met.
-MATCH (:Trajectory)-[m:MET]->(e:ErrorPattern)
-WHERE m.tenant = $tenant AND m.repo = $repo AND m.fingerprint IS NOT NULL
-    AND m.seen_at IS NOT NULL
-    AND ($as_of IS NULL OR m.seen_at <= $as_of)
-    AND NOT m.instance_id IN $excluded
-WITH e, m ORDER BY m.seen_at DESC, m.trajectory_id
-WITH e, count(*) AS runs, sum(m.steps) AS steps,
-    sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared,
-    collect(m.trajectory_id)[..$most] AS trajectories
-ORDER BY runs DESC, e.id LIMIT $limit
-RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
-    runs, steps, cleared, trajectories
-ORDER BY runs DESC, e.id
-
-// name: common_errors_in_phase_in_repo
-// Errors that most runs of a repository met in one phase.
-MATCH (:Fragment)-[c:CAUSED_ERROR]->(e:ErrorPattern)
-WHERE c.tenant = $tenant AND c.repo = $repo AND c.phase = $phase
-    AND ($as_of IS NULL OR c.seen_at <= $as_of)
-    AND NOT c.instance_id IN $excluded
-    AND ($ids IS NULL OR c.trajectory_id IN $ids)
-WITH e, c.trajectory_id AS run, c.seen_at AS seen_at, sum(size(c.steps)) AS steps
-WITH e, run, seen_at, steps, EXISTS {
-    MATCH (:Trajectory {tenant: $tenant, id: run})-[:MET {cleared: true}]->(e)
-} AS cleared
-ORDER BY seen_at DESC, run
-WITH e, count(*) AS runs, sum(steps) AS steps,
-    sum(CASE WHEN cleared THEN 1 ELSE 0 END) AS cleared,
-    collect(run)[..$most] AS trajectories
-ORDER BY runs DESC, e.id LIMIT $limit
-RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
-    runs, steps, cleared, trajectories
-ORDER BY runs DESC, e.id
-
-// name: common_errors_everywhere
+// name: common_errors
 // Errors that most runs met.
 MATCH (:Trajectory)-[m:MET]->(e:ErrorPattern)
-WHERE m.tenant = $tenant AND m.fingerprint IS NOT NULL
-    AND m.seen_at IS NOT NULL
+WHERE m.tenant = $tenant AND m.fingerprint IS NOT NULL AND m.seen_at IS NOT NULL
+    AND m.repo = $repo // in_repo
     AND ($as_of IS NULL OR m.seen_at <= $as_of)
     AND NOT m.instance_id IN $excluded
 WITH e, m ORDER BY m.seen_at DESC, m.trajectory_id
@@ -164,10 +128,12 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
     runs, steps, cleared, trajectories
 ORDER BY runs DESC, e.id
 
-// name: common_errors_in_phase_everywhere
+// name: common_errors_in_phase
 // Errors that most runs met in one phase.
 MATCH (:Fragment)-[c:CAUSED_ERROR]->(e:ErrorPattern)
-WHERE c.tenant = $tenant AND c.repo IS NOT NULL AND c.phase = $phase
+WHERE c.tenant = $tenant AND c.phase = $phase
+    AND c.repo = $repo // in_repo
+    AND c.repo IS NOT NULL // everywhere
     AND ($as_of IS NULL OR c.seen_at <= $as_of)
     AND NOT c.instance_id IN $excluded
     AND ($ids IS NULL OR c.trajectory_id IN $ids)

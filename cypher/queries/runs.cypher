@@ -1,6 +1,7 @@
 // Runs: written with all that they teach, read, removed. Queries find keys (see `values_of`); the scope
 // is part of each match, and orders follow an index as far as it goes: an index is read in its order
-// only where all its leading properties are given.
+// only where all its leading properties are given: what ends with `in_repo` or `everywhere` is part of the
+// form of a query for one repository, or for all of them.
 
 // name: begin_change
 // Lock the memory until the change is committed: writers of one tenant queue, so that they cannot
@@ -19,13 +20,6 @@ SET m.revision = m.revision + $revisions,
     m.removals = m.removals + $removals,
     m.trajectories = m.trajectories + $trajectories,
     m.recoveries = m.recoveries + $recoveries
-
-// name: outcomes
-// The outcomes of those runs that are known.
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
 
 // name: add_trajectories
 // New runs, with their packed raw run on a node of its own. Properties are written by CREATE, here and
@@ -172,8 +166,7 @@ RETURN collect(t.id) AS found
 
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
-RETURN r.data AS data, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
+RETURN r.data AS data
 
 // name: fragments_of
 UNWIND $ids AS id
@@ -237,27 +230,18 @@ CALL (id) {
     SET e.described_by = m.trajectory_id, e.keywords = m.keywords, e.context = m.context
 }
 
-// name: trajectories_for_task_in_repo
-// Runs of some types of task in a repository, solved ones first, then the newest.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.repo = $repo
-    AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IN $task_types
-    AND ($as_of IS NULL OR t.seen_at <= $as_of)
-    AND NOT t.instance_id IN $excluded
-WITH t
-ORDER BY t.tenant DESC, t.repo DESC, t.solved DESC, t.seen_at DESC, t.id
-LIMIT $limit
-RETURN collect(t.id) AS found
-
-// name: trajectories_for_task_everywhere
+// name: trajectories_for_task
 // Runs of some types of task, solved ones first, then the newest.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant
+    AND t.repo = $repo // in_repo
     AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IN $task_types
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t
-ORDER BY t.tenant DESC, t.solved DESC, t.seen_at DESC, t.id
+ORDER BY t.tenant DESC,
+    t.repo DESC, // in_repo
+    t.solved DESC, t.seen_at DESC, t.id
 LIMIT $limit
 RETURN collect(t.id) AS found
 
@@ -281,46 +265,29 @@ CALL (word) {
 }
 RETURN word.word AS word, count
 
-// name: fragments_at_file_in_repo
-// Fragments that touched a file of this name in a repository, those of the newest run first.
-MATCH (:File {tenant: $tenant, repo: $repo, name: $file_name})<-[:TOUCHED]-(f:Fragment)
-WHERE f.phase IN $phases AND ($loop_command IS NULL OR f.loop_command = $loop_command)
-    AND ($as_of IS NULL OR f.seen_at <= $as_of)
-    AND NOT f.instance_id IN $excluded
-WITH f
-ORDER BY f.seen_at DESC, f.id LIMIT $limit
-RETURN collect([f.trajectory_id, f.id]) AS found
-
-// name: fragments_at_file_everywhere
+// name: fragments_at_file
 // Fragments that touched a file of this name, those of the newest run first.
-MATCH (:File {tenant: $tenant, name: $file_name})<-[:TOUCHED]-(f:Fragment)
+MATCH (file:File {tenant: $tenant, name: $file_name})<-[:TOUCHED]-(f:Fragment)
 WHERE f.phase IN $phases AND ($loop_command IS NULL OR f.loop_command = $loop_command)
+    AND file.repo = $repo // in_repo
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f
 ORDER BY f.seen_at DESC, f.id LIMIT $limit
 RETURN collect([f.trajectory_id, f.id]) AS found
 
-// name: fragments_in_repo
-// Fragments of some phases in a repository, those of the newest run first.
-MATCH (f:Fragment)
-WHERE f.tenant = $tenant AND f.repo = $repo
-    AND f.seen_at IS NOT NULL AND f.phase IN $phases
-    AND ($as_of IS NULL OR f.seen_at <= $as_of)
-    AND NOT f.instance_id IN $excluded
-WITH f
-ORDER BY f.tenant DESC, f.repo DESC, f.seen_at DESC, f.id LIMIT $limit
-RETURN collect([f.trajectory_id, f.id]) AS found
-
-// name: fragments_everywhere
+// name: fragments
 // Fragments of some phases, those of the newest run first.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant
+    AND f.repo = $repo // in_repo
     AND f.seen_at IS NOT NULL AND f.phase IN $phases
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f
-ORDER BY f.tenant DESC, f.seen_at DESC, f.id LIMIT $limit
+ORDER BY f.tenant DESC,
+    f.repo DESC, // in_repo
+    f.seen_at DESC, f.id LIMIT $limit
 RETURN collect([f.trajectory_id, f.id]) AS found
 
 // name: loop_fragments

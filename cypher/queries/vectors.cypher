@@ -86,22 +86,12 @@ UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.id})
 CALL db.create.setNodeVectorProperty(t, $property, row.vector)
 
-// name: nearest_trajectories_in_repo
-// The runs of a repository nearest to a vector, by comparing all.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-    AND ($as_of IS NULL OR t.seen_at <= $as_of)
-    AND NOT t.instance_id IN $excluded
-WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
-WHERE similarity IS NOT NULL
-RETURN id, numbers
-ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
-
-// name: nearest_trajectories_everywhere
+// name: nearest_trajectories
 // The runs nearest to a vector, by comparing all.
 MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+WHERE t.tenant = $tenant
+    AND t.repo = $repo // in_repo
+    AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
@@ -113,8 +103,7 @@ ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 // name: nearest_trajectories_by_index
 // Those in scope among the runs nearest to a vector.
 CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS t
-WHERE t.tenant = $tenant AND ($repo IS NULL OR t.repo = $repo)
-    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+WHERE t.tenant = $tenant AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
 WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
@@ -122,23 +111,7 @@ WHERE similarity IS NOT NULL
 RETURN id, numbers
 ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
-// name: search_trajectories_in_repo
-// The runs of a repository nearest to a vector, by an index with filters: on calendar releases.
-CYPHER 25
-MATCH (t:Trajectory)
-SEARCH t IN (
-    VECTOR INDEX trajectory_embedding FOR $vector
-    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at <= $until
-    LIMIT $nearest
-)
-WITH t WHERE NOT t.instance_id IN $excluded
-WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
-WHERE similarity IS NOT NULL
-RETURN id, numbers
-ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
-
-// name: search_trajectories_everywhere
+// name: search_trajectories
 // The runs nearest to a vector, by an index with filters: on calendar releases.
 CYPHER 25
 MATCH (t:Trajectory)
@@ -153,3 +126,4 @@ WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
 WHERE similarity IS NOT NULL
 RETURN id, numbers
 ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
+

@@ -10,7 +10,9 @@ from tests.builders import run
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"
 PASSED = "===== 3 passed in 0.12s =====\n"
-PATCH = """--- a/lib/totals.py
+PATCH = """diff --git a/lib/totals.py b/lib/totals.py
+index 80aa1c2..2d7c5c9 100644
+--- a/lib/totals.py
 +++ b/lib/totals.py
 @@ -1,2 +1,2 @@ def total(order):
 -    return order.net
@@ -81,6 +83,7 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
         "tried": 3,
         "error_type": "python -m: No module named",
         "prompted": 0,
+        "freshness": "unknown",
     }
     assert "did not run at first in any of 3 earlier tasks here" in found["warning"]
 
@@ -97,7 +100,9 @@ def test_an_unknown_repository_is_an_error(store: Path, command: tuple[str, ...]
     assert "no run of acme/other in this memory of 3 runs" in result.err
 
 
-def test_the_doctor_lists_what_the_checkout_no_longer_has(store: Path, tmp_path: Path) -> None:
+def test_the_doctor_lists_what_the_checkout_no_longer_has_or_changed(
+    store: Path, tmp_path: Path
+) -> None:
     checkout = tmp_path / "checkout"
     (checkout / "lib").mkdir(parents=True)
     (checkout / "lib/totals.py").write_text("def total(order): ...\n")
@@ -107,10 +112,13 @@ def test_the_doctor_lists_what_the_checkout_no_longer_has(store: Path, tmp_path:
 
     (found,) = contextgraph("doctor", *options, "--json").records
 
+    file, tests = "lib/totals.py", "tests/runtests.py"
     assert found["stale"] == [
-        {"kind": "command", "name": "tests/runtests.py <tests>", "gone": "tests/runtests.py"}
+        {"kind": "file", "name": file, "gone": "", "changed": file},
+        {"kind": "command", "name": f"{tests} <tests>", "gone": tests, "changed": ""},
     ]
-    assert "tests/runtests.py" in contextgraph("doctor", *options).out
+    gone, changed = contextgraph("doctor", *options).out.split("Changed since the runs")
+    assert (tests in gone, file in changed) == (True, True)
     shown = contextgraph("playbook", "--store", store, "--repo", "acme/shop", "--workdir", checkout)
     assert "lib/totals.py" in shown.out
     assert "runtests.py" not in shown.out

@@ -22,7 +22,7 @@ WRITTEN = (
     "exposures.add",
     "exposures.report",
     "exposures.decide",
-    "notes.put",
+    "notes.change",
     "notes.add",
 )
 

@@ -103,7 +103,9 @@ def test_removing_in_batches_removes_the_same(
         known.methodologies.put([made_methodology(number) for number in range(7)])
         assert known.recoveries.clean_up([error], 2) == 12
         assert known.methodologies.ids() == ["methodology0"]
-        known.notes.put([Note(f"n{number}", "text", "a/b", "user", NOW) for number in range(7)])
+        known.notes.change(
+            new=[Note(f"n{number}", "text", "a/b", "user", NOW) for number in range(7)]
+        )
         assert known.notes.delete([f"n{number}" for number in (6, 6, 5, 4, 2, 1, 0, 9)]) == 6
         assert [note.id for note in known.notes.all()] == ["n3"]
     assert content(store) == content(reference)

@@ -38,31 +38,31 @@ def test_nothing_is_acknowledged_that_a_stopped_server_did_not_store() -> None:
         data = Path(name) / "data"
         with running(data) as address:
             notes = PostgresNotes(address)
-            notes.put([note(1)])
-        for attempt in (lambda: notes.put([note(2)]), lambda: notes.get(["note_1"])):
+            notes.change(new=[note(1)])
+        for attempt in (lambda: notes.change(new=[note(2)]), lambda: notes.get(["note_1"])):
             with pytest.raises(StoreUnavailableError, match="cannot be reached"):
                 attempt()
         with running(data) as again:
             assert again == address
             assert [*notes.get(["note_1", "note_2"])] == ["note_1"]
-            notes.put([note(2)])
+            notes.change(new=[note(2)])
             assert len([*notes.all()]) == 2
             notes.close()
 
 
 def test_a_connection_that_was_ended_is_opened_again(postgres: str, notes: PostgresNotes) -> None:
-    notes.put([note(1)])
+    notes.change(new=[note(1)])
     with psycopg.connect(postgres, autocommit=True) as other:
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"
         )
-    notes.put([note(2)])
+    notes.change(new=[note(2)])
     assert len([*notes.all()]) == 2
 
 
 def test_changes_of_many_writers_are_all_kept(postgres: str, notes: PostgresNotes) -> None:
-    notes.put([note(1), note(2)])
+    notes.change(new=[note(1), note(2)])
 
     def confirm(_: int) -> None:
         writer = PostgresNotes(postgres, "test_changes_of_many_writers_are_all_kept")
@@ -78,20 +78,20 @@ def test_changes_of_many_writers_are_all_kept(postgres: str, notes: PostgresNote
 
 
 def test_a_failed_change_stores_nothing(notes: PostgresNotes) -> None:
-    notes.put([note(1)])
+    notes.change(new=[note(1)])
 
     def fail(_: Note) -> Note:
         raise LookupError
 
     with pytest.raises(LookupError):
-        notes.change(["note_1"], fail, [note(2)])
+        notes.change(["note_1"], fail, new=[note(2)])
     assert [one.id for one in notes.all()] == ["note_1"]
 
 
 def test_vectors_of_any_size_are_searched(notes: PostgresNotes) -> None:
     for dimensions in (3, 3_072, 5_000):
         space = f"made/up@{dimensions}"
-        notes.put([note(dimensions)])
+        notes.change(new=[note(dimensions)])
         notes.add(space, {f"note_{dimensions}": Vector.of(space, [1.0] * dimensions)})
         found = notes.nearest(Vector.of(space, [1.0] * dimensions), NoteScope(), 5)
         assert found == {f"note_{dimensions}": pytest.approx(1.0, abs=1e-3)}
@@ -99,8 +99,8 @@ def test_vectors_of_any_size_are_searched(notes: PostgresNotes) -> None:
 
 def test_tenants_share_a_database_and_nothing_else(postgres: str) -> None:
     one, other = PostgresNotes(postgres, "one"), PostgresNotes(postgres, "other")
-    one.put([note(1)])
-    other.put([note(1, "deploy on Monday")])
+    one.change(new=[note(1)])
+    other.change(new=[note(1, "deploy on Monday")])
     assert one.delete(["note_1"]) == 1
     assert [found.content for found in other.all()] == ["deploy on Monday"]
     other.delete(["note_1"])

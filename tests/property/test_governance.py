@@ -7,16 +7,16 @@ from hypothesis import given, strategies as st
 
 from contextgraph.governance import (
     Capacity,
-    CredibilityPolicy,
     Evictable,
-    ForgettingPolicy,
     Hybrid,
-    Layer,
     RecallStats,
     RecallValue,
     Ttl,
+    belongs_long_term,
     confidence,
+    credibility,
     difference,
+    strength,
     wilson,
 )
 
@@ -102,37 +102,36 @@ ITEMS = st.lists(
 LIMITS = st.builds(Capacity, st.integers(0, 20)) | st.builds(RecallValue, st.integers(0, 20))
 
 
-@given(SHARES, SHARES, st.integers(0, 99), SHARES, DAYS, DAYS, st.sampled_from(Layer))
+@given(SHARES, SHARES, st.integers(0, 99), SHARES, DAYS, DAYS, st.booleans())
 def test_strength_falls_with_age_and_rises_with_recalls(
-    importance, credibility, recalls, decay_rate, days, more_days, layer
+    importance, reliability, recalls, decay_rate, days, more_days, is_long_term
 ):
-    def strength(recalls, age_days):
-        return ForgettingPolicy().strength(
+    def after(recalls, age_days):
+        return strength(
             importance=importance,
-            credibility=credibility,
+            credibility=reliability,
             recalls=recalls,
             decay_rate=decay_rate,
             age_days=age_days,
-            layer=layer,
+            is_long_term=is_long_term,
         )
 
-    assert strength(recalls, days + more_days) <= strength(recalls, days)
-    assert strength(recalls + 1, days) >= strength(recalls, days)
+    assert after(recalls, days + more_days) <= after(recalls, days)
+    assert after(recalls + 1, days) >= after(recalls, days)
 
 
-@given(st.floats(0, 3), st.sampled_from(Layer))
-def test_a_layer_does_not_flap(strength, layer):
-    policy = ForgettingPolicy()
-    once = policy.next_layer(strength, layer)
-    assert policy.next_layer(strength, once) is once
+@given(st.floats(0, 3), st.booleans())
+def test_a_layer_does_not_flap(value, before):
+    once = belongs_long_term(value, is_long_term=before)
+    assert belongs_long_term(value, is_long_term=once) is once
 
 
 @given(SHARES, st.integers(0, 99), st.integers(0, 99), DAYS)
 def test_credibility_is_a_share_that_contradictions_lower(source, corroborated, contradicted, days):
-    score = CredibilityPolicy().score(source, corroborated, contradicted, days)
+    score = credibility(source, corroborated, contradicted, days)
     assert 0 <= score <= 0.8 + 1e-9
-    assert CredibilityPolicy().score(source, corroborated, contradicted + 1, days) <= score
-    assert CredibilityPolicy().score(source, corroborated + 1, contradicted, days) >= score
+    assert credibility(source, corroborated, contradicted + 1, days) <= score
+    assert credibility(source, corroborated + 1, contradicted, days) >= score
 
 
 @given(ITEMS, LIMITS)

@@ -79,10 +79,20 @@ def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, re
             "[configurations.a]\nchanels = []",
             r"\.a: unknown key 'chanels'; known: channels, weights",
         ),
-        ('[configurations.a]\nchannels = "error"', "channels must be a list of strings"),
-        ("[configurations.a]\nembedder = 3", "embedder must be a string"),
-        ('[configurations.a]\nweights = {error = "much"}', r"\.a: weights: error must be a number"),
-        ('[configurations.a]\ngate = {recovery = "much"}', r"\.a: gate: recovery must be a number"),
+        ('[configurations.a]\nchannels = "error"', "channels is not a list"),
+        ("[configurations.a]\nembedder = 3", "embedder is not of type str"),
+        (
+            '[configurations.a]\nweights = {error = "much"}',
+            r"\.a: weights\.error is not of type float",
+        ),
+        (
+            '[configurations.a]\ngate = {min_precision = "much"}',
+            r"\.a: gate\.min_precision is not of type float",
+        ),
+        (
+            "[configurations.a]\ngate = {min_precision = true}",
+            r"\.a: gate\.min_precision is not of type float",
+        ),
     ],
 )
 def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content, reason):
@@ -103,6 +113,16 @@ def test_a_removed_setting_is_ignored_with_a_warning(tmp_path, caplog, source):
     assert "language models word methodologies only" in caplog.text
 
 
+def test_a_removed_threshold_is_ignored_with_a_warning(tmp_path, caplog):
+    table = "[configurations.a.gate]\nrecovery = 0.4\nother_names = true\nmin_precision = 0.6\n"
+    (tmp_path / "contextgraph.toml").write_text(table)
+    settings = load_settings({}, tmp_path, configuration="a", store=":memory:")
+    with AgentMemory.of(build(settings)) as memory:
+        assert memory.retriever.gate.min_precision == 0.6
+    assert "'recovery' is ignored: min_precision" in caplog.text
+    assert "'other_names' is ignored" in caplog.text
+
+
 def test_the_embedder_is_chosen_like_other_settings(tmp_path):
     (tmp_path / "contextgraph.toml").write_text('embedder = "local"\nembedding_price = 2\n')
     environment = {
@@ -120,14 +140,14 @@ def test_a_configuration_is_chosen_by_name_and_overrides_the_file(tmp_path):
     (tmp_path / "contextgraph.toml").write_text(
         'embedder = "tfidf"\nconfiguration = "lean"\n'
         '[configurations.lean]\nchannels = ["error"]\nembedder = "local"\n'
-        "[configurations.eager]\ngate = {recovery = 0.1}\n"
+        "[configurations.eager]\ngate = {min_precision = 0.1}\n"
     )
     lean = load_settings({}, tmp_path)
     assert (lean.configuration.name, lean.configuration.channels) == ("lean", ("error",))
     assert lean.embedder == "local"
     assert load_settings({}, tmp_path, embedder="openai/x@2").embedder == "openai/x@2"
     chosen = {"CONTEXTGRAPH_CONFIGURATION": "eager"}
-    assert load_settings(chosen, tmp_path).configuration.gate == {"recovery": 0.1}
+    assert load_settings(chosen, tmp_path).configuration.gate == {"min_precision": 0.1}
     assert load_settings(chosen, tmp_path, configuration="lean").configuration.name == "lean"
     plain = load_settings(chosen, tmp_path, configuration="default")
     assert (plain.configuration, plain.embedder) == (Configuration(), "tfidf")
@@ -148,11 +168,7 @@ def test_an_unknown_configuration_is_an_error_that_lists_the_known_ones(tmp_path
         ),
         (Configuration("a", weights={"errors": 1.0}), "unknown channel 'errors'; known: task"),
         (Configuration("a", weights={"task": 0.0}), "the weight of task must be above 0"),
-        (
-            Configuration("a", gate={"recovery": 1.0}),
-            "unknown threshold 'recovery'; known: min",
-        ),
-        (Configuration("a", gate={"min_precision": True}), "gate.min_precision must be a number"),
+        (Configuration("a", gate={"precision": 1.0}), "unknown threshold 'precision'; known: min"),
     ],
 )
 def test_a_configuration_with_unknown_names_or_values_is_refused(configuration, reason):

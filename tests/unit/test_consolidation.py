@@ -11,7 +11,6 @@ from contextgraph.config import Settings
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.consolidation.merging import Similarity
 from contextgraph.errors import LeaseLostError, StoreError
-from contextgraph.llm import TemplateSummarizer
 from contextgraph.model import (
     Embeddings,
     MethodologyStatus,
@@ -444,9 +443,7 @@ def test_merged_methodologies_stay_merged_while_nearly_as_similar():
         def consolidated(merge, separate):
             parts.store.admin.mark_consolidated(0)
             policy = ConsolidationPolicy(similarity_threshold=merge, separation_threshold=separate)
-            MemoryConsolidator(
-                parts.store, TemplateSummarizer(), lambda: NOON, policy
-            ).consolidate()
+            MemoryConsolidator(parts.store, lambda: NOON, policy).consolidate()
             return {one.status for one in methodologies(memory)}
 
         apart_from_the_first = {MethodologyStatus.PROBATION}
@@ -494,7 +491,7 @@ def test_a_remedy_is_not_supported_by_runs_of_the_hidden_instance(memory):
 def test_only_the_newest_failed_attempts_stay():
     parts = build(Settings(":memory:"), clock=lambda: NOON)
     policy = ConsolidationPolicy(max_failed_fragments=2)
-    consolidator = MemoryConsolidator(parts.store, TemplateSummarizer(), lambda: NOON, policy)
+    consolidator = MemoryConsolidator(parts.store, lambda: NOON, policy)
     for number in range(5):
         parts.writer.write(missing_module(number, "attrs", cleared=False))
     before = parts.store.admin.counts().nodes["Fragment"]

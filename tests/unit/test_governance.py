@@ -9,73 +9,66 @@ from hypothesis import strategies as st
 from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
 from contextgraph.governance import (
     Capacity,
-    ConflictPolicy,
-    CredibilityPolicy,
     Evictable,
-    ForgettingPolicy,
     Hybrid,
-    Layer,
     RecallStats,
     RecallValue,
     Relation,
     Statement,
     Ttl,
     age_weight,
+    belongs_long_term,
     conflict_confidence,
+    credibility,
+    is_forgotten,
     rarity,
+    strength,
+    verdict,
 )
 
 COUNT = st.integers(0, 1000)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def strength(age_days: float = 10, layer: Layer = Layer.SHORT_TERM, recalls: int = 4) -> float:
-    return ForgettingPolicy().strength(
+def strength_after(age_days: float = 10, *, is_long_term: bool = False, recalls: int = 4) -> float:
+    return strength(
         importance=0.8,
         credibility=0.9,
         recalls=recalls,
         decay_rate=0.05,
         age_days=age_days,
-        layer=layer,
+        is_long_term=is_long_term,
     )
 
 
 def test_strength_agrees_with_the_worked_example():
-    assert strength() == pytest.approx(0.8506, abs=1e-4)
-    assert ForgettingPolicy().next_layer(strength(), Layer.SHORT_TERM) is Layer.LONG_TERM
-    assert strength(recalls=-3) == strength(recalls=0)
+    assert strength_after() == pytest.approx(0.8506, abs=1e-4)
+    assert belongs_long_term(strength_after(), is_long_term=False)
+    assert strength_after(recalls=-3) == strength_after(recalls=0)
 
 
 @pytest.mark.parametrize(
-    ("layer", "shares"),
-    [
-        (Layer.LONG_TERM, (0.7889, 0.4678, 0.2664)),
-        (Layer.SHORT_TERM, (0.5966, 0.0517, 0.0011)),
-    ],
+    ("is_long_term", "shares"),
+    [(True, (0.7889, 0.4678, 0.2664)), (False, (0.5966, 0.0517, 0.0011))],
 )
-def test_what_is_left_after_7_30_and_60_days_follows_the_formula(layer, shares):
-    left = [strength(days, layer) / strength(0, layer) for days in (7, 30, 60)]
+def test_what_is_left_after_7_30_and_60_days_follows_the_formula(is_long_term, shares):
+    whole = strength_after(0, is_long_term=is_long_term)
+    left = [strength_after(days, is_long_term=is_long_term) / whole for days in (7, 30, 60)]
     assert left == pytest.approx(shares, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("value", "layer", "then"),
-    [
-        (0.7, Layer.SHORT_TERM, Layer.LONG_TERM),
-        (0.3, Layer.LONG_TERM, Layer.SHORT_TERM),
-        (0.5, Layer.LONG_TERM, Layer.LONG_TERM),
-        (0.5, Layer.SHORT_TERM, Layer.SHORT_TERM),
-    ],
+    ("value", "before", "then"),
+    [(0.7, False, True), (0.3, True, False), (0.5, True, True), (0.5, False, False)],
 )
-def test_a_layer_changes_at_the_thresholds_only(value, layer, then):
-    assert ForgettingPolicy().next_layer(value, layer) is then
+def test_a_layer_changes_at_the_thresholds_only(value, before, then):
+    assert belongs_long_term(value, is_long_term=before) is then
 
 
 def test_only_what_is_weak_and_old_is_forgotten():
-    policy = ForgettingPolicy()
-    assert policy.is_forgotten(0.09, timedelta(days=61))
-    assert not policy.is_forgotten(0.09, timedelta(days=60))
-    assert not policy.is_forgotten(0.1, timedelta(days=61))
+    assert is_forgotten(0.09, timedelta(days=61))
+    assert not is_forgotten(0.09, timedelta(days=60))
+    assert not is_forgotten(0.1, timedelta(days=61))
 
 
 def test_a_week_halves_what_has_a_half_life_of_a_week():
@@ -100,7 +93,7 @@ def test_a_week_halves_what_has_a_half_life_of_a_week():
 def test_credibility_agrees_with_the_worked_examples(
     source, days, corroborated, contradicted, expected
 ):
-    score = CredibilityPolicy().score(source, corroborated, contradicted, days)
+    score = credibility(source, corroborated, contradicted, days)
     assert score == pytest.approx(expected, abs=1e-4)
 
 
@@ -113,7 +106,7 @@ def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
 def relation(new: str, old: str, **of_new) -> Relation:
     earlier = Statement(old, "agent", NOW - timedelta(days=3))
     later = Statement(new, **{"source": "user", "stated_at": NOW, **of_new})
-    return ConflictPolicy().verdict(later, earlier).relation
+    return verdict(later, earlier).relation
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, StoreError
-from contextgraph.keyed import BriefingPolicy, KeyedMemory
+from contextgraph.keyed import KeyedMemory
 from contextgraph.keyed.keys import index_path, normalised_key
 from contextgraph.text import count_tokens
 
@@ -276,7 +276,7 @@ def test_importance_tags_and_age_decide_together(memory: KeyedMemory, clock: Clo
 
     assert order() == ["/old/important", "/new/unimportant", "/old/plain", "/old/tagged"]
     assert order(tags=["python"])[0] == "/old/tagged"
-    newest = order(policy=BriefingPolicy(newest_first=True), tags=["python"])
+    newest = order(newest_first=True, tags=["python"])
     assert newest == ["/new/unimportant", "/old/important", "/old/tagged", "/old/plain"]
 
 

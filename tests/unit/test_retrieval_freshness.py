@@ -1,14 +1,16 @@
 """What is said where a working tree is known: nothing of what it does not have."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from contextgraph import AgentMemory, State
+from contextgraph import AgentMemory, Outcome, State
+from contextgraph.model import Action, Freshness
 from contextgraph.retrieval import stale_in
 from contextgraph.working_tree import WorkingTree
-from tests.builders import NO_MODULE, run
+from tests.builders import NO_MODULE, run, step
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"
 FAILED = (
@@ -119,6 +121,100 @@ def test_a_warning_names_only_what_can_be_run_instead(memory: AgentMemory, check
     warning = memory.before(REPO, "python -m pytest", workdir=checkout) or ""
     assert "did not run" in warning
     assert "runtests.py" not in warning
+
+
+# As git names them: the content of the file before and after `PATCH`.
+BEFORE, AFTER = (f"def total(order):\n    return order.net{end}\n" for end in ("", " * rate"))
+GIT_PATCH = PATCH.replace("\n", "\nindex cfddd65..e0a9da9 100644\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "freshness"),
+    [
+        (BEFORE, Freshness.UNCHANGED),
+        (AFTER, Freshness.UNCHANGED),
+        (f"{AFTER}# later", Freshness.CHANGED),
+    ],
+)
+def test_a_file_with_the_content_of_a_run_is_fresh_and_a_changed_one_less_probable(
+    checkout: Path, content: str, freshness: Freshness
+) -> None:
+    (checkout / "lib/totals.py").write_text(content)
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(run(STEPS, instance_id="acme__shop-1", patch=GIT_PATCH, task=TASK))
+        (before,) = memory.playbook(REPO, TASK).files
+        (file,) = memory.playbook(REPO, TASK, workdir=checkout).files
+        (case,) = memory.query(
+            State(repo=REPO, task_description=TASK), workdir=checkout
+        ).similar_cases
+
+    assert (before.freshness, file.freshness, case.freshness) == (
+        Freshness.UNKNOWN,
+        freshness,
+        freshness,
+    )
+    assert (file.probability < before.probability) == (freshness is Freshness.CHANGED)
+
+
+def test_a_live_run_keeps_the_content_of_the_files_that_it_names(checkout: Path) -> None:
+    with AgentMemory.open(":memory:") as memory:
+        for number in (1, 2):
+            instance = f"acme__shop-{number}"
+            with memory.live(repo=REPO, instance_id=instance, task=TASK, workdir=checkout) as live:
+                live.observe("tests/runtests.py totals", FAILED, exit_code=1)
+                live.finish(Outcome.SOLVED, patch=PATCH)
+
+        def found() -> list[Freshness]:
+            playbook = memory.playbook(REPO, TASK, workdir=checkout)
+            return [playbook.files[0].freshness, playbook.tests[0].freshness]
+
+        assert found() == [Freshness.UNCHANGED] * 2
+        (checkout / "tests/runtests.py").write_text("# later")
+        assert found() == [Freshness.UNCHANGED, Freshness.CHANGED]
+        tree = WorkingTree.around(checkout)
+        known = memory.retriever.playbooks.content_hashes(REPO)
+        stale = stale_in(memory.playbook(REPO, TASK), replace(tree, recorded=known))
+        assert [(one.name, one.changed) for one in stale] == [
+            ("tests/runtests.py <tests>", "tests/runtests.py")
+        ]
+
+
+def test_a_remedy_that_edits_lines_of_a_changed_file_is_worded_in_general_terms(
+    checkout: Path,
+) -> None:
+    error = 'Traceback (most recent call last):\n  File "lib/totals.py", line 2, in total\n'
+    error += "NameError: name 'decimal' is not defined\n"
+    add = Action(
+        "str_replace_editor",
+        "",
+        {
+            "command": "str_replace",
+            "path": "lib/totals.py",
+            "old_str": "def total",
+            "new_str": "import decimal\ndef total",
+        },
+    )
+    steps = [
+        step(0, "python reproduce.py", error, exit_code=1),
+        replace(step(1, "", "The file lib/totals.py has been edited."), action=add),
+        step(2, "python reproduce.py", "total: 12\n", exit_code=0),
+    ]
+    with AgentMemory.open(":memory:") as memory:
+        for number in (1, 2, 3):
+            raw = run([], instance_id=f"acme__shop-{number}", patch=GIT_PATCH, task=TASK)
+            memory.learn(replace(raw, steps=tuple(steps)))
+
+        def advice() -> tuple[str, Freshness]:
+            found = memory.query(State(repo=REPO, current_error=error), workdir=checkout)
+            return memory.render(found), found.ranked[0].freshness
+
+        (checkout / "lib/totals.py").write_text(BEFORE)
+        text, freshness = advice()
+        assert ("lib/totals.py" in text, freshness) == (True, Freshness.UNCHANGED)
+        (checkout / "lib/totals.py").write_text("total = sum\n")
+        text, freshness = advice()
+        assert ("lib/totals.py" in text, freshness) == (False, Freshness.CHANGED)
+        assert "decimal" in text
 
 
 def test_a_folder_that_does_not_exist_is_an_error(memory: AgentMemory, tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from contextgraph.errors import SchemaError
-from contextgraph.store.neo4j.migrations import Applied, Migration, migrations, missing_of
+from contextgraph.store.neo4j.migrations import Migration, migrations, missing_of
 
 INDEX = "CREATE INDEX one IF NOT EXISTS\nFOR (n:One) ON (n.id)"
 FIRST = Migration("V0001__first", (INDEX,))
 SECOND = Migration("V0002__second", ("MATCH (n:One) SET n.two = 2",))
 
 
-def record(*steps: Migration) -> list[Applied]:
-    return [Applied(step.name, step.checksum) for step in steps]
+def record(*steps: Migration) -> dict[str, str]:
+    return {step.name: step.checksum for step in steps}
 
 
 def written(folder: Path, **files: str) -> tuple[Migration, ...]:
@@ -23,7 +23,7 @@ def written(folder: Path, **files: str) -> tuple[Migration, ...]:
 
 
 def test_a_new_database_needs_every_step_in_order() -> None:
-    assert missing_of((FIRST, SECOND), []) == (FIRST, SECOND)
+    assert missing_of((FIRST, SECOND), {}) == (FIRST, SECOND)
 
 
 def test_only_what_is_not_recorded_is_missing_of() -> None:

@@ -1,4 +1,4 @@
-"""Counts of words: the same whether counted one by one or all at once, before and after changes."""
+"""Counts of words: the same whether they are cached or not, before and after changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +13,11 @@ from tests.made_bundles import made_bundle
 WORDS = ("cache", "part1", "überlauf", "absent", "getattr_static")
 
 
-@pytest.fixture(params=[1_000_000, 0], ids=["one by one", "all at once"])
+@pytest.fixture(params=[1_000_000, 0], ids=["cached", "counted again"])
 def store(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SqliteStore]:
-    monkeypatch.setattr(word_index, "_COUNTED_SINGLY", request.param)
+    monkeypatch.setattr(word_index, "_MOST_COUNTS", request.param)
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
     store.close()

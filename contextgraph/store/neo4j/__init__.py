@@ -2,15 +2,7 @@
 
 from contextlib import AbstractContextManager
 
-from contextgraph.ports import (
-    AdminStore,
-    ExposureStore,
-    MethodologyStore,
-    NoteStore,
-    RecoveryStore,
-    RunStore,
-    VectorStore,
-)
+from contextgraph.ports import NoteStore, Store
 from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
@@ -24,7 +16,7 @@ from contextgraph.store.neo4j.vectors import Neo4jVectors
 __all__ = ["Neo4jStore"]
 
 
-class Neo4jStore:
+class Neo4jStore(Store):
     """A `Store` on the server at *address*.
 
     *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,
@@ -44,13 +36,13 @@ class Neo4jStore:
         self._connection = connection = Connection(address, auth, tenant, read_only=read_only)
         self.tenant = tenant
         values = CandidateCache(connection)
-        self.runs: RunStore = Neo4jRuns(connection, values)
-        self.recoveries: RecoveryStore = Neo4jRecoveries(connection, values)
-        self.vectors: VectorStore = Neo4jVectors(connection, values)
-        self.methodologies: MethodologyStore = Neo4jMethodologies(connection)
-        self.exposures: ExposureStore = Neo4jExposures(connection)
-        self.notes: NoteStore = notes or Neo4jNotes(connection)
-        self.admin: AdminStore = Neo4jAdmin(connection)
+        self.runs = Neo4jRuns(connection, values)
+        self.recoveries = Neo4jRecoveries(connection, values)
+        self.vectors = Neo4jVectors(connection, values)
+        self.methodologies = Neo4jMethodologies(connection)
+        self.exposures = Neo4jExposures(connection)
+        self.notes = notes or Neo4jNotes(connection)
+        self.admin = Neo4jAdmin(connection)
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._connection.snapshot()

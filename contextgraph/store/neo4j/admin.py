@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contextgraph.errors import (
     MemoryNotFoundError,
@@ -189,16 +189,10 @@ def _counted(kinds: type[StrEnum], found: Iterable[str]) -> dict[str, int]:
     return {kind.value: count[kind.value] for kind in kinds}
 
 
-def _json(value: object) -> Json:
-    if hasattr(value, "to_native"):
-        return _text_of_time(value)
-    plain: Json = value  # type: ignore[assignment]  # the driver has no narrower type
-    return plain
-
-
-def _text_of_time(value: object) -> str:
-    """To the second, UTC."""
-    return f"{rows.time_of(value):%Y-%m-%d %H:%M:%S} UTC"
+def _json(value: Any) -> Json:
+    """*value*; for a time, a text to the second."""
+    plain: Json = value
+    return f"{rows.time_of(value):%Y-%m-%d %H:%M:%S} UTC" if hasattr(value, "to_native") else plain
 
 
 def _health_checks(connection: Connection) -> Iterator[HealthCheck]:

@@ -45,22 +45,12 @@ class Neo4jExposures:
         return AdviceRecord(
             exposures,
             {row["error_id"]: (row["runs"], row["cleared"]) for row in rates},
-            tuple(
-                Verdict(row["advice"], row["is_quarantined"], rows.time_of(row["decided_at"]))
-                for row in (decided["verdicts"] if decided else ())
-            ),
+            tuple(map(rows.verdict_of, decided["verdicts"] if decided else ())),
             decided["sources"] if decided else 0,
         )
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
-        decided = [
-            {
-                "advice": one.advice,
-                "is_quarantined": one.is_quarantined,
-                "decided_at": rows.moment(one.decided_at),
-            }
-            for one in sorted(verdicts, key=lambda one: one.advice)
-        ]
+        decided = [rows.verdict_row(one) for one in sorted(verdicts, key=attrgetter("advice"))]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
     def all(self) -> Iterator[Exposure]:

@@ -1,41 +1,28 @@
 """Words of texts: as the full-text indexes contain them, and in how many texts they occur."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import quote
 
-from contextgraph.model import Note, Recovered, Trajectory, WordCounts
+from contextgraph.model import WordCounts
 from contextgraph.store import rules
 from contextgraph.store.neo4j.cache import NEVER, CacheGeneration, MemoryState, memory_state
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.rows import Parameters
-from contextgraph.text import stems, words
+from contextgraph.text import words
 
 # Counting costs a microsecond for each text that has the word: counts are cached until the memory
 # has grown by so small a part that relevance, a logarithm, hardly changes.
 _LAG = 0.01
 _MAX_CACHED = 100_000
-# For each kind of text: the query that counts a word, and how many texts there are.
-_KINDS: Mapping[str, tuple[str, Callable[[MemoryState], int]]] = {
-    "trajectory": ("trajectory_word_counts", attrgetter("trajectories")),
-    "recovered": ("recovered_word_counts", attrgetter("recoveries")),
-}
 
 
-def text_of_trajectory(tenant: str, value: Trajectory) -> str:
-    """The words by which a run is found, after those of its tenant and repository."""
-    return _text(tenant, value.repo, rules.trajectory_text(value))
-
-
-def text_of_recovered(tenant: str, repo: str, value: Recovered) -> str:
-    """The words by which a recovery in a run of *repo* is found."""
-    return _text(tenant, repo, rules.recovery_text(value.message, value.actions))
-
-
-def text_of_note(tenant: str, value: Note) -> str:
-    """The words by which a note is found."""
-    return _text(tenant, value.repo, rules.note_text(value), stems)
+def indexed_text(
+    tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words
+) -> str:
+    """What is indexed of *text*: its tenant and repository, and each of its words once."""
+    owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
+    return " ".join((*owners, *dict.fromkeys(split(text))))
 
 
 def terms(
@@ -63,14 +50,15 @@ class _Counts(NamedTuple):
 
 
 class WordCountCache:
-    """In how many texts of one kind words occur.
+    """In how many texts of one kind words occur: *query* counts them, *total_of* all texts.
 
     Counts lag behind by at most 1 % of the texts; words that were unknown are counted again.
     """
 
-    def __init__(self, connection: Connection, kind: str) -> None:
-        self._connection = connection
-        self._query, self._total_of = _KINDS[kind]
+    def __init__(
+        self, connection: Connection, query: str, total_of: Callable[[MemoryState], int]
+    ) -> None:
+        self._connection, self._query, self._total_of = connection, query, total_of
         self._latest = _Counts(-1, NEVER, {})
 
     def counts(self, words: Sequence[str]) -> WordCounts:
@@ -114,8 +102,3 @@ def _owner(tenant: str, repo: str | None) -> str:
     No word has a ``@``, and what is quoted has no space.
     """
     return f"@{quote(tenant, safe='')}" + ("" if repo is None else f"@{quote(repo, safe='')}")
-
-
-def _text(tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words) -> str:
-    owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
-    return " ".join((*owners, *dict.fromkeys(split(text))))

@@ -4,7 +4,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from contextgraph.store.graph import add_relation
+from contextgraph.store.graph import add_relation, remove_abstracted
 from contextgraph.store.neo4j.cache import NEVER, MemoryState, memory_state
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.rows import Row
@@ -24,7 +24,7 @@ class CurrentGraph:
         self._generation, self._revision = NEVER, -1
 
     def current(self) -> "Graph":
-        """The graph, the same object at each call."""
+        """A read-only view of the graph."""
         import networkx as nx  # costs 0.2 s, and most processes need no graph
 
         if self._process != os.getpid():
@@ -38,7 +38,7 @@ class CurrentGraph:
             if (self._generation, self._revision) != (state.generation, state.revision):
                 self._update(self._graph, state)
                 self._generation, self._revision = state.generation, state.revision
-            return self._graph
+            return self._graph.copy(as_view=True)
 
     def _update(self, graph: "Graph", state: MemoryState) -> None:
         if self._generation != state.generation:
@@ -46,11 +46,7 @@ class CurrentGraph:
             self._revision = -1
         for row in self._connection.rows("graph_runs", revision=self._revision):
             _add_run(graph, row)
-        # Methodologies are few, and change as a whole.
-        nodes = graph.nodes(data=True)
-        graph.remove_nodes_from([node for node, data in nodes if data["label"] == "Methodology"])
-        similar = [edge for edge in graph.edges(keys=True) if edge[2].startswith("SIMILAR_TO")]
-        graph.remove_edges_from(similar)
+        remove_abstracted(graph)
         methodologies = self._connection.rows("graph_methodologies")
         for row in methodologies:
             graph.add_node(row["id"], label="Methodology", **row["attributes"])

@@ -1,6 +1,7 @@
 """The methodology store: methodologies with their evidence, and the errors that they resolve."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from contextgraph.model import (
     ErrorSignature,
@@ -105,11 +106,7 @@ def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -
     by_id = sorted(methodologies, key=lambda methodology: methodology.id)
     ids = [methodology.id for methodology in by_id]
     sources = [
-        {
-            "methodology_id": methodology.id,
-            "trajectory_id": source.trajectory_id,
-            "fragment_id": source.fragment_id,
-        }
+        {"methodology_id": methodology.id, **asdict(source)}
         for methodology in methodologies
         for source in methodology.sources
     ]
@@ -129,24 +126,16 @@ def _put_resolved(
     retired = [one.id for one in methodologies if one.status is MethodologyStatus.RETIRED]
     if retired:
         transaction.rows("unlink_resolved", ids=sorted(retired))
-    edges = [
-        {
-            "error_id": edge.error_id,
-            "methodology_id": edge.methodology_id,
-            "success_rate": edge.success_rate,
-            "avg_steps": edge.avg_steps,
-            "support": edge.support,
-        }
-        for edge in resolved
-    ]
-    transaction.write("link_resolved", edges)
+    transaction.write("link_resolved", list(map(asdict, resolved)))
 
 
 def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
     """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
     if not similar:
         return 0
-    present = _present_sources(transaction, similar)
+    ids = {one.fragment_id for edge in similar for one in (edge.fragment, edge.representative)}
+    found = transaction.rows("runs_of_fragments", ids=sorted(ids))
+    present = {Source(row["trajectory_id"], row["id"]) for row in found}
     edges = [
         {
             "fragment": edge.fragment.fragment_id,
@@ -167,13 +156,6 @@ def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
     transaction.write("unlink_similar", changed)
     transaction.write("link_similar", [row for row in changed if _target(row)])
     return len(changed)
-
-
-def _present_sources(transaction: Transaction, similar: Sequence[SimilarTo]) -> set[Source]:
-    named = {source for edge in similar for source in (edge.fragment, edge.representative)}
-    ids = sorted({source.fragment_id for source in named})
-    found = transaction.rows("runs_of_fragments", ids=ids)
-    return {Source(row["trajectory_id"], row["id"]) for row in found}
 
 
 def _target(edge: Row | Mapping[str, object]) -> tuple[object, object] | None:

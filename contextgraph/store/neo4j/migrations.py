@@ -8,7 +8,7 @@ runs again from its first statement, so all statements must be repeatable.
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,14 +54,6 @@ class Migration:
         return hashlib.sha256("\0".join(self.statements).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """A migration as a database records it."""
-
-    name: str
-    checksum: str
-
-
 def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     """The migrations in *folder*, or those of this version, in order.
 
@@ -72,15 +64,14 @@ def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     return tuple(_migration(path, number) for number, path in enumerate(paths, start=1))
 
 
-def missing_of(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[Migration, ...]:
-    """Those of *known* that are not yet *applied*, in order.
+def missing_of(known: Sequence[Migration], applied: Mapping[str, str]) -> tuple[Migration, ...]:
+    """Those of *known* that are not yet *applied* (name -> checksum), in order.
 
     Raises `SchemaError` where a later version wrote the database, or where a migration was edited
     after it was applied.
     """
-    recorded = {step.name: step.checksum for step in applied}
     by_name = {step.name: step for step in known}
-    for name, checksum in sorted(recorded.items()):
+    for name, checksum in sorted(applied.items()):
         if name not in by_name:
             raise SchemaError(
                 f"the memory has {name}, which this version does not know",
@@ -91,7 +82,7 @@ def missing_of(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[
                 f"{name}.cypher is not what was applied to the memory",
                 "reinstall contextgraph-memory (changes belong in a new migration)",
             )
-    return tuple(step for step in known if step.name not in recorded)
+    return tuple(step for step in known if step.name not in applied)
 
 
 def indexes_of(steps: Sequence[Migration]) -> dict[str, str]:
@@ -105,10 +96,10 @@ def indexes_of(steps: Sequence[Migration]) -> dict[str, str]:
     return created
 
 
-def applied_to(driver: "Driver", database: str) -> tuple[Applied, ...]:
-    """The migrations that *database* records, in order; none for one without a memory."""
+def applied_to(driver: "Driver", database: str) -> dict[str, str]:
+    """The checksums of the migrations that *database* records; none for one without a memory."""
     found = driver.execute_query(query("applied_migrations"), database_=database).records
-    return tuple(Applied(row["name"], row["checksum"]) for row in found)
+    return {row["name"]: row["checksum"] for row in found}
 
 
 def apply(driver: "Driver", database: str, step: Migration) -> None:

@@ -1,6 +1,7 @@
 """What people and agents said: `NoteStore` on a server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import orjson
@@ -10,8 +11,9 @@ from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
-from contextgraph.store.neo4j.full_text import terms, text_of_note
-from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.store.neo4j.full_text import indexed_text, terms
+from contextgraph.store.neo4j.rows import Parameters, Row, where
+from contextgraph.text import stems
 from contextgraph.vectors import Vector
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.
@@ -24,11 +26,12 @@ class Neo4jNotes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def put(self, notes: Sequence[Note]) -> None:
-        self._connection.write(_put, {note.id: note for note in notes})
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
         def work(transaction: Transaction) -> Sequence[Note]:
             _put(transaction, {note.id: note for note in new})
@@ -48,7 +51,7 @@ class Neo4jNotes:
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         found = self._connection.rows(
-            _in_scope("nearest_notes", scope),
+            where("nearest_notes", scope.repos),
             vector=vector.numbers().tolist(),
             space=vector.space,
             limit=max(0, limit),
@@ -57,7 +60,7 @@ class Neo4jNotes:
         return {row["id"]: row["cosine"] for row in found}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
-        return self._found(_in_scope("newest_notes", scope), scope, limit=max(0, limit))
+        return self._found(where("newest_notes", scope.repos), scope, limit=max(0, limit))
 
     def linking(self, ids: Sequence[str]) -> Sequence[Note]:
         return _notes_of(self._connection.rows("notes_linking", ids=sorted({*ids})))
@@ -113,6 +116,8 @@ class Neo4jNotes:
 
 def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
     """Store *notes*, by id: the order in which they are locked."""
+    if not notes:
+        return
     ordered = [notes[id_] for id_ in sorted(notes)]
     known = _known(transaction, [*notes])
     others = [note for note in ordered if not _has_text_of(note, known.get(note.id))]
@@ -137,7 +142,7 @@ def _row(tenant: str, note: Note) -> Parameters:
         "tags": list(note.tags),
         "kind": note.kind.value,
         "pinned": note.pinned,
-        "words": text_of_note(tenant, note),
+        "words": indexed_text(tenant, note.repo, rules.note_text(note), stems),
         "live": note.is_live,
         "created_at": rows.moment(note.created_at),
         "source": note.source,
@@ -162,10 +167,6 @@ def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
 
 def _notes_of(found: Iterable[Row]) -> list[Note]:
     return [decoded(Note, orjson.loads(row["data"])) for row in found]
-
-
-def _in_scope(name: str, scope: NoteScope) -> str:
-    return f"{name}_everywhere" if scope.repos is None else f"{name}_in_repo"
 
 
 def _parameters(scope: NoteScope) -> Parameters:

@@ -28,7 +28,7 @@ def queries() -> Mapping[str, str]:
         for name, text in _named(path.read_text(encoding="utf-8")):
             if name in found:
                 raise ValueError(f"{path.name}: a second query named {name}")
-            found[name] = text
+            found |= _forms(name, text)
     return found
 
 
@@ -37,6 +37,16 @@ def statements(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
     parts = re.split(r";[ \t]*$", "\n".join(lines), flags=re.MULTILINE)
     return [part.strip() for part in parts if part.strip()]
+
+
+def _forms(name: str, text: str) -> dict[str, str]:
+    """A query by its name; one with lines for a scope in two forms, each with its own lines."""
+    lines = text.splitlines()
+    forms = {
+        f"{name}{form}": "\n".join(line for line in lines if not line.endswith(f"// {other}"))
+        for form, other in (("_in_repo", "everywhere"), ("_everywhere", "in_repo"))
+    }
+    return {name: text} if len({text, *forms.values()}) == 1 else forms
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:

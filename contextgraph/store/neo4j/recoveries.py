@@ -1,7 +1,7 @@
 """The recovery store: what cleared errors before, and how often errors occur."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Concatenate, ParamSpec
 
 from contextgraph.model import (
@@ -39,7 +39,7 @@ class Neo4jRecoveries:
     def __init__(self, connection: Connection, values: CandidateCache) -> None:
         self._connection = connection
         self._values = values
-        self._words = WordCountCache(connection, "recovered")
+        self._words = WordCountCache(connection, "recovered_word_counts", attrgetter("recoveries"))
 
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
@@ -50,7 +50,7 @@ class Neo4jRecoveries:
             f"{level}_{place}": [] for level in _LEVELS for place in _PLACES
         }
         for number, one in enumerate(questions):
-            by_kind[where(one.level, one.scope)].append({"number": number, **_question(one)})
+            by_kind[where(one.level, one.scope.repo)].append({"number": number, **_question(one)})
         found = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
         in_order = sorted(found, key=itemgetter("number"))
         keys = dict.fromkeys(RecoveryKey(*key) for row in in_order for key in row["found"])
@@ -86,11 +86,11 @@ class Neo4jRecoveries:
     ) -> Sequence[ErrorTally]:
         ids = None if runs is None else sorted(set(runs))
         if phase is not None:
-            name = where("common_errors_in_phase", scope)
+            name = where("common_errors_in_phase", scope.repo)
         elif ids is not None:
             name = "errors_of_runs"
         else:
-            name = where("common_errors", scope)
+            name = where("common_errors", scope.repo)
         found = self._connection.rows(
             name,
             phase=phase.value if phase else None,
@@ -99,11 +99,14 @@ class Neo4jRecoveries:
             limit=max(0, limit),
             **rows.scope_parameters(scope),
         )
-        return list(map(rows.tally_of, found))
+        return list(map(_tally, found))
 
     def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
         return {
-            row["run"]: [_error_steps(*met) for met in row["met"]]
+            row["run"]: [
+                ErrorSteps(fragment, error, error_type, tuple(steps))
+                for fragment, error, error_type, steps in row["met"]
+            ]
             for row in self._connection.rows("error_steps")
         }
 
@@ -158,6 +161,11 @@ def _remove_orphans(transaction: Transaction) -> int:
     return len(orphans)
 
 
+def _tally(row: Row) -> ErrorTally:
+    error, trajectories = rows.error_of(row["error"]), tuple(row["trajectories"])
+    return ErrorTally(error, row["runs"], row["steps"], row["cleared"], trajectories)
+
+
 def _question(question: ErrorQuestion) -> Parameters:
     signature = question.signature
     return {
@@ -166,10 +174,6 @@ def _question(question: ErrorQuestion) -> Parameters:
         "error_type": signature.error_type,
         **rows.scope_parameters(question.scope),
     }
-
-
-def _error_steps(fragment: str, error: str, error_type: str, steps: Sequence[int]) -> ErrorSteps:
-    return ErrorSteps(fragment, error, error_type, tuple(steps))
 
 
 def _error_history(row: Row) -> ErrorHistory:

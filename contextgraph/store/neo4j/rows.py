@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -11,7 +11,6 @@ from contextgraph.model import (
     CausedError,
     ErrorPattern,
     ErrorSignature,
-    ErrorTally,
     Exposure,
     Family,
     Fragment,
@@ -22,9 +21,10 @@ from contextgraph.model import (
     ShownItem,
     Source,
     Trajectory,
+    Verdict,
 )
 from contextgraph.store.columns import Columns, Form, Value
-from contextgraph.store.rules import StoredOutcome, scored_words
+from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 
 # What the driver returns and takes has no narrower type.
@@ -71,9 +71,9 @@ def page_size(limit: int | None) -> int:
     return sys.maxsize if limit is None else limit
 
 
-def where(name: str, scope: Scope) -> str:
-    """The name of a query that has one form for a repository, and one for all of them."""
-    return f"{name}_everywhere" if scope.repo is None else f"{name}_in_repo"
+def where(name: str, repo: str | Collection[str] | None) -> str:
+    """The name of a query that has one form for some repositories, and one for all of them."""
+    return f"{name}_everywhere" if repo is None else f"{name}_in_repo"
 
 
 def trajectory_row(value: Trajectory) -> Parameters:
@@ -96,12 +96,6 @@ def outcome_row(value: Trajectory) -> Parameters:
         "success": value.success,
         "solved": bool(value.success),
     }
-
-
-def stored_outcome_of(row: Row) -> StoredOutcome:
-    """The value of the columns outcome, outcome_source, exit_status, change."""
-    columns = ("outcome", "outcome_source", "exit_status", "change")
-    return StoredOutcome.of(*(row[name] for name in columns))
 
 
 def trajectory_of(row: Row) -> Trajectory:
@@ -159,17 +153,6 @@ def recovered_row(value: Recovered) -> Parameters:
         "description": describe_remedy(value.actions),
         "scored_words": scored_words(value.message, value.actions),
     }
-
-
-def tally_of(row: Row) -> ErrorTally:
-    """The value of the columns error, runs, steps, cleared, trajectories."""
-    return ErrorTally(
-        error=error_of(row["error"]),
-        runs=row["runs"],
-        steps=row["steps"],
-        cleared_runs=row["cleared"],
-        trajectories=tuple(row["trajectories"]),
-    )
 
 
 def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
@@ -233,6 +216,16 @@ def exposure_of(row: Row) -> Exposure:
     )
 
 
+def verdict_row(value: Verdict) -> Parameters:
+    """The properties of the node of *value*."""
+    return _properties(_VERDICTS, value)
+
+
+def verdict_of(row: Row) -> Verdict:
+    """The value of the properties of a node."""
+    return _value(_VERDICTS, row)
+
+
 def _properties(columns: Columns[Value], value: Value) -> Parameters:
     return dict(zip(columns.names, columns.row(value), strict=True))
 
@@ -263,6 +256,7 @@ _RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 _METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
 _EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
 _SHOWN_ITEMS = Columns(ShownItem, _FORMS)
+_VERDICTS = Columns(Verdict, _FORMS)
 
 
 def numbers(value: Any) -> bytes:

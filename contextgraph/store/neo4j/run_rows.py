@@ -8,7 +8,7 @@ from operator import itemgetter
 from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
-from contextgraph.store.neo4j.connection import Transaction
+from contextgraph.store.neo4j.connection import NamedQueries, Transaction
 from contextgraph.store.neo4j.rows import Parameters, Row
 
 
@@ -20,25 +20,23 @@ class Packed:
     raw: bytes
 
 
+def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
+    """The known ones of these runs, by id."""
+    found = queries.rows("trajectories", ids=ids)
+    return {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in found)}
+
+
 def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
     """Write what is new of *given*, and outcomes that were unknown; the status of each."""
     revision = transaction.begin_change()
     ids = sorted({packed.bundle.trajectory.id for packed in given})
-    known: dict[str, rules.StoredOutcome | Trajectory] = {
-        row["id"]: rows.stored_outcome_of(row) for row in transaction.rows("outcomes", ids=ids)
-    }
-    created: list[Packed] = []
-    updated: dict[str, Trajectory] = {}
-    statuses = []
-    for packed in given:
-        run = packed.bundle.trajectory
-        before = known.get(run.id)
-        statuses.append(rules.learn_status(before, run))
-        if before is None:
-            known[run.id] = run
-            created.append(packed)
-        elif statuses[-1] is LearnStatus.UPDATED:
-            known[run.id] = updated[run.id] = rules.merged(run, before)
+    runs = (packed.bundle.trajectory for packed in given)
+    statuses, updated = rules.learning(runs, trajectories(transaction, ids))
+    created = [
+        packed
+        for packed, status in zip(given, statuses, strict=True)
+        if status is LearnStatus.CREATED
+    ]
     insert(transaction, created, revision)
     bundles = [packed.bundle for packed in created]
     exposures.report_of_runs(transaction, bundles)
@@ -52,10 +50,8 @@ def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
 def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) -> int:
     """Set the outcome of runs by hand, whatever it was; how many this changed."""
     revision = transaction.begin_change()
-    found = [
-        rows.trajectory_of(row["trajectory"]) for row in transaction.rows("trajectories", ids=ids)
-    ]
-    changed = {run.id: run for run in rules.set_by_hand(found, outcome)}
+    known = trajectories(transaction, ids)
+    changed = {run.id: run for run in rules.set_by_hand(known.values(), outcome)}
     _set_outcomes(transaction, changed, revision)
     transaction.note_change(revisions=len(changed))
     return len(changed)
@@ -114,8 +110,7 @@ def _known(
 
     The run itself comes first: its outcome counts.
     """
-    rows_found = transaction.rows("trajectories", ids=sorted({*chain(*ids.values())}))
-    found = {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in rows_found)}
+    found = trajectories(transaction, sorted({*chain(*ids.values())}))
     return {
         former: [found[one] for one in dict.fromkeys(both) if one in found]
         for former, both in ids.items()
@@ -213,7 +208,7 @@ def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
         **rows.trajectory_row(run),
-        "words": full_text.text_of_trajectory(tenant, run),
+        "words": full_text.indexed_text(tenant, run.repo, rules.trajectory_text(run)),
         "data": packed.raw,
         "revision": revision,
     }
@@ -258,7 +253,9 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
         {
             "fragment_id": value.fragment_id,
             "error_id": value.error_id,
-            "words": full_text.text_of_recovered(tenant, bundle.trajectory.repo, value),
+            "words": full_text.indexed_text(
+                tenant, bundle.trajectory.repo, rules.recovery_text(value.message, value.actions)
+            ),
             **rows.recovered_row(value),
         }
         for value in bundle.recovered

@@ -1,16 +1,19 @@
 """The run store: runs with their fragments, and past runs like the present one."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from contextgraph.model import (
     Bundle,
     CausedError,
+    ChangeStatus,
     EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     Phase,
     RawTrajectory,
     Scope,
@@ -42,7 +45,9 @@ class Neo4jRuns:
     def __init__(self, connection: Connection, values: CandidateCache) -> None:
         self._connection = connection
         self._values = values
-        self._words = WordCountCache(connection, "trajectory")
+        self._words = WordCountCache(
+            connection, "trajectory_word_counts", attrgetter("trajectories")
+        )
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
         return self._connection.write(run_rows.add, [_packed(bundle) for bundle in bundles])
@@ -59,9 +64,7 @@ class Neo4jRuns:
         return {row["id"]: _learned(row) for row in found}
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
-        found = self._connection.rows("trajectories", ids=sorted(set(trajectory_ids)))
-        runs = (rows.trajectory_of(row["trajectory"]) for row in found)
-        return {run.id: run for run in runs}
+        return run_rows.trajectories(self._connection, sorted(set(trajectory_ids)))
 
     def ids(
         self,
@@ -80,11 +83,8 @@ class Neo4jRuns:
         )
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
-        row = self._connection.row("raw_trajectory", id=trajectory_id)
-        if row is None:
-            return None
-        raw = unpacked(row["data"], trajectory_id)
-        return raw_with_outcome(raw, rows.stored_outcome_of(row))
+        run = self.trajectories([trajectory_id]).get(trajectory_id)
+        return None if run is None else self._raw(run)
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -102,7 +102,7 @@ class Neo4jRuns:
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
         ids = self._connection.found(
-            where("trajectories_for_task", scope),
+            where("trajectories_for_task", scope.repo),
             task_types=[task_type.value] if task_type else _TASK_TYPES,
             limit=max(0, limit),
             **rows.scope_parameters(scope),
@@ -128,9 +128,9 @@ class Neo4jRuns:
         loop_command: str | None = None,
     ) -> Sequence[FragmentCandidate]:
         if file_name is not None:
-            name = where("fragments_at_file", scope)
+            name = where("fragments_at_file", scope.repo)
         else:
-            name = "loop_fragments" if loop_command is not None else where("fragments", scope)
+            name = "loop_fragments" if loop_command is not None else where("fragments", scope.repo)
         keys = self._connection.found(
             name,
             phases=[phase.value] if phase else _PHASES,
@@ -147,7 +147,7 @@ class Neo4jRuns:
     def archived(self, trajectory_id: str) -> Bundle | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
-            raw = self.raw(trajectory_id)
+            raw = None if run is None else self._raw(run)
             row = self._connection.row("archived_run", id=trajectory_id)
             embedded = self._embedded(trajectory_id)
         if run is None or raw is None or row is None:
@@ -170,6 +170,10 @@ class Neo4jRuns:
             met={error["id"]: error["steps"] for error in errors},
         )
 
+    def _raw(self, run: Trajectory) -> RawTrajectory | None:
+        row = self._connection.row("raw_trajectory", id=run.id)
+        return None if row is None else raw_with_outcome(unpacked(row["data"], run.id), run)
+
     def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
         """A run in the active space."""
         active = active_space(self._connection)
@@ -185,15 +189,14 @@ def _packed(bundle: Bundle) -> Packed:
 
 
 def _learned(row: Row) -> Learned:
-    fragments: int = row["fragments"]
-    stored = rows.stored_outcome_of(row)
+    outcome = Outcome(row["outcome"])
     return Learned(
         trajectory_id=row["run"],
-        outcome=stored.outcome,
-        is_open=stored.outcome is Outcome.UNKNOWN and stored.exit_status is None,
-        fragments=fragments,
+        outcome=outcome,
+        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        fragments=row["fragments"],
         error_patterns=row["errors"],
         to_embed=0 if row["embedded"] else 1,
-        outcome_source=stored.outcome_source,
-        change=stored.change,
+        outcome_source=OutcomeSource(row["outcome_source"]),
+        change=ChangeStatus(row["change"]),
     )

@@ -120,18 +120,16 @@ class Neo4jVectors:
         if scope.repo is None and active.runs > MAX_COMPARED:
             index = vector_index(active.property)
             if self._can_filter(index):
-                found = self._search_in_scope(index, scope, parameters, limit)
+                found = self._search_in_scope(index, parameters, limit)
             else:
                 found = self._search_all(index, parameters, limit)
         if len(found) < limit:
-            found = self._connection.rows(where("nearest_trajectories", scope), **parameters)
+            found = self._connection.rows(where("nearest_trajectories", scope.repo), **parameters)
         return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
 
-    def _search_in_scope(
-        self, index: str, scope: Scope, parameters: Parameters, limit: int
-    ) -> list[Row]:
+    def _search_in_scope(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """What an index with filters finds."""
-        text = query(where("search_trajectories", scope))
+        text = query("search_trajectories")
         # The name of an index cannot be a parameter: it replaces the one in the file.
         text = text.replace(" INDEX trajectory_embedding ", f" INDEX {index} ")
         return self._connection.run(
@@ -139,7 +137,7 @@ class Neo4jVectors:
             {
                 "tenant": self._connection.tenant,
                 "nearest": max(_NEAREST_IN_SCOPE, limit),
-                "until": rows.moment(scope.as_of) if scope.as_of else _ALWAYS,
+                "until": parameters["as_of"] or _ALWAYS,
                 **parameters,
             },
         )

@@ -1,6 +1,7 @@
 """What people and agents said: `NoteStore` in PostgreSQL with pgvector."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -89,11 +90,12 @@ class PostgresNotes:
     def __init__(self, address: str, tenant: str = "default") -> None:
         self._connection, self._tenant = Connection(address), tenant
 
-    def put(self, notes: Sequence[Note]) -> None:
-        self.change((), lambda note: note, notes)
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
         def work(cursor: "Cursor") -> list[Note]:
             self._put_all(cursor, new)

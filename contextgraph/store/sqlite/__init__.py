@@ -2,15 +2,7 @@
 
 from contextlib import AbstractContextManager
 
-from contextgraph.ports import (
-    AdminStore,
-    ExposureStore,
-    MethodologyStore,
-    NoteStore,
-    RecoveryStore,
-    RunStore,
-    VectorStore,
-)
+from contextgraph.ports import NoteStore, Store
 from contextgraph.store.sqlite.admin import SqliteAdmin
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.exposures import SqliteExposures
@@ -23,7 +15,7 @@ from contextgraph.store.sqlite.vectors import SqliteVectors
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """A `Store` in the file *path*, or in memory for ``:memory:``.
 
     Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
@@ -41,13 +33,13 @@ class SqliteStore:
     ) -> None:
         self._database = database = Database(str(path), tenant, read_only=read_only, create=create)
         self.tenant = tenant
-        self.runs: RunStore = SqliteRuns(database)
-        self.recoveries: RecoveryStore = SqliteRecoveries(database)
-        self.vectors: VectorStore = SqliteVectors(database)
-        self.methodologies: MethodologyStore = SqliteMethodologies(database)
-        self.exposures: ExposureStore = SqliteExposures(database)
-        self.notes: NoteStore = notes or SqliteNotes(database)
-        self.admin: AdminStore = SqliteAdmin(database)
+        self.runs = SqliteRuns(database)
+        self.recoveries = SqliteRecoveries(database)
+        self.vectors = SqliteVectors(database)
+        self.methodologies = SqliteMethodologies(database)
+        self.exposures = SqliteExposures(database)
+        self.notes = notes or SqliteNotes(database)
+        self.admin = SqliteAdmin(database)
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._database.snapshot()

@@ -38,9 +38,6 @@ _EDGES = {
     "SIMILAR_TO": """similar x JOIN fragment f ON f.key = x.fragment
         JOIN fragment r ON r.key = x.representative WHERE f.tenant = ?""",
 }
-# Notes have repositories as well.
-_REPOSITORIES = """place p WHERE p.tenant = ? AND p.repo <> ''
-    AND EXISTS (SELECT 1 FROM trajectory t WHERE t.place = p.key)"""
 _CHANGED_ERRORS = """
 SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
 CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error

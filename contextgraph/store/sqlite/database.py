@@ -11,8 +11,8 @@ from threading import local
 from contextgraph.errors import StoreError
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.graph import CurrentGraph
-from contextgraph.store.sqlite.matrix import MatrixCache
-from contextgraph.store.sqlite.transaction import Transaction, Values, no_values
+from contextgraph.store.sqlite.matrix import Matrix
+from contextgraph.store.sqlite.transaction import Transaction, Values
 from contextgraph.store.sqlite.word_index import WordIndex
 
 UNKNOWN_TENANT = 0
@@ -23,16 +23,16 @@ class LatestValues:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest = no_values(-1)
+        self._latest = Values()
 
     def at_revision(self, connection: Connection, tenant: int, revision: int) -> Values:
         """Those of the *revision* that *connection* sees; none for an older one."""
         with self._lock:
             before = self._latest
             if revision < before.revision:
-                return no_values(revision)
+                return Values(revision)
             if before.revision < 0:
-                self._latest = no_values(revision)
+                self._latest = Values(revision)
             elif revision > before.revision:
                 changed = connection.execute(
                     "SELECT key FROM trajectory WHERE tenant = ? AND revision > ?",
@@ -56,7 +56,7 @@ class Caches:
     process: int = field(default_factory=os.getpid)
     run_words: WordIndex = field(default_factory=lambda: WordIndex("trajectory"))
     recovery_words: WordIndex = field(default_factory=lambda: WordIndex("recovered"))
-    matrices: MatrixCache = field(default_factory=MatrixCache)
+    matrix: Matrix = field(default_factory=Matrix)
     graph: CurrentGraph = field(default_factory=CurrentGraph)
     values: LatestValues = field(default_factory=LatestValues)
     snapshot: _Snapshot = field(default_factory=_Snapshot)
@@ -112,7 +112,7 @@ class Database:
                 (self.tenant,),
             )
             tenant, _ = _tenant(connection, self.tenant)
-            yield Transaction(connection, tenant, no_values(-1))
+            yield Transaction(connection, tenant, Values())
 
 
 def _tenant(connection: Connection, name: str) -> tuple[int, int]:

@@ -31,8 +31,8 @@ ORDER BY e.context_id"""
 _BASE_RATES = """
 SELECT p.id, count(*), sum(m.cleared) FROM error_pattern p JOIN met m ON m.error = p.key
 WHERE p.tenant = ? AND p.id IN (SELECT value FROM json_each(?)) GROUP BY p.id"""
-_VERDICTS = """
-SELECT advice, is_quarantined, decided_at FROM verdict WHERE tenant = ? ORDER BY advice"""
+_VERDICTS = f"""
+SELECT {rows.columns_of(rows.VERDICTS)} FROM verdict WHERE tenant = ? ORDER BY advice"""
 _SOURCES = """
 SELECT count(*) FROM (
     SELECT min(contributor) AS name FROM trajectory WHERE tenant = :tenant AND contributor <> ''
@@ -73,24 +73,16 @@ class SqliteExposures:
                     error: (runs, cleared)
                     for error, runs, cleared in transaction.rows(_BASE_RATES, (tenant, errors))
                 },
-                tuple(
-                    Verdict(name, bool(is_quarantined), rows.time_of(decided_at))
-                    for name, is_quarantined, decided_at in transaction.rows(_VERDICTS, (tenant,))
-                ),
+                tuple(map(rows.VERDICTS.value, transaction.rows(_VERDICTS, (tenant,)))),
                 transaction.number(_SOURCES, {"tenant": tenant}),
             )
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         with self._database.writing() as transaction:
-            tenant = transaction.tenant
             transaction.write_all(
-                "INSERT INTO verdict VALUES (?, ?, ?, ?) ON CONFLICT (tenant, advice) "
-                "DO UPDATE SET is_quarantined = excluded.is_quarantined, "
-                "decided_at = excluded.decided_at",
-                [
-                    (tenant, one.advice, one.is_quarantined, rows.moment(one.decided_at))
-                    for one in verdicts
-                ],
+                f"INSERT OR REPLACE INTO verdict (tenant, {rows.columns_of(rows.VERDICTS)}) "
+                "VALUES (?, ?, ?, ?)",
+                [(transaction.tenant, *rows.VERDICTS.row(one)) for one in verdicts],
             )
 
     def all(self) -> Iterator[Exposure]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from contextgraph.model import Relation
-from contextgraph.store.graph import add_relation
+from contextgraph.store.graph import add_relation, labelled, remove_abstracted
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
 
@@ -211,22 +211,15 @@ class CurrentGraph:
             errors = transaction.column(
                 "SELECT id FROM error_pattern WHERE tenant = :tenant", since
             )
-            graph.remove_nodes_from({*_labelled(graph, "ErrorPattern")}.difference(errors))
+            graph.remove_nodes_from({*labelled(graph, "ErrorPattern")}.difference(errors))
 
 
 def _replace_abstracted(graph: "Graph", transaction: Transaction, since: Mapping[str, int]) -> None:
-    """Read methodologies and their relations again: they are few."""
-    graph.remove_nodes_from(_labelled(graph, "Methodology"))
-    relations = list(graph.edges(keys=True))
-    graph.remove_edges_from([edge for edge in relations if edge[2].startswith("SIMILAR_TO")])
+    remove_abstracted(graph)
     _add_nodes(graph, transaction, "Methodology", since)
     for edges in _ABSTRACTED:
         sql = edges.sql(f"{edges.source}.tenant = :tenant")
         _add_edges(graph, transaction, edges, sql, since)
-
-
-def _labelled(graph: "Graph", label: str) -> list[str]:
-    return [node for node, own in graph.nodes(data=True) if own["label"] == label]
 
 
 def _add_nodes(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contextgraph.model import Space
 from contextgraph.store import rules
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 from contextgraph.vectors import Vector, dimensions_of, products
@@ -31,14 +30,6 @@ _LARGE_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveSpace:
-    """The active space with its key."""
-
-    key: int
-    space: Space
-
-
-@dataclass(frozen=True, slots=True)
 class VectorRows:
     """*count* rows of *vectors*, each with run, repository, time and key in *about*.
 
@@ -51,21 +42,23 @@ class VectorRows:
 
 
 class Matrix:
-    """The vectors of *active*: loaded at the first query, then extended by what is learned."""
+    """The vectors of one space: loaded at the first query, then extended by what is learned."""
 
-    def __init__(self, active: ActiveSpace) -> None:
-        self.active = active
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rows: VectorRows | None = None
-        self._newest, self._revision, self._removals = -1, -1, -1
+        self._space = self._newest = self._revision = self._removals = -1
 
     def nearest(
-        self, transaction: Transaction, scope: SqlScope, vector: Vector, limit: int
+        self, transaction: Transaction, space: int, scope: SqlScope, vector: Vector, limit: int
     ) -> list[tuple[int, Vector]]:
-        """The keys of the runs in *scope* nearest to *vector*, best first, ties by id."""
+        """The keys of the runs in *scope* nearest to *vector*, best first, ties by id.
+
+        *space* is the key of its space, whose vectors replace those of another one.
+        """
         import numpy as np
 
-        rows = self._caught_up(transaction)
+        rows = self._caught_up(transaction, space, dimensions_of(vector.space))
         inside = np.flatnonzero(_within(transaction, rows, scope))
         if limit < 1 or not len(inside):
             return []
@@ -86,43 +79,26 @@ class Matrix:
             for _, _, key, row in found[:limit]
         ]
 
-    def _caught_up(self, transaction: Transaction) -> VectorRows:
+    def _caught_up(self, transaction: Transaction, space: int, dimensions: int) -> VectorRows:
         with self._lock:
+            if self._rows is None or space != self._space:
+                sql = "SELECT count(*) FROM vectors WHERE space = ?"
+                self._rows = _allocated(dimensions, transaction.number(sql, (space,)))
+                self._space, self._newest, self._revision, self._removals = space, -1, -1, -1
             revision, removals = transaction.revision()
-            rows = self._with_newer(transaction, self._rows or self._empty(transaction))
+            rows = self._rows = self._with_newer(transaction, self._rows)
             if revision > self._revision:
                 if self._removals not in (-1, removals):
-                    rows = _only(rows, transaction.column(_PRESENT, (self.active.key,)))
+                    rows = self._rows = _only(rows, transaction.column(_PRESENT, (space,)))
                 self._revision, self._removals = revision, removals
-            self._rows = rows
             return rows
 
-    def _empty(self, transaction: Transaction) -> VectorRows:
-        runs = transaction.number(
-            "SELECT count(*) FROM vectors WHERE space = ?", (self.active.key,)
-        )
-        return _allocated(dimensions_of(self.active.space.name), runs)
-
     def _with_newer(self, transaction: Transaction, rows: VectorRows) -> VectorRows:
-        newer = transaction.connection.execute(_NEWER, (self._newest, self.active.key))
+        newer = transaction.connection.execute(_NEWER, (self._newest, self._space))
         while batch := newer.fetchmany(_RUNS_AT_ONCE):
             rows = _extended(rows, *_parsed(batch, rows.vectors.shape[1]))
             self._newest = batch[-1][_KEY]
         return rows
-
-
-class MatrixCache:
-    """The matrix of the active space, cached for the next query."""
-
-    def __init__(self) -> None:
-        self._matrix: Matrix | None = None
-
-    def of(self, active: ActiveSpace) -> Matrix:
-        """That of *active*; the matrix of another space is dropped."""
-        matrix = self._matrix
-        if matrix is None or matrix.active.key != active.key:
-            matrix = self._matrix = Matrix(active)
-        return matrix
 
 
 def _allocated(dimensions: int, size: int) -> VectorRows:

@@ -1,6 +1,7 @@
 """Methodologies: `MethodologyStore` in SQLite."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from contextgraph.model import (
     ErrorSignature,
@@ -161,10 +162,7 @@ def _put_resolved(
         "INSERT OR REPLACE INTO resolved_by SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE "
         "EXISTS (SELECT 1 FROM error_pattern WHERE tenant = ?1 AND id = ?2) "
         "AND EXISTS (SELECT 1 FROM methodology WHERE tenant = ?1 AND id = ?3)",
-        [
-            (tenant, e.error_id, e.methodology_id, e.success_rate, e.avg_steps, e.support)
-            for e in resolved
-        ],
+        [(tenant, *astuple(edge)) for edge in resolved],
     )
 
 

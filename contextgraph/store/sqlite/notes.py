@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -51,11 +52,12 @@ class SqliteNotes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, notes: Sequence[Note]) -> None:
-        self.change((), _same, notes)
-
     def change(
-        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+        self,
+        ids: Sequence[str] = (),
+        function: Callable[[Note], Note] = replace,
+        *,
+        new: Sequence[Note] = (),
     ) -> Sequence[Note]:
         with self._database.writing() as transaction:
             _put_all(transaction, new)
@@ -192,9 +194,7 @@ def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
 
 
 def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
-    repository = (transaction.tenant, note.repo)
-    transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
-    place = transaction.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+    place = transaction.put_place(note.repo)
     moment, data = rows.moment(note.created_at), orjson.dumps(encoded(note)).decode()
     key = transaction.number(
         _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, moment, data)
@@ -251,7 +251,3 @@ def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
         return None
     sql = "SELECT key FROM place WHERE tenant = ? AND repo IN (SELECT value FROM json_each(?))"
     return transaction.column(sql, (transaction.tenant, json_text(scope.repos)))
-
-
-def _same(note: Note) -> Note:
-    return note

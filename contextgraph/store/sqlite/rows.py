@@ -19,6 +19,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     ShownItem,
     Trajectory,
+    Verdict,
 )
 from contextgraph.store import rules
 from contextgraph.store.columns import Columns, Form, actions_of
@@ -79,6 +80,7 @@ RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
 EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
 SHOWN_ITEMS = Columns(ShownItem, _FORMS)
+VERDICTS = Columns(Verdict, _FORMS)
 
 
 def recovery_of(row: Row) -> RecoveryCandidate:

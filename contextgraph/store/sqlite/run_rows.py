@@ -81,9 +81,7 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
     revision = transaction.new_revision()
-    repository = (transaction.tenant, value.repo)
-    transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
-    place = transaction.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+    place = transaction.put_place(value.repo)
     seen_at = rows.moment(value.seen_at)
     key = transaction.number(
         f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "

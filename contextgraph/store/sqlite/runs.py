@@ -30,8 +30,6 @@ from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 
 _INDEXED = word_index.Indexed("trajectory", "key")
-_OUTCOME = """
-SELECT outcome, outcome_source, exit_status, change FROM trajectory WHERE tenant = ? AND id = ?"""
 _LEARNED = f"""
 SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.change, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
@@ -87,10 +85,17 @@ class SqliteRuns:
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
         raws = [packed(bundle.raw) for bundle in bundles]
+        runs = [bundle.trajectory for bundle in bundles]
         with self._database.writing() as transaction:
-            return [
-                _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
-            ]
+            known = _known(transaction, [run.id for run in runs])
+            statuses, changed = rules.learning(runs, known)
+            for bundle, raw, status in zip(bundles, raws, statuses, strict=True):
+                if status is LearnStatus.CREATED:
+                    run_rows.insert(transaction, bundle, raw)
+                    exposures.report_shown(transaction, bundle)
+            for run in changed.values():
+                _set_outcome(transaction, run)
+            return statuses
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
         given = [(former, one, packed(one.raw)) for former, one in bundles.items()]
@@ -99,11 +104,8 @@ class SqliteRuns:
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
-            named = json_text([*trajectory_ids])
-            known = transaction.trajectories(
-                transaction.column(_KEYS, (named, transaction.tenant))
-            ).values()
-            changed = rules.set_by_hand(known, outcome)
+            known = _known(transaction, trajectory_ids)
+            changed = rules.set_by_hand(known.values(), outcome)
             for run in changed:
                 _set_outcome(transaction, run)
             return len(changed)
@@ -115,10 +117,7 @@ class SqliteRuns:
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
         with self._database.reading() as transaction:
-            named = json_text([*trajectory_ids])
-            keys = transaction.column(_KEYS, (named, transaction.tenant))
-            found = transaction.trajectories(keys)
-            return {found[key].id: found[key] for key in keys}
+            return _known(transaction, trajectory_ids)
 
     def ids(
         self,
@@ -135,7 +134,8 @@ class SqliteRuns:
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         with self._database.reading() as transaction:
-            return _raw(transaction, trajectory_id)
+            run = run_rows.run_of(transaction, trajectory_id)
+            return None if run is None else _raw(transaction, run)
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -146,8 +146,7 @@ class SqliteRuns:
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._database.writing() as transaction:
-            named = json_text([*trajectory_ids])
-            keys = transaction.column(_KEYS, (named, transaction.tenant))
+            keys = _keys(transaction, trajectory_ids)
             if keys:
                 _forget(transaction, keys)
         if keys:
@@ -201,8 +200,19 @@ class SqliteRuns:
     def archived(self, trajectory_id: str) -> Bundle | None:
         with self._database.reading() as transaction:
             run = run_rows.run_of(transaction, trajectory_id)
-            raw = _raw(transaction, trajectory_id)
+            raw = None if run is None else _raw(transaction, run)
             return None if run is None or raw is None else _archived(transaction, run, raw)
+
+
+def _known(transaction: Transaction, trajectory_ids: Iterable[str]) -> dict[str, Trajectory]:
+    """The known ones of these runs, by id."""
+    keys = _keys(transaction, trajectory_ids)
+    found = transaction.trajectories(keys)
+    return {found[key].id: found[key] for key in keys}
+
+
+def _keys(transaction: Transaction, trajectory_ids: Iterable[str]) -> list[int]:
+    return transaction.column(_KEYS, (json_text([*trajectory_ids]), transaction.tenant))
 
 
 def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
@@ -226,20 +236,6 @@ def _fragments_sql(scope: SqlScope, named: Collection[str]) -> str:
     conditions = [_FRAGMENT_IS[name].format(alias=alias) for name in named]
     conditions.append(scope.where(alias, by_place=True))
     return _FRAGMENTS.format(alias=alias, table=table, conditions=" AND ".join(conditions))
-
-
-def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
-    """Write a new run and the contexts found in it; of a known one, its outcome and change."""
-    given = bundle.trajectory
-    row = transaction.row(_OUTCOME, (transaction.tenant, given.id))
-    known = rules.StoredOutcome.of(*row) if row else None
-    status = rules.learn_status(known, given)
-    if known is None:
-        run_rows.insert(transaction, bundle, raw)
-        exposures.report_shown(transaction, bundle)
-    elif status is LearnStatus.UPDATED:
-        _set_outcome(transaction, rules.merged(given, known))
-    return status
 
 
 def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
@@ -313,16 +309,10 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
     word_index.compact(transaction)
 
 
-def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
-    row = transaction.row(
-        "SELECT r.data, t.outcome, t.outcome_source, t.exit_status, t.change "
-        "FROM trajectory t JOIN raw r ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
-        (transaction.tenant, trajectory_id),
-    )
-    if row is None:
-        return None
-    stored = rules.StoredOutcome.of(*row[1:])
-    return rules.raw_with_outcome(unpacked(row[0], trajectory_id), stored)
+def _raw(transaction: Transaction, run: Run) -> RawTrajectory | None:
+    known = transaction.trajectories([run.key])[run.key]
+    row = transaction.row("SELECT data FROM raw WHERE trajectory = ?", (run.key,))
+    return None if row is None else rules.raw_with_outcome(unpacked(row[0], known.id), known)
 
 
 def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:

@@ -1,7 +1,7 @@
 """One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any, TypeAlias
 
@@ -53,22 +53,11 @@ class Values:
     its revision; the key of a repository may change with every revision.
     """
 
-    revision: int
-    trajectories: ValueCache[int, Trajectory]
-    fragments: ValueCache[int, tuple[int, Fragment]]
-    recoveries: ValueCache[int, RecoveryCandidate]
-    repositories: dict[str, int]
-
-
-def no_values(revision: int) -> Values:
-    """An empty cache for *revision*."""
-    return Values(
-        revision,
-        ValueCache(),
-        ValueCache(),
-        ValueCache(),
-        {},
-    )
+    revision: int = -1
+    trajectories: ValueCache[int, Trajectory] = field(default_factory=ValueCache)
+    fragments: ValueCache[int, tuple[int, Fragment]] = field(default_factory=ValueCache)
+    recoveries: ValueCache[int, RecoveryCandidate] = field(default_factory=ValueCache)
+    repositories: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +176,12 @@ class Transaction:
             parameters["instances"] = orjson.dumps(sorted(scope.exclude_instances)).decode()
         has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
         return SqlScope(repository, parameters, has_excluded, has_as_of)
+
+    def put_place(self, repo: str) -> int:
+        """The key of a repository, which is stored where it is new."""
+        repository = (self.tenant, repo)
+        self.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
+        return self.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
 
     def place(self, repo: str) -> int:
         """The key of a repository, 0 where it is unknown."""

@@ -7,7 +7,6 @@ from contextgraph.model import EmbeddedRun, Near, Scope, Space, run_text
 from contextgraph.store import rules
 from contextgraph.store.sqlite import run_rows
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.matrix import ActiveSpace
 from contextgraph.store.sqlite.transaction import Transaction
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -34,7 +33,7 @@ class SqliteVectors:
     def active_space(self) -> Space | None:
         with self._database.reading() as transaction:
             active = _active(transaction)
-            return active.space if active else None
+            return active[1] if active else None
 
     def space_model(self, space: str) -> bytes | None:
         with self._database.reading() as transaction:
@@ -97,17 +96,19 @@ class SqliteVectors:
     def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
         with self._database.reading() as transaction:
             active = _active(transaction)
-            rules.check_space(active.space if active else None, vector)
+            rules.check_space(active[1] if active else None, vector)
             assert active is not None  # or the check has raised
-            matrix = self._database.caches.matrices.of(active)
-            near = dict(matrix.nearest(transaction, transaction.scoped(scope), vector, limit))
+            within = transaction.scoped(scope)
+            matrix = self._database.caches.matrix
+            near = dict(matrix.nearest(transaction, active[0], within, vector, limit))
             runs = transaction.trajectories(list(near))
             return [Near(runs[key], own) for key, own in near.items()]
 
 
-def _active(transaction: Transaction) -> ActiveSpace | None:
+def _active(transaction: Transaction) -> tuple[int, Space] | None:
+    """The active space, after its key."""
     row = transaction.row(_ACTIVE, (transaction.tenant,))
-    return None if row is None else ActiveSpace(row[0], Space(*row[1:]))
+    return None if row is None else (row[0], Space(*row[1:]))
 
 
 def _space_key(transaction: Transaction, name: str) -> int:

@@ -1,23 +1,24 @@
-"""``contextgraph doctor``, ``config`` and ``formats``: the memory and the installation."""
+"""``contextgraph doctor``, ``config``, ``integrations`` and ``hook``: the installation."""
 
 import platform
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import SETTINGS, Common, common_options, flag
-from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text
+from contextgraph.cli.options import SETTINGS, Common, common_options, flag, option
+from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text, warn
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
+    from contextgraph.integrations.install import Agent, SettingsFile
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore, Store
-    from contextgraph.readers import Format
     from contextgraph.retrieval import Stale
 
 
@@ -48,17 +49,17 @@ def doctor(
         bool, flag("--secrets", "Also look for secrets in all stored runs (slower).")
     ] = False,
     stale: Annotated[
-        bool, flag("--stale", "Also list what the playbook has and the checkout does not.")
+        bool, flag("--stale", "Also list what of the playbook the checkout lacks or has changed.")
     ] = False,
     workdir: Annotated[
         Path,
-        typer.Option(
+        option(
             "--workdir",
-            metavar="FOLDER",
+            "FOLDER",
+            "The checkout for --stale.",
+            "the current folder",
             exists=True,
             file_okay=False,
-            help="The checkout for --stale.",
-            show_default="the current folder",
         ),
     ] = Path(),
 ) -> None:
@@ -66,12 +67,13 @@ def doctor(
 
     --secrets also checks whether runs stored by an older version hold secrets that this version
     recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
-    playbook that the checkout does not have; agents in that checkout are not shown them.
+    playbook that the checkout does not have: agents in that checkout are not shown them. Files
+    whose content changed since the runs are listed apart: what names them counts less.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
     "remedy"}], "versions" {name: version}, "extras" {name: installed}, "stale"
-    [{"kind", "name", "gone"}]. Exit code 1 when a check failed.
+    [{"kind", "name", "gone", "changed"}]. Exit code 1 when a check failed.
 
     \b
     Example:
@@ -82,7 +84,7 @@ def doctor(
     gone = _stale(common, workdir) if stale else []
     if common.as_json:
         listed: list[Json] = [{**stale._asdict()} for stale in gone]
-        emit({**checkup_record(checkup), **({"stale": listed} if stale else {})})
+        emit(record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {})))
     else:
         _show_checkup(checkup)
         if stale:
@@ -114,7 +116,6 @@ def own_version() -> str:
 
 def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
-
     settings = common.settings()
     return Checkup(
         store=settings.address,
@@ -129,33 +130,31 @@ def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     )
 
 
+def _check(name: str, ok: bool, detail: str, remedy: str = "") -> "HealthCheck":
+    from contextgraph.model import HealthCheck  # not for --help
+
+    return HealthCheck(name, ok, detail, remedy)
+
+
 def _installation() -> "list[HealthCheck]":
     import sqlite3
 
-    from contextgraph.model import HealthCheck
-
-    running = platform.python_version()
+    running, database = platform.python_version(), f"sqlite {sqlite3.sqlite_version}"
+    remedy = "use a Python whose sqlite3 has FTS5"
     return [
-        HealthCheck("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
-        HealthCheck(
-            "full text search",
-            _has_full_text(),
-            f"sqlite {sqlite3.sqlite_version}",
-            "use a Python whose sqlite3 has FTS5",
-        ),
+        _check("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
+        _check("full text search", _has_full_text(), database, remedy),
     ]
 
 
 def _has_full_text() -> bool:
     import sqlite3
 
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
-    except sqlite3.OperationalError:
-        return False
-    finally:
-        connection.close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
+        except sqlite3.OperationalError:
+            return False
     return True
 
 
@@ -169,21 +168,17 @@ def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
 
 def _gate(store: "Store") -> "HealthCheck":
     """Which gate says how probable remedies are."""
-    from contextgraph.model import HealthCheck
-
     gate = store.admin.gate()
     detail = (
         f"fitted on {number_of(gate.errors, 'error')} of {number_of(gate.runs, 'run')}"
         if gate and gate.errors
         else "the shipped one: too few errors of this memory were cleared to fit it"
     )
-    return HealthCheck("gate", True, detail)
+    return _check("gate", True, detail)
 
 
 def _keyed(common: Common) -> "list[HealthCheck]":
     """Whether index and state of the keyed files follow from their log; nothing without files."""
-    from contextgraph.model import HealthCheck
-
     settings = common.settings()
     if settings.address == ":memory:" and not settings.keyed_root:
         return []
@@ -192,53 +187,58 @@ def _keyed(common: Common) -> "list[HealthCheck]":
         return []
     wrong = memory.check()
     detail = "; ".join(wrong[:_NAMED]) or number_of(len(memory.keys()), "key")
-    return [HealthCheck("keyed files", not wrong, detail, "run: contextgraph compact")]
+    return [_check("keyed files", not wrong, detail, "run: contextgraph compact")]
 
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
     """Whether hooks of agents failed; nothing where none uses the memory."""
     from contextgraph.integrations.sessions import HookFiles
-    from contextgraph.model import HealthCheck
 
     files = HookFiles(settings)
     if not files.are_used:
         return []
     failed = files.failed()
-    detail = f"{number_of(len(failed), 'failure')}" + "".join(
-        f", the last: {one}" for one in failed[-1:]
-    )
-    return [HealthCheck("hooks", not failed, detail, f"see {files.failures}, then remove it")]
+    last = f", the last: {failed[-1]}" if failed else ""
+    detail = f"{number_of(len(failed), 'failure')}{last}"
+    return [_check("hooks", not failed, detail, f"see {files.failures}, then remove it")]
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
     """Whether stored runs hold secrets that this version recognises."""
     from contextgraph.learning import unmasked_values
-    from contextgraph.model import HealthCheck
 
     known = runs.ids()
     found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
+    return _check("secrets", not found, detail, "run: contextgraph migrate")
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
-    """What the playbook of the repository in *workdir* names and that does not have."""
+    """What the playbook of the repository in *workdir* names and that does not have, or changed."""
+    from dataclasses import replace
+
     from contextgraph.readers import repository_name
     from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
     with common.open(read_only=True) as memory:
-        return [*stale_in(memory.playbook(repository_name(str(tree.root))), tree)]
+        repo = repository_name(str(tree.root))
+        tree = replace(tree, recorded=memory.retriever.playbooks.content_hashes(repo))
+        return [*stale_in(memory.playbook(repo), tree)]
 
 
 def _show_stale(stale: "list[Stale]") -> None:
-    rows = [(one.kind, one_line(one.name, _NAME_WIDTH), one.gone) for one in stale]
-    if rows:
-        print_table("Stale: named by the playbook", ("", "name", "gone"), rows)
+    rows = [(one.kind, one_line(one.name, _NAME_WIDTH), one.gone, one.changed) for one in stale]
+    gone = [(kind, name, path) for kind, name, path, _ in rows if path]
+    changed = [(kind, name, path) for kind, name, _, path in rows if path]
+    if gone:
+        print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
     else:
         print("stale: nothing that the playbook names is gone")
+    if changed:
+        print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
 def _versions() -> dict[str, str]:
@@ -275,58 +275,6 @@ def _show_checkup(checkup: Checkup) -> None:
         print_text(("unhealthy: see the failed checks", "bold red"))
 
 
-def checkup_record(checkup: Checkup) -> "dict[str, Json]":
-    """The JSON object of *checkup*."""
-    from contextgraph.codec import encoded
-
-    return {
-        "ok": checkup.ok,
-        "store": checkup.store,
-        "checks": [encoded(check, complete=True) for check in checkup.checks],
-        "versions": dict(checkup.versions),
-        "extras": dict(checkup.extras),
-    }
-
-
-@common_options(without=("store", "tenant"))
-def formats(common: Common) -> None:
-    """List the log formats that can be read.
-
-    Shows how each is recognised and what is read from it. A format is recognised by content, not
-    by file name. Experimental ones follow published descriptions and were not tested on logs of
-    real runs.
-
-    \b
-    With --json one line per format: "name", "recognised_by", "keeps",
-    "experimental".
-
-    \b
-    Example:
-      contextgraph formats
-    """
-    from contextgraph.readers import all_formats
-
-    for log_format in all_formats().values():
-        if common.as_json:
-            emit(
-                {
-                    "name": log_format.name,
-                    "recognised_by": log_format.description,
-                    "keeps": log_format.keeps,
-                    "experimental": log_format.experimental,
-                }
-            )
-        else:
-            _show_format(log_format)
-
-
-def _show_format(log_format: "Format") -> None:
-    mark = (" (experimental)", "yellow") if log_format.experimental else ""
-    print_text((log_format.name, "bold"), mark)
-    for label, text in (("recognised by", log_format.description), ("keeps", log_format.keeps)):
-        print_text((f"{label}: ", "dim"), text, indent=2)
-
-
 config = typer.Typer(no_args_is_help=True, help="The settings in force.")
 
 
@@ -354,3 +302,109 @@ def show(common: Common) -> None:
     )
     columns = ("setting", "value", "set by")
     common.answer_rows(map(record_of, settings), "Settings", columns, rows)
+
+
+@common_options(without=("as_json",))
+def hook(common: Common) -> None:
+    """Answer an agent's hook event.
+
+    The event is one JSON object on standard input, as Claude Code, Codex CLI or OpenHands writes
+    it; the answer on standard output is what that agent expects, or nothing. The exit code is 0.
+    `contextgraph integrations install` makes an agent call this.
+
+    \b
+    Example:
+      echo '{"hook_event_name": "SessionStart", "cwd": "."}' | contextgraph hook
+    """
+    from contextgraph.integrations.hook import main
+
+    main(common.store, common.tenant)
+
+
+@common_options()
+def integrations(
+    common: Common,
+    action: Annotated[
+        Literal["list", "install", "uninstall"], typer.Argument(help="list, install or uninstall.")
+    ] = "list",
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT]...",
+            help="claude-code, codex-cli or openhands; or --auto.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    auto: Annotated[bool, flag("--auto", "All agents that are found on this machine.")] = False,
+    project: Annotated[
+        bool, flag("--project", "Settings of the project in this folder, not of the user.")
+    ] = False,
+) -> None:
+    """Connect coding agents to the memory.
+
+    install adds hooks to the settings of an agent and leaves all other entries as they are;
+    uninstall removes them again. The agent then gets advice at the start of a session, at prompts,
+    before commands and after failures, and its finished sessions are learned. See docs/hooks.md.
+    mini-swe-agent, SWE-agent, the OpenAI Agents SDK and LangGraph need no settings: docs/ has a
+    page on each.
+
+    \b
+    With --json one line per agent: "agent", "path", "installed", "changed".
+
+    \b
+    Example:
+      contextgraph integrations install claude-code
+      contextgraph integrations install --auto
+      contextgraph integrations uninstall claude-code
+    """
+    from platformdirs import user_data_path
+
+    from contextgraph.integrations.install import SettingsFile, chosen_agents, hook_command
+
+    if action != "list" and bool(agents) == auto:
+        raise typer.BadParameter("name an agent, or give --auto")
+    settings = common.settings()
+    if settings.is_service and action == "install":
+        raise typer.BadParameter(
+            f"hooks read a file beside the store, and {settings.address} is a service: give its "
+            "agents the tools at /mcp instead"
+        )
+    backups = user_data_path() / "contextgraph" / "integrations"
+    # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
+    address = settings.address if settings.is_remote else str(Path(settings.address).absolute())
+    command = hook_command(None if project and not common.store else address, is_shared=project)
+    for agent in chosen_agents(agents or [], all_known=action == "list"):
+        file = SettingsFile(agent.settings_file(Path.cwd() if project else None), backups)
+        if action == "install":
+            changed = file.install(agent, command)
+        else:
+            changed = action == "uninstall" and file.uninstall()
+        _report_hooks(common, agent, file, changed)
+    if action == "install":
+        _compile_now(common, settings)
+
+
+def _report_hooks(common: Common, agent: "Agent", file: "SettingsFile", changed: bool) -> None:
+    installed, path = file.has_hooks(), str(file.path)
+    state = "installed" if installed else "not installed"
+    record: dict[str, Json] = {"agent": agent.name, "path": path, "installed": installed}
+    common.answer({**record, "changed": changed}, f"{agent.name}: {state}, {path}")
+    if installed and changed and agent.note and not common.as_json:
+        warn(agent.note)
+
+
+def _compile_now(common: Common, settings: "Settings") -> None:
+    """Compile what the memory knows so far, so that the next session gets it."""
+    from contextgraph.errors import MemoryNotFoundError
+    from contextgraph.integrations.compile import compile_advice
+    from contextgraph.integrations.sessions import HookFiles
+
+    try:
+        with common.open(create=False) as memory:
+            warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
+            done = compile_advice(memory, HookFiles(settings).advice)
+    except MemoryNotFoundError:
+        warn("the memory is empty: finished sessions are learned, or use contextgraph learn")
+    else:
+        warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
