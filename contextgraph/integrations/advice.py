@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -25,7 +25,7 @@ _SCHEMA = """
 CREATE TABLE error_advice (
     repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
     names TEXT NOT NULL, text TEXT NOT NULL, items TEXT NOT NULL, installs INTEGER NOT NULL,
-    programs TEXT NOT NULL, paths TEXT NOT NULL, edited TEXT NOT NULL,
+    programs TEXT NOT NULL, paths TEXT NOT NULL,
     general TEXT NOT NULL, general_items TEXT NOT NULL,
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
@@ -41,13 +41,12 @@ CREATE TABLE file (
 ) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
-PRAGMA user_version = 5;
+PRAGMA user_version = 4;
 """
-_VERSION = 5
+_VERSION = 4
 _FOR_ERROR = """
-SELECT text, items, installs, programs, paths, edited, general, general_items FROM error_advice
+SELECT text, items, installs, programs, paths, general, general_items FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
-_PUT_ERROR = f"INSERT OR REPLACE INTO error_advice VALUES ({', '.join('?' * 13)})"
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
 SELECT (SELECT count(*) FROM error_advice WHERE text != ''),
@@ -62,10 +61,9 @@ class Advice:
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
     *installs*: it advises to install something; *programs* are those that its remedies replace, if
-    each of them replaces one; *paths* are those of the repository that it names, *edited* those
-    whose lines it changes, with content hashes from its runs.
+    each of them replaces one; *paths* are those of the repository that it names.
     An empty *text* means that the memory has nothing to say. *general* is what is said, of
-    *general_items*, where one of *paths* is gone, or one of *edited* has another content.
+    *general_items*, where one of *paths* is gone.
     """
 
     text: str
@@ -73,7 +71,6 @@ class Advice:
     installs: bool = False
     programs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    edited: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     general: str = ""
     general_items: "tuple[Json, ...]" = ()
 
@@ -116,15 +113,14 @@ class AdviceFile:
         """What cleared this error: the most exact entry that there is, though it may be empty.
 
         *names* are those that the message quotes. In general terms where it names what *tree*
-        lacks, or lines of a file that changed; nothing where it replaces a program that the failed
-        *attempt* does not name.
+        lacks; nothing where it replaces a program that the failed *attempt* does not name.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
-                text, items, installs, programs, paths, edited, general, general_items = row
+                text, items, installs, programs, paths, general, general_items = row
                 if not _could_replace(json.loads(programs), attempt):
                     return Advice("")
-                if not _has_all(tree, paths) or _has_changed(tree, edited):
+                if not _has_all(tree, paths):
                     text, items = general, general_items
                 return _advice(text, tuple(json.loads(items)), bool(installs), names, repo)
         return Advice("")
@@ -223,7 +219,10 @@ def write_advice(
                 connection.executescript(_SCHEMA)
             patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
             connection.executemany(_REMOVE, patterns)
-            connection.executemany(_PUT_ERROR, ((*key, *_error_row(one)) for key, one in errors))
+            connection.executemany(
+                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                ((*key, *_error_row(one)) for key, one in errors),
+            )
             connection.executescript("DELETE FROM submission; DELETE FROM source")
             for one in repositories:
                 _put(connection, one)
@@ -235,10 +234,9 @@ def write_advice(
 
 
 def _error_row(advice: Advice) -> tuple[str | bool, ...]:
-    named = (advice.programs, advice.paths, advice.edited)
-    items, general_items = map(json.dumps, (advice.items, advice.general_items))
-    text, general = advice.text, advice.general
-    return text, items, advice.installs, *map(json.dumps, named), general, general_items
+    lists = (advice.items, advice.programs, advice.paths, advice.general_items)
+    items, programs, paths, general_items = map(json.dumps, lists)
+    return advice.text, items, advice.installs, programs, paths, advice.general, general_items
 
 
 def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
@@ -287,12 +285,6 @@ def _could_replace(programs: Sequence[str], attempt: str) -> bool:
 
 def _has_all(tree: WorkingTree | None, paths: str) -> bool:
     return tree is None or all(map(tree.has, json.loads(paths)))
-
-
-def _has_changed(tree: WorkingTree | None, edited: str) -> bool:
-    recorded = json.loads(edited)
-    known = replace(tree, recorded=recorded) if tree else None
-    return known is not None and any(known.is_unchanged(path) is False for path in recorded)
 
 
 def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":

@@ -19,12 +19,7 @@ from contextgraph.retrieval.freshness import (
 )
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
-from contextgraph.retrieval.names import (
-    paths_edited,
-    paths_in_prose,
-    paths_of_command,
-    paths_of_remedy,
-)
+from contextgraph.retrieval.names import paths_in_prose, paths_of_command, paths_of_remedy
 from contextgraph.retrieval.notes import by_notes, readable
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
@@ -77,7 +72,6 @@ __all__ = [
     "fresh_history",
     "fresh_playbook",
     "note_line",
-    "paths_edited",
     "paths_in_prose",
     "paths_of_command",
     "paths_of_remedy",
