@@ -1,7 +1,8 @@
-"""Text made fit to keep: cleaned, masked, fenced, split into words, cut to length."""
+"""Text processing: cleaning, masking, fencing, tokens."""
 
 from contextgraph.text.cleaning import (
     clean,
+    cut,
     fence,
     gives_instructions,
     is_id,
@@ -32,6 +33,7 @@ __all__ = [
     "clip_tokens",
     "compiled",
     "count_tokens",
+    "cut",
     "fence",
     "gives_instructions",
     "is_id",
