@@ -50,10 +50,9 @@ class Advice:
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
     *installs*: it advises to install something; *programs* are those that its remedies replace, if
-    each of them replaces one; *paths* are those of the repository that it names, *edited* those
-    whose lines it changes, with content hashes from its runs.
+    each of them replaces one; *paths* are those of the repository that it names.
     An empty *text* means that there is no advice. *general* is the text, of *general_items*, if
-    one of *paths* is missing or one of *edited* has another content.
+    one of *paths* is missing.
     """
 
     text: str = ""
@@ -61,7 +60,6 @@ class Advice:
     installs: bool = False
     programs: Sequence[str] = ()
     paths: Sequence[str] = ()
-    edited: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     general: str = ""
     general_items: "Sequence[Json]" = ()
 
@@ -103,15 +101,14 @@ class AdviceFile:
         """What cleared this error: the most exact entry that there is, though it may be empty.
 
         *names* are those that the message quotes. In general terms where it names what *tree*
-        lacks, or lines of a file that changed; nothing where it replaces a program that the failed
-        *attempt* does not name.
+        lacks; nothing where it replaces a program that the failed *attempt* does not name.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
                 advice = Advice(**json.loads(row[0]))
                 if not _could_replace(advice.programs, attempt):
                     return Advice()
-                if not _has_all(tree, advice.paths) or _has_changed(tree, advice.edited):
+                if not _has_all(tree, advice.paths):
                     advice = replace(advice, text=advice.general, items=advice.general_items)
                 return _named(advice, names, repo)
         return Advice()
@@ -261,11 +258,6 @@ def _could_replace(programs: Sequence[str], attempt: str) -> bool:
 
 def _has_all(tree: WorkingTree | None, paths: Sequence[str]) -> bool:
     return tree is None or all(map(tree.has, paths))
-
-
-def _has_changed(tree: WorkingTree | None, edited: Mapping[str, Sequence[str]]) -> bool:
-    known = replace(tree, recorded=edited) if tree else None
-    return known is not None and any(known.is_unchanged(path) is False for path in edited)
 
 
 def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":

@@ -40,13 +40,11 @@ from contextgraph.retrieval import (
     command_warning,
     fresh_context,
     note_line,
-    paths_edited,
     paths_in_prose,
     paths_of_command,
     paths_of_remedy,
     readable,
     rendered,
-    runs_to_compare,
     start_of,
 )
 from contextgraph.text import quoted_names
@@ -234,9 +232,6 @@ class _Compiler:
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
         paths = sorted({path for one in remedies for path in paths_of_remedy(one)})
-        edited = {path for one in remedies for path in paths_edited(one)}
-        runs = runs_to_compare(context) if edited else ()
-        hashes = self._retriever.playbooks.content_hashes(trajectories=runs)
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
         return key, Advice(
             found.text,
@@ -244,7 +239,6 @@ class _Compiler:
             installs=any(one.kind is RemedyKind.INSTALL for one in chain.from_iterable(remedies)),
             programs=_replaced_programs(remedies),
             paths=paths,
-            edited={path: hashes[path] for path in sorted(edited & hashes.keys())},
             general=general.text,
             general_items=tuple(map(encoded, general.items)),
         )

@@ -28,7 +28,6 @@ from contextgraph.retrieval.gate import (
     Gate as Gate,
 )
 from contextgraph.retrieval.names import (
-    paths_edited as paths_edited,
     paths_in_prose as paths_in_prose,
     paths_of_command as paths_of_command,
     paths_of_remedy as paths_of_remedy,

@@ -185,7 +185,7 @@ def _weights(task: str) -> dict[str, float]:
 def _name(words: Sequence[str], weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
     """The feature `name` of a file whose own name has these *words*."""
     shared = [weights[word] * rarity[word] for word in words if word in weights]
-    return log(1 + _share(words, weights.keys(), rarity) * max(shared, default=0.0))
+    return log(1 + _share(words, weights.keys(), rarity) * max(shared)) if shared else 0.0
 
 
 def _places(

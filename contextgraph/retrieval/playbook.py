@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError
@@ -38,6 +39,8 @@ RUNS = 32
 FILES = 20
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
+# Each playbook looks at all commands of its runs again.
+_is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
 
 class Playbooks:
@@ -193,9 +196,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         (run, use)
         for run in runs
         for use in run.facts.commands
-        if use.kind is kind
-        and not use.folder.startswith(OUTSIDE)
-        and not is_hazardous_command(use.text)
+        if use.kind is kind and not use.folder.startswith(OUTSIDE) and not _is_hazardous(use.text)
     ]
     forms = {use.form for _, use in uses}
 

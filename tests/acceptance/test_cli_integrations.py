@@ -178,6 +178,7 @@ def test_another_program_is_advised_only_where_the_failed_command_names_the_one_
 def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
     store: Path, project: Path, tmp_path: Path
 ) -> None:
+    (project / "reproduce.py").touch()
     shown_text = shown(failure(project), store)
     transcript = tmp_path / "session.jsonl"
     transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, shown_text)))
@@ -190,6 +191,8 @@ def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
     assert learned[0]["source"] == str(transcript)
     assert [one["cleared"] for one in log(store)] == [True]
     assert "What cleared this error" not in exported(store, tmp_path)
+    # Git's hash of an empty file.
+    assert "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391" in exported(store, tmp_path)
     again = contextgraph("learn", "--queued", "--store", store, "--json").records
     assert again[-1]["summary"]["records"] == 0
 

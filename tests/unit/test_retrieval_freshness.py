@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
-from contextgraph.model import Action, Freshness
+from contextgraph.model import Action, Freshness, Json, RawTrajectory, Step
 from contextgraph.retrieval import stale_in
 from contextgraph.working_tree import WorkingTree
 from tests.builders import NO_MODULE, run, step
@@ -179,33 +179,38 @@ def test_a_live_run_keeps_the_content_of_the_files_that_it_names(checkout: Path)
         ]
 
 
+NO_DECIMAL = """Traceback (most recent call last):
+  File "lib/totals.py", line 2, in total
+NameError: name 'decimal' is not defined
+"""
+
+
+def importing_run(number: int, patch: str) -> RawTrajectory:
+    """A run that imports a module in `lib/totals.py`, which its *patch* changes."""
+    arguments: dict[str, Json] = {
+        "command": "str_replace",
+        "path": "lib/totals.py",
+        "old_str": "def total",
+        "new_str": "import decimal\ndef total",
+    }
+    edit = Step(1, "", Action("str_replace_editor", "", arguments), "The file has been edited.")
+    steps = (
+        step(0, "python reproduce.py", NO_DECIMAL, exit_code=1),
+        edit,
+        step(2, "python reproduce.py", "total: 12\n", exit_code=0),
+    )
+    return run([], instance_id=f"acme__shop-{number}", patch=patch, steps=steps)
+
+
 def test_a_remedy_that_edits_lines_of_a_changed_file_is_worded_in_general_terms(
     checkout: Path,
 ) -> None:
-    error = 'Traceback (most recent call last):\n  File "lib/totals.py", line 2, in total\n'
-    error += "NameError: name 'decimal' is not defined\n"
-    add = Action(
-        "str_replace_editor",
-        "",
-        {
-            "command": "str_replace",
-            "path": "lib/totals.py",
-            "old_str": "def total",
-            "new_str": "import decimal\ndef total",
-        },
-    )
-    steps = [
-        step(0, "python reproduce.py", error, exit_code=1),
-        replace(step(1, "", "The file lib/totals.py has been edited."), action=add),
-        step(2, "python reproduce.py", "total: 12\n", exit_code=0),
-    ]
     with AgentMemory.open(":memory:") as memory:
         for number in (1, 2, 3):
-            raw = run([], instance_id=f"acme__shop-{number}", patch=GIT_PATCH, task=TASK)
-            memory.learn(replace(raw, steps=tuple(steps)))
+            memory.learn(importing_run(number, GIT_PATCH))
 
         def advice() -> tuple[str, Freshness]:
-            found = memory.query(State(repo=REPO, current_error=error), workdir=checkout)
+            found = memory.query(State(repo=REPO, current_error=NO_DECIMAL), workdir=checkout)
             return memory.render(found), found.ranked[0].freshness
 
         (checkout / "lib/totals.py").write_text(BEFORE)
