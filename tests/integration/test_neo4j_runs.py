@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import networkx as nx
 import pytest
 
 from contextgraph.errors import MemoryNotFoundError, StoreError
@@ -65,6 +66,11 @@ def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j: Neo4jServer) ->
     assert store.runs.ids() == ["run0001"]
     assert neighbour.runs.forget(["run0001"]) == 0
     neighbour.close()
+
+
+def test_the_graph_cannot_be_changed(store: Neo4jStore) -> None:
+    with pytest.raises(nx.NetworkXError, match="Frozen"):
+        store.admin.graph().add_node("run")
 
 
 def test_a_memory_that_does_not_exist_is_not_made_by_reading(neo4j: Neo4jServer) -> None:

@@ -51,12 +51,11 @@ def test_every_query_that_is_asked_for_is_there() -> None:
     assert used <= known
 
 
-def test_a_query_for_a_repository_has_a_form_for_all_of_them() -> None:
-    in_one = {name.removesuffix("_in_repo") for name in queries() if name.endswith("_in_repo")}
-    in_all = {
-        name.removesuffix("_everywhere") for name in queries() if name.endswith("_everywhere")
-    }
-    assert in_one == in_all
+def test_each_form_of_a_query_has_its_own_lines() -> None:
+    assert "n.repo IN $repos" in queries()["newest_notes_in_repo"]
+    assert "n.id > ''" not in queries()["newest_notes_in_repo"]
+    assert "n.repo IN $repos" not in queries()["newest_notes_everywhere"]
+    assert "n.id > ''" in queries()["newest_notes_everywhere"]
 
 
 @pytest.mark.parametrize("name", sorted(queries().keys() - WITHOUT_TENANT))

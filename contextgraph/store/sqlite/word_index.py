@@ -113,12 +113,8 @@ def _heaviest(
             if least > left and len(counts) <= _READ_WHOLE:
                 _add_rest(transaction, indexed.table, counts, rest)  # no other text comes near
                 break
-        keys = texts_with(transaction, indexed.table, places, word)
-        if counts:
-            for key in keys:
-                counts[key] = counts.get(key, 0) + weight
-        else:
-            counts = dict.fromkeys(keys, weight)
+        for key in texts_with(transaction, indexed.table, places, word):
+            counts[key] = counts.get(key, 0) + weight
         del rest[word]
     if is_filtered:
         counts = {key: counts[key] for key in _visible(transaction, indexed, scope, counts)}
