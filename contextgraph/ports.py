@@ -1,9 +1,9 @@
-"""What the core needs of a store and of embedders, as small protocols.
+"""Protocols of stores and embedders.
 
 All stores give the same answers: the same values in the same order. Where a docstring names an
 order, ties are broken by id, ascending. *limit* bounds the number of items; a filter that is None
 admits all; unknown ids count for nothing. What a store proposes is in *scope* and more than will be
-shown; it is scored above this layer. A write is one transaction where nothing else is said. Each
+shown; it is scored above this layer. A write is one transaction unless stated otherwise. Each
 raises `StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
 """
 
@@ -389,10 +389,10 @@ class Embedder(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a server gives the vectors: runs are stored before it is asked."""
+        """Whether a server computes the vectors; runs are stored before it is called."""
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, in their order; raises `EmbeddingError` where none can be had."""
+        """A vector for each text, in their order; raises `EmbeddingError` if that fails."""
 
 
 EmbedderSource: TypeAlias = Callable[[], Embedder | None]

@@ -1,4 +1,4 @@
-"""Pure arithmetic of ranking: similarity of texts, and one order of several rankings."""
+"""Pure functions for ranking: similarity of texts, fusion of rankings."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The ports in plain Python: what every store must answer, said as shortly as possible."""
+"""The ports in plain Python: the shortest store that gives the required answers."""
 
 import math
 from collections import Counter

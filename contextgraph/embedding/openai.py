@@ -1,4 +1,4 @@
-"""Vectors by an API, and their cache on disk, by hash of the text."""
+"""Vectors from an API, cached on disk by the hash of the text."""
 
 import hashlib
 import logging

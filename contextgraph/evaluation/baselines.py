@@ -1,4 +1,4 @@
-"""What costs nothing to build, and must be beaten: chance, frequency, BM25."""
+"""Baselines to compare with: chance, frequency, BM25."""
 
 import random
 from array import array

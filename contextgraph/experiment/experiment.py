@@ -1,4 +1,4 @@
-"""Runs an experiment: attempts to learn from, then the same tasks attempted under each arm."""
+"""Runs an experiment: attempts to learn from, then the same tasks under each arm."""
 
 import shutil
 import time

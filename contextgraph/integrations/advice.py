@@ -1,4 +1,4 @@
-"""Compiled advice: one read-only SQLite file beside a memory, read by a process that just began."""
+"""Compiled advice: a read-only SQLite file beside a memory, for short-lived processes."""
 
 import json
 import os
@@ -52,8 +52,8 @@ class Advice:
     *installs*: it advises to install something; *programs* are those that its remedies replace, if
     each of them replaces one; *paths* are those of the repository that it names, *edited* those
     whose lines it changes, with content hashes from its runs.
-    An empty *text* means that the memory has nothing to say. *general* is what is said, of
-    *general_items*, where one of *paths* is gone, or one of *edited* has another content.
+    An empty *text* means that there is no advice. *general* is the text, of *general_items*, if
+    one of *paths* is missing or one of *edited* has another content.
     """
 
     text: str = ""
@@ -72,11 +72,10 @@ Line: TypeAlias = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAdvice:
-    """What is said in a repository.
+    """The advice for a repository.
 
-    *text* stands before *lines*, or alone. *commands* are texts and forms of commands that do not
-    run, with what is to be said of each, and the paths that this names; *files* are paths, with
-    what people noted of them.
+    *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
+    its warning and the paths that this names; *files* are paths, with the notes of people on them.
     """
 
     text: str = ""

@@ -1,4 +1,4 @@
-"""What the runs of a repository agree on, as a section of AGENTS.md or of a skill for review."""
+"""Writes the playbook of a repository as a section of AGENTS.md or as a skill, for review."""
 
 import re
 from collections.abc import Iterator

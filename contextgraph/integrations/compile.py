@@ -1,4 +1,4 @@
-"""Compiling advice: what a memory answers, for hooks that have no time to ask it."""
+"""Compiles answers of a memory for hooks, which have no time to query it."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -80,13 +80,13 @@ def compile_advice(
     consolidated: Collection[str] | None = None,
     repos: Collection[str] = (),
 ) -> CompiledAdvice:
-    """Write what *memory* answers to the file *path*, in one step.
+    """Write the answers of *memory* to the file *path*, atomically.
 
-    Errors are asked about as `query` does, at each level of their signature, in each repository
-    that met them and in general, but without vectors. Where *path* was compiled before, only
-    errors that were met since are asked about, after a consolidation also the *consolidated* ones
-    (by id) and those whose advice was shown or decided on by hand, unless the *whole* is wanted;
-    and only repositories are asked about that were met since, that have pinned notes, or *repos*.
+    Errors are queried as by `query`, at each level of their signature, in each repository in which
+    they occurred and in general, but without vectors. If *path* exists, only errors that occurred
+    since are queried, after a consolidation also the *consolidated* ones (by id) and those whose
+    advice was shown or decided by hand, unless *whole* is true; and only repositories with new
+    runs, with pinned notes, or in *repos*.
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.

@@ -209,7 +209,7 @@ class _Responder:
         return fence(record.text, record.context) if text else ""
 
     def _withholds(self, context: str) -> bool | None:
-        """Whether *context* is withheld by chance; None where that is not asked for."""
+        """Whether *context* is withheld at random; None if withholding is off."""
         if not self._withhold:
             return None
         from contextgraph.governance import is_withheld
@@ -266,7 +266,7 @@ class _Responder:
 
     @cached_property
     def _repo(self) -> str:
-        """The repository by the name that readers give it; git is asked once for a folder."""
+        """The name of the repository, as readers name it; calls git once for a folder."""
         known = (one.repo for one in self._session if one.folder == self._event.folder)
         if (repo := next(known, None)) is not None:
             return repo

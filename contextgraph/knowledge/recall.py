@@ -1,4 +1,4 @@
-"""How well notes answer a question: by shared words, by meaning, and by the notes around them."""
+"""Scores how well notes answer a question: shared words, meaning, and neighbouring notes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

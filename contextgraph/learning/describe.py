@@ -1,4 +1,4 @@
-"""Descriptions: what steps did, what happened in a fragment, and in a run."""
+"""Describes steps, fragments and runs in words."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Errors as they are recognised, and the actions that cleared them."""
+"""Error signatures, and the actions that cleared an error."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

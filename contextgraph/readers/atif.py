@@ -1,4 +1,4 @@
-"""ATIF, the Agent Trajectory Interchange Format, 1.4 to 1.8, and what agents write in its name."""
+"""Reader of ATIF, the Agent Trajectory Interchange Format, 1.4 to 1.8, and its variants."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""From the past runs that channels found to the cases that are shown."""
+"""Ranks the past runs that the channels found, and selects the cases to show."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

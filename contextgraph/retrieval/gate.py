@@ -1,4 +1,4 @@
-"""The gate: how probable it is that an item helps, and what is probable enough to be shown."""
+"""The gate: the probability that an item helps, and the threshold to show it."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -107,7 +107,7 @@ class CaseFeatures(NamedTuple):
 
 
 def case_probability(features: CaseFeatures) -> float:
-    """How probable it is that people would link the task of a past run to the task asked about."""
+    """The probability that people would link the task of a past run to the queried task."""
     if features.shared < _LEAST_SHARED:
         return 0.0
     weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)

@@ -41,7 +41,7 @@ class Query:
     """A state as the channels need it.
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
-    *task_words* counts: more for rare words, those said often, those of the title and identifiers.
+    *task_words* counts: more for rare and frequent words, those of the title and identifiers.
     Both are empty beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *recoveries* are those of the same kind of error, once a channel has

@@ -1,4 +1,4 @@
-"""What each recovery found says about the error at hand, in words that may be shown for it."""
+"""Relates recoveries that were found to the current error, and words them for it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""At an error: one list of remedies, each once, by the agreement of independent instances."""
+"""Ranks remedies of an error by the agreement of independent instances."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A context as text for an agent's prompt."""
+"""Renders a context as text for an agent's prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -41,7 +41,7 @@ _TOKENS_AT_ERROR = 140
 # The same beside a playbook: of what was shown at a start, only names of files helped.
 _TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 120
-# What fewer independent tasks agree on is not said.
+# Facts that fewer independent tasks agree on are not shown.
 _AGREEING = 2
 _SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS = 2, 3, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
@@ -180,7 +180,7 @@ def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
 
 
 def render_warning(history: CommandHistory) -> str:
-    """What is to be said before the command of *history* is run; empty where it may well work.
+    """The warning before the command of *history* is run; empty where it may work.
 
     In one line, fenced.
     """

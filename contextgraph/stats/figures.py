@@ -1,4 +1,4 @@
-"""Statistics as pictures, figure by matplotlib."""
+"""Plots of statistics, by matplotlib."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate

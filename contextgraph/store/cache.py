@@ -1,4 +1,4 @@
-"""Values that were read, cached for as long as they cannot have changed."""
+"""Caches of values that were read, valid for one revision."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` in Qdrant.
+"""`NoteStore` in Qdrant.
 
 A note is a point: its words are a sparse vector of ones, so that the score of a search is how many
 of them are shared; its dense vector is named after its space.
@@ -260,7 +260,7 @@ class QdrantNotes:
     ) -> list[tuple[float, Note]]:
         """The first *limit* by score, age and id; *found* gives so many, in the order of scores.
 
-        The server orders by score alone: it is asked for more until no tie is cut.
+        The server orders by score only: more are requested until no tie is cut.
         """
         most = 2 * max(0, limit) + 10
         with self._client() as client:

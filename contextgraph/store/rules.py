@@ -1,4 +1,4 @@
-"""What every store computes the same way, from rows that each of them reads in its own language."""
+"""Rules that all stores share, computed from rows that each reads by itself."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Text made fit to keep: cleaned, masked, fenced, split into words, cut to length."""
+"""Text processing: cleaning, masking, fencing, tokens."""
 
 from contextgraph.text.cleaning import (
     clean as clean,

@@ -1,4 +1,4 @@
-"""What an edit puts where, and what it replaces."""
+"""Reads edits: the text that they insert, its place, and the text that they replace."""
 
 from collections import Counter
 from collections.abc import Sequence

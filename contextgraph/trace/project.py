@@ -1,4 +1,4 @@
-"""What a run shows of its project: which commands ran, which tests failed, what was changed."""
+"""Facts about a project that a run shows: commands that ran, failing tests, changed files."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""The playbook of a repository, and what is said before a command, from made runs."""
+"""The playbook of a repository, and warnings before commands, from made runs."""
 
 from collections.abc import Iterator
 from dataclasses import replace

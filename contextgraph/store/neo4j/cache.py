@@ -1,4 +1,4 @@
-"""Values that this process has read, for as long as the server has no others.
+"""Values that this process has read, valid until the server has newer ones.
 
 Queries find keys. What these stand for, long tasks and messages above all, is most of what a server
 sends and most of what it costs to decode: it is read once (figures in docs/neo4j.md).

@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` on a server."""
+"""`NoteStore` on a Neo4j server."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

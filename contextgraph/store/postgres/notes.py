@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` in PostgreSQL with pgvector."""
+"""`NoteStore` in PostgreSQL with pgvector."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS r(id text, words text[])
 JOIN contextgraph_note n ON n.tenant = %(tenant)s AND n.id = r.id CROSS JOIN unnest(r.words) word"""
 _OF_IDS = """
 SELECT data FROM contextgraph_note WHERE tenant = %s AND id = ANY(%s) ORDER BY id"""
-# Where nothing else is asked, only those with most words can be among the first.
+# Without other criteria, only those with most words can be among the first.
 _FOR_TEXT = """
 SELECT n.data FROM (
     SELECT note, count(*) AS found FROM contextgraph_note_word

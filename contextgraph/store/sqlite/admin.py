@@ -1,4 +1,4 @@
-"""The memory as a whole: `AdminStore` in SQLite."""
+"""`AdminStore` in SQLite: operations on the memory as a whole."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What was shown, and whether it helped: `ExposureStore` in SQLite."""
+"""`ExposureStore` in SQLite: advice that was shown, and whether it helped."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter

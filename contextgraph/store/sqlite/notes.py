@@ -1,4 +1,4 @@
-"""What people and agents said: `NoteStore` in SQLite."""
+"""`NoteStore` in SQLite."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

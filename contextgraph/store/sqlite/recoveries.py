@@ -1,4 +1,4 @@
-"""Recoveries, and errors with what cleared them: `RecoveryStore` in SQLite."""
+"""`RecoveryStore` in SQLite: recoveries and errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, takewhile

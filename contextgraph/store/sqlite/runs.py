@@ -1,4 +1,4 @@
-"""Runs with their fragments: `RunStore` in SQLite."""
+"""`RunStore` in SQLite: runs with their fragments."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Which runs and recoveries have which words, within one tenant and one repository."""
+"""The word index of runs and recoveries, by tenant and repository."""
 
 import re
 import threading

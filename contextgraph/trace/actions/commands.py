@@ -1,4 +1,4 @@
-"""What a shell line does: its commands, the one that decides, its kind and the files it touches."""
+"""Parses shell lines: their commands, the decisive one, its kind and the files it uses."""
 
 import re
 from collections.abc import Callable, Iterator

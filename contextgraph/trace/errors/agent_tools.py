@@ -1,4 +1,4 @@
-"""What the tools of agents answer: time-outs, refused edits, wrong arguments."""
+"""Errors of agents' own tools: time-outs, refused edits, wrong arguments."""
 
 import re
 from functools import partial

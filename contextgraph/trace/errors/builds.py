@@ -1,4 +1,4 @@
-"""What compilers, linkers, checkers of source code and build tools report, as a table."""
+"""Errors of compilers, linkers, linters and build tools, as a table."""
 
 import re
 from functools import partial

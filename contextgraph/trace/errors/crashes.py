@@ -1,4 +1,4 @@
-"""What ends a program: exceptions, panics, signals, errors that it prints."""
+"""Crashes of programs: exceptions, panics, signals, and errors that they print."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A failure as an observation shows it, and the tables of patterns that find one."""
+"""A failure found in an observation, and the tables of patterns that find one."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Reports of test runners of other languages: JavaScript, Go, Rust, Java, C++, and TAP."""
+"""Reports of test runners other than Python's: JavaScript, Go, Rust, Java, C++, and TAP."""
 
 import re
 from dataclasses import replace

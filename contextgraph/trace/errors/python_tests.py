@@ -1,4 +1,4 @@
-"""Reports of pytest, unittest and its relatives, doctest and tox: the first thing that failed."""
+"""Reports of pytest, unittest, doctest and tox: the first failure."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What shells, core tools, git, installers and network programs report, as tables."""
+"""Errors of shells, core tools, git, installers and network programs, as tables."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""The one place that decides whether an observation shows a failure, and which."""
+"""Decides whether an observation shows a failure, and computes its signature."""
 
 import re
 

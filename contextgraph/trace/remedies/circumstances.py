@@ -1,4 +1,4 @@
-"""In which circumstances an attempt failed: where these differ, other remedies help."""
+"""Circumstances of a failed attempt, which separate several causes of one message."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""Remedies from commands: what was put otherwise, and what was done before the next attempt."""
+"""Remedies from commands: changed commands, and preparations for the next attempt."""
 
 import posixpath
 import re

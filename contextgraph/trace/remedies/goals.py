@@ -1,4 +1,4 @@
-"""Whether a later step does what an earlier one failed to do."""
+"""Whether a later step achieves what an earlier one failed to do."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""Errors of a run that were cleared later, what was done about them, or how they were avoided."""
+"""Finds errors that were cleared later, and the actions that cleared or avoided them."""
 
 import posixpath
 import re

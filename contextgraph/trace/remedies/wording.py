@@ -1,4 +1,4 @@
-"""Remedies in words: as they were done, or in general terms for another repository."""
+"""Words remedies: concretely, or in general terms for another repository."""
 
 import posixpath
 import re
