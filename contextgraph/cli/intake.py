@@ -1,4 +1,4 @@
-"""The runs that a command is given or finds on this machine; what is not learned is reported."""
+"""Reads the runs named on the command line or found on this machine; reports what is skipped."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Options that several commands share: which memory, its settings, and the form of the output."""
+"""Options shared by commands: the memory, its settings, and the form of the output."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace

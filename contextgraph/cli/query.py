@@ -1,4 +1,4 @@
-"""``contextgraph query``: what the memory knows for a state."""
+"""``contextgraph query``: advice for a state."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Whether the state shows what a remedy takes for granted, where several causes are possible."""
+"""Whether a state supports a remedy, when the error has several possible causes."""
 
 import posixpath
 import re
