@@ -35,7 +35,7 @@ from contextgraph.text import number_of, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.evaluation import MomentKind, Replay, ReplayCounts, ReplayMoment
+    from contextgraph.evaluation import Replay, ReplayCounts, ReplayMoment
     from contextgraph.experiment import Attempt, Experiment, Report, TaskChange
     from contextgraph.model import Json
 
@@ -80,12 +80,13 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
             warn(f"interrupted after {replayed.counts.runs} of {number_of(len(runs), 'run')}")
             raise
         finally:
-            if common.as_json:
-                counts = intake.counts
-                unread: dict[str, Json] = {"failed": counts.failed, "skipped": counts.skipped}
-                emit({"summary": {**_counts_record(replayed.counts), **unread}})
-            elif replayed.counts.runs:
-                _show_counts(replayed.counts)
+            counts, unread = replayed.counts, intake.counts
+            seconds = round(counts.seconds, 3)
+            summary = record_of(
+                counts, seconds=seconds, failed=unread.failed, skipped=unread.skipped
+            )
+            if common.as_json or counts.runs:
+                common.answer({"summary": summary}, partial(_show_counts, counts))
     raise typer.Exit(intake.exit_code)
 
 
@@ -127,14 +128,11 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
 def _show_counts(counts: "ReplayCounts") -> None:
     title = f"{number_of(counts.runs, 'run')}, ordered by {counts.order.replace('_', ' ')}"
     columns = ("moment", "queries", "answered")
-    rows = [(str(kind), str(counts.moments[kind]), str(counts.answered[kind])) for kind in _kinds()]
+    rows = [
+        (str(kind), str(count), str(counts.answered[kind]))
+        for kind, count in counts.moments.items()
+    ]
     print_table(title, columns, rows, numeric=columns[1:])
-
-
-def _kinds() -> "Sequence[MomentKind]":
-    from contextgraph.evaluation import MomentKind
-
-    return (MomentKind.START, MomentKind.ERROR, MomentKind.LOOP)
 
 
 def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
@@ -156,17 +154,6 @@ def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
     shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
     record = context_record(moment.context, "")
     return {name: record[name] for name in shown}
-
-
-def _counts_record(counts: "ReplayCounts") -> "dict[str, Json]":
-    return {
-        "order": str(counts.order),
-        "runs": counts.runs,
-        "moments": {str(kind): counts.moments[kind] for kind in _kinds()},
-        "answered": {str(kind): counts.answered[kind] for kind in _kinds()},
-        "learned": {str(status): count for status, count in sorted(counts.learned.items())},
-        "seconds": round(counts.seconds, 3),
-    }
 
 
 experiment = typer.Typer(

@@ -36,14 +36,18 @@ class ReplayMoment:
         return self.loop is not None or bool(self.context)
 
 
+def _none_yet() -> Counter[MomentKind]:
+    return Counter(dict.fromkeys((MomentKind.START, MomentKind.ERROR, MomentKind.LOOP), 0))
+
+
 @dataclass(slots=True)
 class ReplayCounts:
     """Counts of a replay, complete when it has ended."""
 
     order: RunOrder = RunOrder.INPUT
     runs: int = 0
-    moments: Counter[MomentKind] = field(default_factory=Counter)
-    answered: Counter[MomentKind] = field(default_factory=Counter)
+    moments: Counter[MomentKind] = field(default_factory=_none_yet)
+    answered: Counter[MomentKind] = field(default_factory=_none_yet)
     learned: Counter[LearnStatus] = field(default_factory=Counter)
     seconds: float = 0.0
 
