@@ -1,17 +1,20 @@
 """What each part of the advice brings: ``python -m benchmarks.ablation runs.jsonl.gz``.
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
-was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5, and by how
-much each part raises it, with 95 % intervals: a channel or rule that is switched off, a feature of
-the gate that is left out where the regression is fitted again (by ten folds of instances). Then
-the same of the ranking of files at starts: localisation@1/3/5 of the learned runs that have a patch
-and a known repository.
+was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5 of the
+ranking, how often the shipped gate answers and how often its first item is right; and by how much
+each part raises these, with 95 % intervals: a channel or rule that is switched off, a feature of
+the gate that is left out where the regression is fitted again (by ten folds of instances; no
+answers). Then the same of the ranking of files at starts: localisation@1/3/5 of the learned runs
+that have a patch and a known repository.
 """
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, fields
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
@@ -28,10 +31,11 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.retrieval import CHANNELS
 from contextgraph.retrieval.files import FileFeatures, file_features
-from contextgraph.retrieval.gate import RemedyFeatures
+from contextgraph.retrieval.gate import CONSERVATIVE, RemedyFeatures, probability
 
 PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
+_EVIDENCE = "contextgraph.retrieval.evidence"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = FileFeatures._fields
 
@@ -47,12 +51,29 @@ class JudgedFile:
 
 Judged: TypeAlias = JudgedRemedy | JudgedFile
 Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
+Measure: TypeAlias = Callable[[Sequence[Judged]], Share]
+
+
+def _always(*_: object, **__: object) -> bool:
+    return True
+
+
+def _never(*_: object, **__: object) -> bool:
+    return False
 
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
-    "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", lambda *_: False),
+    "evidence": lambda: patch(f"{_RECOVERIES}.is_supported", _always),
+    "evidence: of the cause": lambda: patch(f"{_EVIDENCE}.shows_cause", _always),
+    "evidence: of an import": lambda: patch(f"{_EVIDENCE}._is_importable", _always),
+    "evidence: of a package": lambda: patch(f"{_EVIDENCE}._is_imported", _always),
+    "evidence: the file edited": lambda: patch(f"{_EVIDENCE}._has_file", _always),
+    "evidence: the lines replaced": lambda: patch(f"{_EVIDENCE}._has_what_it_replaces", _always),
+    "evidence: never in general terms": lambda: patch(f"{_EVIDENCE}._NEVER_IN_GENERAL", ()),
+    "done before": lambda: patch(f"{_RECOVERIES}.was_tried", _never),
+    "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", _never),
     "circumstances": lambda: patch(f"{_RECOVERIES}._weight", lambda *_: 1.0),
-    "other names in general terms": lambda: patch(f"{_RECOVERIES}.about_another", lambda *_: False),
+    "other names in general terms": lambda: patch(f"{_RECOVERIES}.about_another", _never),
     "avoiding an exception": lambda: patch(f"{_RECOVERIES}.EXCEPTIONS", frozenset()),
     "several actions count for one": lambda: patch(f"{_REMEDIES}._simplify", lambda _: None),
     "two instances of doubt": lambda: patch(f"{_REMEDIES}._DOUBT", 1e-9),
@@ -73,14 +94,14 @@ def main() -> None:
 
 def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory) -> None:
     whole = moments_of(runs, memory)
-    shares = "/".join(f"{np.mean([_is_hit(one, k) for _, one in whole]):.3f}" for k in PLACES)
-    print(f"{name}: {len(whole)} errors, clearance@1/3/5 {shares}")
+    clearance, shown = _figures(whole, CLEARANCE), _figures(whole, SHOWN)
+    print(f"{name}: {len(whole)} errors, clearance@1/3/5 {clearance}, answered/right {shown}")
     for channel in ("error", "lexical"):
         others = {one: found for one, found in CHANNELS.items() if one != channel}
-        _print_part(f"channel {channel}", whole, moments_of(runs, memory, others))
+        _print_part(f"channel {channel}", whole, moments_of(runs, memory, others), SHOWN)
     for rule, without in RULES.items():
         with without():
-            _print_part(f"rule: {rule}", whole, moments_of(runs, memory))
+            _print_part(f"rule: {rule}", whole, moments_of(runs, memory), SHOWN)
     _print_features(whole, _FEATURES)
 
 
@@ -109,8 +130,7 @@ def _print_files(moments: Moments) -> None:
 def _print_features(moments: Moments, names: Sequence[str]) -> Moments:
     """Print what each of the features brings; *moments* in the order of all of them."""
     fitted = _fitted(moments, names, names)
-    shares = "/".join(f"{np.mean([_is_hit(one, k) for _, one in fitted]):.3f}" for k in PLACES)
-    print(f"  fitted again: {len(fitted)} moments, @1/3/5 {shares}")
+    print(f"  fitted again: {len(fitted)} moments, @1/3/5 {_figures(fitted, CLEARANCE)}")
     for feature in names:
         others = [one for one in names if one != feature]
         _print_part(f"feature {feature}", fitted, _fitted(moments, others, names))
@@ -145,22 +165,48 @@ def _values(judged: Judged) -> tuple[float, ...]:
     return features if isinstance(features, FileFeatures) else astuple(features)
 
 
-def _print_part(name: str, whole: Moments, without: Moments) -> None:
-    """By how much the part raises clearance, which *without* it is not there."""
+def _print_part(name: str, whole: Moments, without: Moments, more: Sequence[Measure] = ()) -> None:
+    """By how much the part raises clearance and *more*, which *without* it is not there."""
     figures = []
-    for k in PLACES:
-        before, after = _shares(without, k), _shares(whole, k)
+    for measure in (*CLEARANCE, *more):
+        before, after = _by_instance(without, measure), _by_instance(whole, measure)
         gap = difference({one: (before[one], after[one]) for one in after}, seed=0)
         figures.append(f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})")
     print(f"  {name:36}", "  ".join(figures), flush=True)
 
 
-def _shares(moments: Moments, k: int) -> Mapping[str, Share]:
-    return summed((instance, Share(_is_hit(found, k), 1)) for instance, found in moments)
+def _by_instance(moments: Moments, measure: Measure) -> Mapping[str, Share]:
+    return summed((instance, measure(found)) for instance, found in moments)
 
 
-def _is_hit(found: Sequence[Judged], k: int) -> bool:
-    return any(one.is_right for one in found[:k])
+def _figures(moments: Moments, measures: Sequence[Measure]) -> str:
+    """Each of *measures*, of all *moments*."""
+    shares = [[*_by_instance(moments, one).values()] for one in measures]
+    return "/".join(f"{sum(x.amount for x in one) / sum(x.of for x in one):.3f}" for one in shares)
+
+
+def _is_hit(found: Sequence[Judged], k: int) -> Share:
+    return Share(any(one.is_right for one in found[:k]), 1)
+
+
+def _answered(found: Sequence[Judged]) -> Share:
+    return Share(_first_shown(found) is not None, 1)
+
+
+def _right(found: Sequence[Judged]) -> Share:
+    first = _first_shown(found)
+    return Share(first is not None and first.is_right, first is not None)
+
+
+def _first_shown(found: Sequence[Judged]) -> JudgedRemedy | None:
+    """The most probable of *found* that the shipped gate admits."""
+    by = [(probability(one.features), one) for one in found if isinstance(one, JudgedRemedy)]
+    admitted = [pair for pair in by if CONSERVATIVE.admits(pair[1].features, pair[0])]
+    return max(admitted, key=itemgetter(0))[1] if admitted else None
+
+
+CLEARANCE: Sequence[Measure] = [partial(_is_hit, k=k) for k in PLACES]
+SHOWN: Sequence[Measure] = [_answered, _right]
 
 
 if __name__ == "__main__":

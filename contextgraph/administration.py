@@ -1,4 +1,4 @@
-"""What an operator calls: consolidating, removing, copying, migrating and checking a memory."""
+"""Methods for operators: consolidate, remove, copy, migrate and check a memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

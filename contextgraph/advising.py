@@ -1,4 +1,4 @@
-"""What agents call: queries, learning and outcomes, the same of a store and of a service."""
+"""Methods for agents: queries, learning and outcomes, the same for a store and for a service."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -259,7 +259,7 @@ class AdvisingMemory:
             yield receipt
 
     def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
-        """Note what people said in a learned run; a service does so itself."""
+        """Store statements of people in a learned run as candidates; a service does so itself."""
 
     def batch(
         self,

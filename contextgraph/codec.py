@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back, by the types of their fields: the one JSON form of a value.
+"""Converts frozen dataclasses to JSON and back, by the types of their fields.
 
 Texts, numbers and booleans stay as they are; enumerations become their value, times ISO 8601,
 bytes base64, tuples lists, mappings and dataclasses objects.

@@ -1,4 +1,4 @@
-"""Settings: flags over environment over ``contextgraph.toml`` over defaults."""
+"""Settings: options precede environment variables, ``contextgraph.toml`` and defaults."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, in one tree.
+"""All exceptions, in one hierarchy.
 
 ContextGraphError
 ├── ReadError             a trajectory file or one record of it

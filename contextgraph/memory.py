@@ -1,4 +1,4 @@
-"""The façade: what an agent loop, a batch job or an entrance calls."""
+"""`AgentMemory`, the façade of the library."""
 
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Which process is meant, so that another one on the same machine can see that it has ended."""
+"""Identifies processes, so that another one on the same machine sees that one has ended."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Calls of a server: retries within time limits, at the pace that it asks for."""
+"""Calls of a server: retries within time limits, at the rate that the server permits."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Runs that wait as files while a server cannot be reached."""
+"""Stores runs as files while a server cannot be reached."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Vectors that know their space; numbers of two spaces mean nothing to one another."""
+"""Vectors that know their space; vectors of different spaces are not comparable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

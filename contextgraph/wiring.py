@@ -1,4 +1,4 @@
-"""From settings to parts: the one place that names adapters."""
+"""Builds the parts of a memory from settings; the only module that imports adapters."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace

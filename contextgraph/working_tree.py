@@ -1,4 +1,4 @@
-"""The files of a repository as they are now, to look up what advice names."""
+"""The current files of a repository, in which names in advice are looked up."""
 
 import hashlib
 import os

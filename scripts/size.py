@@ -20,9 +20,9 @@ ADDED = {
     "advice": """consolidation/gate.py evaluation/labelled.py model/playbook.py working_tree.py
         retrieval/evidence.py retrieval/files.py retrieval/freshness.py retrieval/names.py
         retrieval/playbook.py trace/files.py trace/project.py trace/remedies/circumstances.py""",
-    "agents": """cli/experiment.py cli/integrations.py cli/service.py client/* experiment/*
+    "agents": """cli/service.py client/* experiment/*
         integrations/* live.py mcp_server/* page.py server/* telemetry.py""",
-    "trust": """governance/credibility.py governance/evidence.py processes.py retrieval/credit.py
+    "trust": """governance/evidence.py processes.py retrieval/credit.py
         store/sqlite/checksums.py store/sqlite/health.py trace/remedies/hazards.py""",
     "notes": """cli/notes.py cli/pages.py governance/conflict.py governance/eviction.py
         governance/forgetting.py keyed/* knowledge/* llm/judge.py model/note.py

@@ -1,4 +1,4 @@
-"""The runs that a command is given or finds on this machine; what is not learned is reported."""
+"""Reads the runs named on the command line or found on this machine; reports what is skipped."""
 
 import os
 import re
@@ -92,9 +92,6 @@ class Warnings:
         for (source, reason), more in (self.counts - self.printed).items():
             place = f"{source}: " if source else ""
             warn(f"{place}{reason}: {more} more; `learn --json` lists all")
-        self.counts.clear()
-        self.printed.clear()
-        self.named.clear()
 
 
 def _ignore(_: object) -> None:

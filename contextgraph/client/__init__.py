@@ -1,4 +1,4 @@
-"""A memory that a service has, with the methods of `AgentMemory`: sync and for asyncio."""
+"""Clients of a service with the methods of `AgentMemory`, synchronous and for asyncio."""
 
 from contextgraph.client.asynchronous import AsyncClient
 from contextgraph.client.client import Client

@@ -1,4 +1,4 @@
-"""What the history of an error teaches, how well it does, and what changed of it."""
+"""Derives methodologies from the history of an error, with their statistics and changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

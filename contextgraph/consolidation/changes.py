@@ -1,4 +1,4 @@
-"""What a consolidation writes, and the counts for its report."""
+"""The changes that a consolidation writes, and the counts for its report."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""Keeping methodologies up to date with what was learned."""
+"""Keeps methodologies up to date with the learned runs."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""The gate of a memory, fitted on its own runs: each error is judged by runs of other instances."""
+"""Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""Which clearances of an error agree on a remedy: by repository, and by the subject of the message.
+"""Groups recoveries of an error that agree on a remedy, by repository and message.
 
 Each action of a clearance supports two remedies: the action as it was done, and its pattern, which
 other projects can share. Runs agree where they support the same one.

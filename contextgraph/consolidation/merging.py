@@ -1,4 +1,4 @@
-"""Finding duplicates: methodologies of one scope, fragments of one repository."""
+"""Finds duplicates: methodologies of one scope, fragments of one repository."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""When consolidation starts by itself, and what happens where it fails."""
+"""When consolidation starts automatically, and how its failures are handled."""
 
 import logging
 import threading

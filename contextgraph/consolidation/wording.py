@@ -1,4 +1,4 @@
-"""The last step: a language model rewords methodologies.
+"""The last step of consolidation: a language model rewords methodologies.
 
 Its words are stored beside what was counted: the counts change with every run, the words only with
 the remedies. Requests are sent outside of all transactions, and everything is complete without

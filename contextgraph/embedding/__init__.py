@@ -1,4 +1,4 @@
-"""Embedding: from texts to vectors, and the space in which a memory is searched."""
+"""Embedding: converts texts to vectors, and manages the space in which a memory is searched."""
 
 from contextgraph.embedding.fitting import (
     TfidfModel as TfidfModel,

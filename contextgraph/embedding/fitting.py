@@ -1,4 +1,4 @@
-"""The TF-IDF space of a memory, and when it is fitted or calibrated; embedding runs."""
+"""Fits and calibrates the TF-IDF space of a memory, and embeds runs."""
 
 import hashlib
 import time

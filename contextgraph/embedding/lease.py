@@ -1,4 +1,4 @@
-"""The lease of a memory: one process at a time consolidates it or embeds it again."""
+"""The lease of a memory: only one process at a time consolidates or re-embeds it."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The embedding space of a memory: which one is active, how it is changed, whether it works."""
+"""The embedding space of a memory: active space, change of space, health."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A memory judged by recorded runs that it has not seen."""
+"""Judges a memory by recorded runs that it has not learned."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""Judging a memory by one recorded run: its advice at each moment, against what happened."""
+"""Judges a memory by one recorded run: its advice at each moment, against the next steps."""
 
 import posixpath
 import random

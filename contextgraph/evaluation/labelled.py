@@ -1,4 +1,4 @@
-"""Memories judged by labels of people: links between tasks, and judgements of items."""
+"""Judges memories by labels of people: linked tasks, and verdicts on items."""
 
 import gzip
 import random

@@ -1,4 +1,4 @@
-"""From judged moments to figures with intervals: bootstrap by instance, exact McNemar tests."""
+"""Computes measures with intervals from judged moments: bootstrap by instance, McNemar tests."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

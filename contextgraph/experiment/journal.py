@@ -1,4 +1,4 @@
-"""What an experiment has done so far: one durable line of JSON for each attempt."""
+"""The journal of an experiment: one durable line of JSON for each attempt."""
 
 import fcntl
 import os

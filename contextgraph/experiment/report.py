@@ -1,4 +1,4 @@
-"""What an experiment shows: figures of each arm, and how the arms compare on the same tasks."""
+"""The report of an experiment: figures of each arm, and comparisons on the same tasks."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Pure arithmetic on what is remembered: trust, forgetting, credibility, conflict, eviction."""
+"""Pure functions on trust, credibility, forgetting, conflicts and eviction."""
 
 from contextgraph.governance.conflict import (
     CREDIBILITY_MARGIN as CREDIBILITY_MARGIN,

@@ -1,4 +1,4 @@
-"""Which items go when there are too many, or when they are too old."""
+"""Policies of eviction: which items are removed when there are too many or they are too old."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How far shown advice is trusted, and how sure a lift over the base rate is."""
+"""Trust in advice from reported outcomes, and confidence intervals of a lift."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

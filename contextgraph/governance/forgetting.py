@@ -1,4 +1,4 @@
-"""How credible a note is, how strong it still is, and what its strength leads to."""
+"""Credibility and strength of notes, and when they are archived."""
 
 from datetime import timedelta
 from math import exp, log

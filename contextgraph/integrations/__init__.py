@@ -1,1 +1,1 @@
-"""Agents with a memory: what their programs load, and the hooks that they call."""
+"""Plug-ins for agents, and the hooks that they call."""

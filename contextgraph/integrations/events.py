@@ -1,4 +1,4 @@
-"""An event of an agent, as its hooks write it."""
+"""Events that agents send to their hooks."""
 
 import os
 import re

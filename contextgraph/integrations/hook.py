@@ -158,7 +158,7 @@ class _Responder:
             template=error.template,
         )
         if not self._is_heard or any(record.repeats(one) for one in self._known):
-            return self._shown(Advice(""), record)
+            return self._shown(Advice(), record)
         with self._file() as file:
             names = quoted_names(error.message)
             advice = file.for_error(error, names, self._repo, self._tree, attempt)
@@ -203,13 +203,13 @@ class _Responder:
             withheld = self._withholds(context) if record.family else None
             shown = "" if withheld else text
             record = replace(
-                record, context=context, text=shown, items=advice.items, is_withheld=withheld
+                record, context=context, text=shown, items=tuple(advice.items), is_withheld=withheld
             )
         self._files.append(record)
         return fence(record.text, record.context) if text else ""
 
     def _withholds(self, context: str) -> bool | None:
-        """Whether *context* is withheld by chance; None where that is not asked for."""
+        """Whether *context* is withheld at random; None if withholding is off."""
         if not self._withhold:
             return None
         from contextgraph.governance import is_withheld
@@ -266,7 +266,7 @@ class _Responder:
 
     @cached_property
     def _repo(self) -> str:
-        """The repository by the name that readers give it; git is asked once for a folder."""
+        """The name of the repository, as readers name it; calls git once for a folder."""
         known = (one.repo for one in self._session if one.folder == self._event.folder)
         if (repo := next(known, None)) is not None:
             return repo

@@ -1,4 +1,4 @@
-"""What hooks were given and what they showed: one file of JSON lines for each agent session."""
+"""Records of hooks: received events and shown advice, one JSON Lines file for each session."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The default reading: what of a keyed memory goes into a prompt."""
+"""Selects the entries of a keyed memory for a prompt."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

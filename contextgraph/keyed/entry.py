@@ -1,4 +1,4 @@
-"""What may be stored under a key: content, its source, and the rules for both."""
+"""Validates entries: content, source, and the rules for both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What people and agents say: notes, pages and entities. See docs/notes.md."""
+"""Notes, pages and entities: statements of people and agents. See docs/notes.md."""
 
 from contextgraph.knowledge.candidates import Candidates as Candidates
 from contextgraph.knowledge.entities import Entities as Entities, Entity as Entity

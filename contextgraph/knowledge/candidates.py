@@ -1,4 +1,4 @@
-"""Notes that people may want: what they said in recorded sessions, until it is reviewed."""
+"""Candidates for notes: statements found in recorded sessions, until they are reviewed."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace

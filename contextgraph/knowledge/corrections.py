@@ -1,4 +1,4 @@
-"""What a person corrected, refused or decided in a recorded session, sentence by sentence."""
+"""Finds sentences in which a person corrected, refused or decided something in a session."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How notes, pages and entities are related: their ids, walks along links, explanations."""
+"""Links between notes, pages and entities: ids, traversal, explanations."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Maintenance of notes: layers, archiving, merging, and conflicts that can be decided by now."""
+"""Maintenance of notes: layers, archiving, merging, and resolving conflicts."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

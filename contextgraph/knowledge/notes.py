@@ -1,4 +1,4 @@
-"""Remembering notes, comparing them with earlier ones, and recalling them."""
+"""Remembers notes, compares them with earlier ones, and recalls them."""
 
 import logging
 from collections import deque

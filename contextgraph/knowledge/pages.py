@@ -1,4 +1,4 @@
-"""Pages: what is known of one thing, under an id, with an index and references between them."""
+"""Pages: knowledge about one subject under an id, with an index and references."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

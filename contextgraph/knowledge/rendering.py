@@ -1,4 +1,4 @@
-"""Notes as agents and others than the owner of the memory see them."""
+"""Renders notes for agents, and for callers other than the owner."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

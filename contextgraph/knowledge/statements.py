@@ -1,4 +1,4 @@
-"""What a note states: its checked properties, and what it is to earlier notes."""
+"""Validates statements, and relates them to earlier notes."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

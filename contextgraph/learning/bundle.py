@@ -1,4 +1,4 @@
-"""From one raw run to everything that it teaches; pure."""
+"""Builds the bundle of one raw run; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

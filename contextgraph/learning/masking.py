@@ -1,4 +1,4 @@
-"""A run as it may be stored: control characters gone, playbooks stripped, secrets masked."""
+"""Prepares a run for storage: removes control characters and advice, masks secrets."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Learning: one run, one bundle, one transaction."""
+"""Learns a run: one bundle, one transaction."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

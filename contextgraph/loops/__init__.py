@@ -1,4 +1,4 @@
-"""Loops of an agent: whether it is in one, and what led out of such loops before."""
+"""Loops of an agent: detection, and escape suggestions from earlier runs."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Escapes from a loop: what other runs did that cleared its error, or that ended such a loop."""
+"""Escape suggestions: actions of other runs that cleared the error or ended such a loop."""
 
 import keyword
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the tools take and return. The words of advice stand in ``text``, and only there.
+"""Parameters and results of the tools. Advice is in ``text`` only.
 
 Claude Code and VS Code show an agent the structured result and not the plain text beside it, so
 nothing is in it that the gate of the memory holds back.

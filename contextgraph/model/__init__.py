@@ -1,4 +1,4 @@
-"""The nouns of the memory, as frozen values."""
+"""The values of the memory, as frozen dataclasses."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""All that one run teaches, with its vector, and what is stored of it."""
+"""The bundle of a run with its vector, and its stored parts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -27,7 +27,8 @@ class State:
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing, and its searches: they are not advised again. *repo* is ``owner/repo``.
+    failed or found nothing, its searches, and listings of the folder of the shell: they are not
+    advised again. *repo* is ``owner/repo``.
     *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
     text.
     """

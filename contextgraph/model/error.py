@@ -1,4 +1,4 @@
-"""Errors as they are recognised, and the actions that cleared them."""
+"""Error signatures, and the actions that cleared an error."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -108,6 +108,10 @@ class ErrorPattern:
     def name(self) -> str:
         """The label of the node in a graph browser."""
         return f"{self.error_type}: {self.template}"[:120]
+
+    def signature(self, message: str = "") -> ErrorSignature:
+        """This error as a *message* of it shows it, or without one."""
+        return ErrorSignature(self.family, self.error_type, message, self.template, self.keywords)
 
 
 class RemedyKind(StrEnum):

@@ -1,4 +1,4 @@
-"""Methodologies: what several runs have in common, and how it is worded."""
+"""Methodologies: what several runs have in common, with their wording."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Notes: what people and agents say, beside what runs show."""
+"""Notes: statements of people and agents."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

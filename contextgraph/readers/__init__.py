@@ -1,4 +1,4 @@
-"""Reading recorded runs, whatever agent wrote them."""
+"""Readers of recorded runs."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

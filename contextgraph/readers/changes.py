@@ -1,4 +1,4 @@
-"""Whether what a run changed is still in its git repository."""
+"""Checks whether the changes of a run are still in its git repository."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Outcomes of runs: in evaluation reports beside them, and in what the user gives."""
+"""Outcomes of runs: from evaluation reports beside them, and from files that the user names."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""From a path to the runs in it."""
+"""Reads the runs of a path."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping

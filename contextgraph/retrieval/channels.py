@@ -1,4 +1,4 @@
-"""The channels: each finds, in its own way, what may help. Leaving one out is the ablation."""
+"""The channels of retrieval. For an ablation, leave one out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

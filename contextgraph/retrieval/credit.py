@@ -1,4 +1,4 @@
-"""The credit of advice: how it did where it was shown."""
+"""The credit of advice: how often it helped when it was shown."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether the state shows what a remedy takes for granted, where several causes are possible."""
+"""Whether a state supports a remedy, when the error has several possible causes."""
 
 import posixpath
 import re
@@ -9,6 +9,7 @@ from contextgraph.model import Family, RemedyAction, RemedyKind, RemedyPattern, 
 from contextgraph.retrieval.query import Query
 from contextgraph.trace import (
     CURRENT_FOLDER,
+    ELSEWHERE,
     MISSING_MODULE,
     MISSING_PROGRAM,
     THE_REPOSITORY,
@@ -21,6 +22,9 @@ from contextgraph.trace import (
 
 # In Python modules and what annotations name are the usual imports; other names may be anything.
 _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
+# A file that is not found may be gone, or not be made yet; what an error names may be needed, and
+# then the edit that drops it (without a target) only hides the error.
+_NEVER_IN_GENERAL = (ELSEWHERE, "")
 _LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
 _IMPORT = re.compile(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
@@ -34,9 +38,9 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     in the same repository.
     """
     state, pattern = query.state, action.pattern
-    if not _has_file(state, action) or not shows_cause(
-        pattern, state.last_action, state.last_outcome
-    ):
+    if not _has_file(state, action) or not shows_cause(pattern, state):
+        return False
+    if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
     if is_import(pattern.target):
         return (is_same_name and is_near) or _is_importable(query, pattern)

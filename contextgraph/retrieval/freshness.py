@@ -1,4 +1,4 @@
-"""Advice that names paths and symbols of a working tree: without what is gone, changed lower."""
+"""Checks advice against a working tree: drops missing paths and symbols."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The gate: how probable it is that an item helps, and what is probable enough to be shown."""
+"""The gate: the probability that an item helps, and the threshold to show it."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -15,30 +15,33 @@ from contextgraph.trace import is_hazardous
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 SHIPPED = FittedGate(
     coefficients={
-        "same_template": 3.586,
-        "unsupported": 2.829,
-        "same_type": 3.494,
-        "relevance": 1.081,
-        "attempt": 0.645,
+        "same_template": 3.532,
+        "unsupported": 3.514,
+        "same_type": 3.637,
+        "relevance": 0.904,
+        "attempt": 0.98,
     },
-    intercept=-4.729,
+    intercept=-4.949,
     calibration=(
         (0.0, 0.0),
-        (0.009, 0.0),
-        (0.011, 0.003),
-        (0.014, 0.01),
-        (0.016, 0.012),
-        (0.027, 0.025),
-        (0.049, 0.032),
-        (0.056, 0.044),
-        (0.061, 0.054),
-        (0.076, 0.067),
-        (0.114, 0.102),
-        (0.166, 0.23),
-        (0.285, 0.515),
-        (0.557, 0.655),
-        (0.915, 0.86),
-        (0.969, 1.0),
+        (0.008, 0.0),
+        (0.011, 0.007),
+        (0.016, 0.018),
+        (0.024, 0.022),
+        (0.04, 0.025),
+        (0.05, 0.037),
+        (0.053, 0.049),
+        (0.056, 0.058),
+        (0.063, 0.065),
+        (0.083, 0.082),
+        (0.117, 0.164),
+        (0.142, 0.186),
+        (0.172, 0.247),
+        (0.241, 0.3),
+        (0.39, 0.537),
+        (0.662, 0.7),
+        (0.939, 0.908),
+        (0.978, 1.0),
         (1.0, 1.0),
     ),
 )
@@ -104,7 +107,7 @@ class CaseFeatures(NamedTuple):
 
 
 def case_probability(features: CaseFeatures) -> float:
-    """How probable it is that people would link the task of a past run to the task asked about."""
+    """The probability that people would link the task of a past run to the queried task."""
     if features.shared < _LEAST_SHARED:
         return 0.0
     weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)

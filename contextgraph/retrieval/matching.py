@@ -1,4 +1,4 @@
-"""Which remedies are the same: the rule by which advice is judged.
+"""The rule by which two remedies are the same; evaluation uses it, too.
 
 docs/evaluation.md states the rule with examples. Changing it changes every figure: measure the old
 and the new version under one rule.

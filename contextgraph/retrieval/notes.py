@@ -1,4 +1,4 @@
-"""Notes in answers: what people said about a repository, as far as every agent may see it."""
+"""Notes in answers, as far as every agent may see them."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,7 +21,7 @@ class Recall(Protocol):
 
 
 def by_notes(recall: Recall) -> Channel:
-    """The channel of what people said about the task; beside an error no note was ever right."""
+    """The channel of notes about the task; not used at errors, where no note was ever right."""
 
     def channel(query: Query, store: Store) -> Findings:
         # A note is as short as a title: more of the task is only more that it cannot answer.

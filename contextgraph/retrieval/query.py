@@ -21,7 +21,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.ranking import overlap, word_counts
+from contextgraph.ranking import overlap, rarity, word_counts
 from contextgraph.retrieval.gate import SHIPPED, stored_gate
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
@@ -41,7 +41,7 @@ class Query:
     """A state as the channels need it.
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
-    *task_words* counts: more for rare words, those said often, those of the title and identifiers.
+    *task_words* counts: more for rare and frequent words, those of the title and identifiers.
     Both are empty beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *recoveries* are those of the same kind of error, once a channel has
@@ -130,14 +130,13 @@ def _weights_in_task(task: str, store: Store) -> dict[str, float]:
 
 
 def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
-    """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
+    """The rarity of each of *terms* in the tasks of *store*, times 1 + ln(count)."""
     if not terms:
         return {}
     counts = store.runs.word_counts(tuple(terms))
     return {
-        word: (1 + log(count)) * log(1 + (counts.total - n + 0.5) / (n + 0.5))
+        word: (1 + log(count)) * rarity(counts.by_word[word], counts.total)
         for word, count in terms.items()
-        for n in [counts.by_word[word]]
     }
 
 

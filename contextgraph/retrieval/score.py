@@ -1,4 +1,4 @@
-"""How exactly errors and repositories agree, and what the words of a task count for."""
+"""Similarity of errors and repositories, and weights of the words of a task."""
 
 from collections import Counter
 from collections.abc import Mapping

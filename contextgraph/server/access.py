@@ -1,4 +1,4 @@
-"""Who calls: the token of a request, its scope, and how often it may be used."""
+"""Authentication and authorisation of requests: tokens, scopes, rate limits."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What requests hold, checked by pydantic before it becomes values of `contextgraph.model`."""
+"""Bodies of requests, validated by pydantic and converted to values of `contextgraph.model`."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Routes by which the memory learns: runs, live runs, outcomes, reports, consolidation."""
+"""Routes that write: runs, live runs, outcomes, reports, consolidation."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace

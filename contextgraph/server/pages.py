@@ -1,4 +1,4 @@
-"""Pages for people at /pages: what the memory holds, without scripts and without other hosts."""
+"""Pages for people at /pages, without scripts and without requests to other hosts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Literal

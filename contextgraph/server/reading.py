@@ -1,4 +1,4 @@
-"""Routes that only read: advice, playbooks, what the memory holds."""
+"""Routes that only read: advice, playbooks, statistics."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

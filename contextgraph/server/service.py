@@ -1,4 +1,4 @@
-"""What the service holds beside the requests: memories of tenants, live runs, the writer."""
+"""State of the service between requests: memories of tenants, live runs, the writer."""
 
 import asyncio
 import fcntl

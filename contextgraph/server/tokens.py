@@ -1,4 +1,4 @@
-"""Bearer tokens: who may do what, with which tenant's memory."""
+"""Bearer tokens, each with a scope and a tenant."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""Learning behind the service: runs wait as files until one thread has stored them."""
+"""Learns in the background: runs are stored as files until one thread has learned them."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""What lives for one run or one conversation: see docs/sessions.md."""
+"""Working memory, conversations and items of one run: see docs/sessions.md."""
 
 from contextgraph.sessions.conversation import (
     Conversation as Conversation,

@@ -1,4 +1,4 @@
-"""Working memory: what a prompt says about the run so far, within a budget of tokens."""
+"""Working memory: a summary of the run so far, within a budget of tokens."""
 
 import json
 from collections import deque

@@ -1,4 +1,4 @@
-"""How runs end: solve rates by the signs of their ends, and outcomes over time."""
+"""Outcomes of runs: solve rates by how runs end, and over time."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The lines of an archive of a memory, as a file: JSON lines, compressed for ``.zst``.
+"""The file of an archive: JSON lines, compressed for ``.zst``.
 
 The first line is a header, the last one counts the lines before it, so that a truncated file is
 detected.

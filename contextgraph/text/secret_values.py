@@ -1,4 +1,4 @@
-"""Whether a value, in its place, is a secret, or a name, a path, an expression or a stand-in."""
+"""Whether a value is a secret, or a name, a path, an expression or a placeholder."""
 
 import re
 from base64 import b64decode

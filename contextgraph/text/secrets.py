@@ -1,4 +1,4 @@
-"""Masking secrets: where they are is found by hints, in one look at all texts."""
+"""Masks secrets: hints find candidates in one pass over all texts."""
 
 import re
 from bisect import bisect_left

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.placeholders import (
         ATTRIBUTE as ATTRIBUTE,
         CURRENT_FOLDER as CURRENT_FOLDER,
+        ELSEWHERE as ELSEWHERE,
         ITS_ARGUMENT as ITS_ARGUMENT,
         MISSING_MODULE as MISSING_MODULE,
         Construct as Construct,

@@ -1,4 +1,4 @@
-"""What a run shows of its project: which commands ran, which tests failed, what was changed."""
+"""Facts about a project that a run shows: commands that ran, failing tests, changed files."""
 
 import posixpath
 import re
@@ -284,15 +284,9 @@ def _is_shown(step: Step, reading: ActionReading) -> bool:
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
-    from contextgraph.trace.errors.signature import recognise  # slow to load
+    from contextgraph.trace.errors.signature import error_at  # slow to load
 
-    return recognise(
-        step.action,
-        step.observation,
-        exit_code=step.exit_code,
-        is_error=step.is_error,
-        reading=reading,
-    )
+    return error_at(step, reading)
 
 
 def _kind(kind: ActionKind, command: Command) -> ActionKind:

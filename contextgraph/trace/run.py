@@ -1,4 +1,4 @@
-"""A whole run: its trace, and the signs that it is about to be submitted too early."""
+"""Traces a whole run, and the signs that it would be submitted too early."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -40,6 +40,8 @@ class StateTracker:
         self._has_tools = bool(start.tools)
         self._errors = OpenErrors()
         self._repository = _RepositorySummary()
+        self._folder: str | None = None
+        self._listings: set[str] = set()
         self._excerpt_step = -1
         self._excerpt = ""
 
@@ -54,13 +56,7 @@ class StateTracker:
         self._repository.push(step)
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
-        failed = before.failed_actions
-        if (
-            step.error is not None
-            or answers_nothing(step)
-            or step.reading.kind is ActionKind.SEARCH
-        ):
-            failed = (*failed, step.step.action.text[:_ACTION_CHARS])[-_FAILED_ACTIONS:]
+        failed = self._failed(before.failed_actions, step)
         adds_tool = not self._has_tools and tool and tool not in before.tools
         self._state = replace(
             before,
@@ -75,6 +71,22 @@ class StateTracker:
             failed_actions=failed,
         )
         return self._state
+
+    def _failed(self, before: tuple[str, ...], step: StepTrace) -> tuple[str, ...]:
+        """*before* with *step*, where it failed or looked for something.
+
+        Listings are left out once the shell is in another folder.
+        """
+        if step.step.cwd != self._folder:
+            before = tuple(one for one in before if one not in self._listings)
+            self._folder, self._listings = step.step.cwd, set()
+        text = step.step.action.text[:_ACTION_CHARS]
+        failed = step.error is not None or answers_nothing(step)
+        if step.reading.kind is ActionKind.LIST and not failed:
+            self._listings.add(text)
+        elif not (failed or step.reading.kind is ActionKind.SEARCH):
+            return before
+        return (*before, text)[-_FAILED_ACTIONS:]
 
     def _current_error(self) -> str:
         """The text of the current error, which is cut once and not at every step."""

@@ -68,7 +68,7 @@ def test_suggestions_can_be_explained(store: Path) -> None:
     (found,) = contextgraph("explain", suggestion["id"], "--store", store, "--json").records
     shown = contextgraph("explain", suggestion["id"], "--store", store).out
 
-    assert "install `tariffs`" in answer["text"]
+    assert "provides `tariffs`" in answer["text"]
     assert found["facts"]["support"] == suggestion["why"]["support"] == 4
     assert sum(edge["type"] == "DERIVED_FROM" for edge in found["relations"]) == 4
     assert "RESOLVED_BY" in shown

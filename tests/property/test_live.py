@@ -1,4 +1,4 @@
-"""Whatever an agent does, nothing is shown twice, and only what is new is asked."""
+"""For any actions of an agent, nothing is shown twice, and only new errors are queried."""
 
 import re
 from collections import Counter

@@ -25,7 +25,7 @@ def memory() -> Iterator[AgentMemory]:
 
 @pytest.mark.parametrize("repo", ["", "fernway/parcelkit"])
 def test_at_most_one_question_in_a_hundred_is_answered(memory: AgentMemory, repo: str) -> None:
-    """What is known of the repository itself may be said to any task."""
+    """Facts about the repository itself may be shown for any task."""
     assert len(QUESTIONS) >= 150
     answered = []
     for question in QUESTIONS:

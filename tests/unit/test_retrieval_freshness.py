@@ -1,4 +1,4 @@
-"""What is said where a working tree is known: nothing of what it does not have."""
+"""Advice with a known working tree: names that it lacks are not shown."""
 
 from collections.abc import Iterator
 from dataclasses import replace

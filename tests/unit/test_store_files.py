@@ -1,4 +1,4 @@
-"""What a memory file may be, and what is said where it cannot be used."""
+"""Memory files, and the errors for files that cannot be used."""
 
 import os
 import sqlite3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextgraph.model import RemedyKind, RemedyPattern
+from contextgraph.model import RemedyKind, RemedyPattern, State
 from contextgraph.trace import circumstances_of, could_apply, names_in, shows_cause, signature_of
 
 UNDEFINED = """Your proposed edit has introduced new syntax error(s).
@@ -101,6 +101,8 @@ def test_what_the_attempt_did_not_do_cannot_be_replaced(pattern, attempt, applie
         ("edit 4:5\nrates = load()\nend_of_edit", "", False),
         ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n8:rates = load()\n", False),
         ("edit 4:5\nassert rates == 2\nend_of_edit", "", True),
+        ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n1:import rates as tax\n", False),
+        ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n1:from rates import tax\n", True),
     ],
 )
 def test_a_variable_that_the_file_sets_is_not_to_be_imported(attempt, shown, applies):
@@ -109,17 +111,29 @@ def test_a_variable_that_the_file_sets_is_not_to_be_imported(attempt, shown, app
     assert could_apply(pattern, attempt, names, shown) is applies
 
 
-@pytest.mark.parametrize(("attempt", "applies"), [("edit core.py 4:5", True), ("edit 4:5", False)])
-def test_a_file_name_is_left_out_only_where_there_is_one(attempt, applies):
+@pytest.mark.parametrize(
+    ("attempt", "applies"),
+    [("edit core.py 4:5", True), ("edit 4:5", False), ("edit test_core.py 4:5", False)],
+)
+def test_a_file_name_is_left_out_only_where_that_file_is_open(attempt, applies):
     pattern = RemedyPattern(RemedyKind.RESEND, "<no file name>")
-    assert shows_cause(pattern, f"{attempt}\nx = 1.5\nend_of_edit", "") is applies
+    state = State(last_action=f"{attempt}\nx = 1.5\nend_of_edit", open_file="/shop/core.py")
+    assert shows_cause(pattern, state) is applies
+
+
+@pytest.mark.parametrize(("open_file", "applies"), [("/shop/cli.py", False), ("/shop/a.py", True)])
+def test_no_folder_is_made_beside_a_module_of_its_name(open_file, applies):
+    pattern = RemedyPattern(RemedyKind.CREATE, "<parent folder>")
+    state = State(last_action="create shop/cli/stage.py", open_file=open_file)
+    assert shows_cause(pattern, state) is applies
 
 
 @pytest.mark.parametrize(("others", "applies"), [(("os",), True), (("item", "os"), False)])
 def test_one_import_is_missing_where_no_other_name_is_undefined(others, applies):
     pattern = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>", "", ("same edit",))
     shown = "".join(f"- F821 undefined name '{name}'\n" for name in ("os", *others))
-    assert shows_cause(pattern, "edit 4:5\nos.getcwd()\nend_of_edit", shown) is applies
+    state = State(last_action="edit 4:5\nos.getcwd()\nend_of_edit", last_outcome=shown)
+    assert shows_cause(pattern, state) is applies
 
 
 @pytest.mark.parametrize("target", ["import of", "definition of", "assignment of"])
@@ -170,4 +184,5 @@ VIEW = "[File: shop/cart.py (4 lines total)]\n1:def total(\n2:    items,\n3:):\n
     ],
 )
 def test_a_cause_has_to_be_shown_where_several_are_possible(target, attempt, shown, is_shown):
-    assert shows_cause(RemedyPattern(RemedyKind.RESEND, target), attempt, shown) is is_shown
+    state = State(last_action=attempt, last_outcome=shown)
+    assert shows_cause(RemedyPattern(RemedyKind.RESEND, target), state) is is_shown

@@ -65,8 +65,13 @@ def test_an_error_stays_current_until_it_is_cleared() -> None:
 def test_a_state_keeps_what_failed_and_what_was_searched() -> None:
     session = Session().do("search_dir tax", "No matches found for tax").worked("ls", "core.py")
     session.worked("search_dir net", "core.py").failed("python core.py", "TypeError: bad")
-    *_, last = states_of(session.raw())
-    assert last.failed_actions == ("search_dir tax", "search_dir net", "python core.py")
+    raw = session.worked("cat core.py", "x = 1").raw()
+    found, tried = ("search_dir tax", "ls", "search_dir net"), "python core.py"
+    *_, last = states_of(raw)
+    assert last.failed_actions == (*found, tried)
+    elsewhere = replace(raw.steps[-1], cwd="/shop/tests")
+    *_, last = states_of(replace(raw, steps=(*raw.steps[:-1], elsewhere)))
+    assert last.failed_actions == ("search_dir tax", "search_dir net", tried)
 
 
 def test_a_slip_that_was_left_behind_is_not_the_current_error() -> None:

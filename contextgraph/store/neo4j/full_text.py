@@ -1,4 +1,4 @@
-"""Words of texts: as the full-text indexes contain them, and in how many texts they occur."""
+"""Words of texts, as in the full-text indexes, and their document frequencies."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Notes in a PostgreSQL database, which a team has anyway; runs stay where they are."""
+"""Notes in a PostgreSQL database; runs stay in the store."""
 
 from contextgraph.store.postgres.notes import PostgresNotes
 

@@ -1,4 +1,4 @@
-"""Checksums of what a memory file holds: one for each run, for each other table, for the schema.
+"""Checksums of a memory file: one for each run, each other table, and the schema.
 
 Each is the exclusive or of the hashes of its rows, so that triggers keep it current: they take out
 a row in the same way as they put one in. Indexes and full text are not rows; SQLite compares those

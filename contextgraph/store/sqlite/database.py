@@ -1,4 +1,4 @@
-"""The memory file of one tenant: transactions, snapshots, and what is cached of it."""
+"""The memory file of one tenant: transactions, snapshots, caches."""
 
 import os
 import threading

@@ -1,1 +1,1 @@
-"""What an agent did at a step, read off its action."""
+"""Interprets the action of a step."""

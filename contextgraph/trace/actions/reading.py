@@ -1,4 +1,4 @@
-"""What an action does: its kind, the command that decides, and the files it touches."""
+"""Interprets an action: its kind, the decisive command, and the files it uses."""
 
 import json
 import posixpath

@@ -1,4 +1,4 @@
-"""What all occurrences of one mistake share: a template of the message, and its keywords."""
+"""The template of an error message, which its occurrences share, and its keywords."""
 
 import re
 

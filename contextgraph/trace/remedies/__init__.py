@@ -1,1 +1,1 @@
-"""Which errors a run got over, and what was done about them."""
+"""The errors that a run cleared, and the actions that cleared them."""

@@ -1,4 +1,4 @@
-"""What makes the remedies of independent runs the same advice."""
+"""The key under which remedies of independent runs are the same advice."""
 
 import re
 from collections.abc import Sequence

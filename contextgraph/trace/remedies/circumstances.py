@@ -1,13 +1,14 @@
-"""In which circumstances an attempt failed: where these differ, other remedies help."""
+"""Circumstances of a failed attempt, which separate several causes of one message."""
 
+import posixpath
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern
+from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern, State
 from contextgraph.trace.actions.reading import new_text, read_action
-from contextgraph.trace.edits import Span
+from contextgraph.trace.edits import Span, numbered_lines
 from contextgraph.trace.remedies.edits import FILE_TO_EDIT, UNDEFINED
 from contextgraph.trace.remedies.placeholders import (
     ABSOLUTE,
@@ -15,11 +16,13 @@ from contextgraph.trace.remedies.placeholders import (
     CURRENT_FOLDER,
     MISSING_MODULE,
     NO_FILE_NAME,
+    PARENT_FOLDER,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
     Construct,
     Names,
     edited,
+    is_import,
     names_in,
 )
 
@@ -88,13 +91,8 @@ def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
 
 def _lines(shown: str, first: int, last: int) -> list[str]:
     """Lines *first* to *last*, without blank ones, of the last numbered view in *shown*."""
-    found = []
-    rest = shown[at + 1 :] if (at := shown.rfind(f"\n{first}:")) >= 0 else ""
-    for number, line in enumerate(rest.split("\n", last - first + 1), start=first):
-        if number > last or not line.startswith(f"{number}:"):
-            break
-        found.append(line.removeprefix(f"{number}:").rstrip())
-    return [line for line in found if line]
+    found = numbered_lines(shown, shown.rfind(f"\n{first}:"), first, last)
+    return [line.rstrip() for line in found if line.strip()]
 
 
 def _identifiers(lines: Sequence[str]) -> set[str]:
@@ -114,8 +112,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     """False where *pattern* changes something that the failed *attempt* does not have.
 
     *names* are those of its error: the paths that were not found, the name that was undefined. What
-    is set or defined by the attempt, or where the file was *shown*, needs no import; nor does an
-    edit that lacks the name.
+    is set or defined by the attempt, or where the file was *shown*, or imported by another name,
+    needs no import; nor does an edit that lacks the name.
     """
     change = edited(pattern.target)
     if change is not None and change.name == UNDEFINED_NAME and change.construct.binds:
@@ -124,7 +122,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
             return False
         if change.construct is Construct.IMPORT:
             is_missing = _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None
-            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}")
+            by_another = rf"\bimport {name}(?:\.| as )"
+            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
             return not is_missing and is_set is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
@@ -149,30 +148,41 @@ def names_program(program: str, attempt: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
 
 
-def shows_cause(pattern: RemedyPattern, attempt: str, shown: str) -> bool:
-    """False where *pattern* presumes a cause that neither *attempt* nor what it has *shown* shows.
+def shows_cause(pattern: RemedyPattern, state: State) -> bool:
+    """False where *pattern* presumes a cause that *state* does not show.
 
     Many causes end in the same message. An edit was meant for another file where this one has no
-    such lines, and for more lines where its text repeats what follows its range; it lacks an import
-    where no other name is undefined, else its range is wrong; a path that an agent asks about may
-    rightly be missing.
+    such lines, and for more lines where its text repeats what follows its range. It lacks a name
+    where no other is undefined; but an import, only where its range is right. A path that an agent
+    asks about may rightly be missing, and so may a folder where there is a module of its name.
     """
+    attempt, shown = state.last_action, state.last_outcome
     if pattern.target == CURRENT_FOLDER:
         return _PROBING.search(attempt) is None
     if pattern.kind is RemedyKind.EDIT and UNDEFINED_NAME in pattern.target:
-        return len({*UNDEFINED.findall(shown)}) < 2
+        is_only_one = len({*UNDEFINED.findall(shown)}) < 2
+        return is_only_one and (
+            is_import(pattern.target) or not _repeats_lines_behind(attempt, shown)
+        )
     if pattern.target == FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
     if pattern.target == NO_FILE_NAME:
-        return _names_file(attempt)
+        return posixpath.basename(state.open_file) in map(posixpath.basename, _arguments(attempt))
+    if pattern.kind is RemedyKind.CREATE and pattern.target == PARENT_FOLDER:
+        return not _is_module(attempt, f"{state.open_file}\n{shown}\n{state.task_description}")
     if pattern.target.startswith(_MORE_LINES):
         return _repeats_lines_behind(attempt, shown)
     return True
 
 
-def _names_file(attempt: str) -> bool:
-    words = attempt.partition("\n")[0].split()[1:]
-    return any("/" in word or "." in word for word in words)
+def _arguments(attempt: str) -> list[str]:
+    return attempt.partition("\n")[0].split()[1:]
+
+
+def _is_module(attempt: str, shown: str) -> bool:
+    """True where a folder of the path in *attempt* has the name of a module that is *shown*."""
+    folders = filter(None, map(posixpath.dirname, _arguments(attempt)))
+    return any(f"{folder}.py" in shown for folder in folders)
 
 
 def _is_beyond_file(attempt: str, shown: str) -> bool:

@@ -1,4 +1,4 @@
-"""Remedies that are never advice: they destroy work, run downloads, or turn off a check."""
+"""Remedies that are never advised: they destroy work, run downloads, or disable a check."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Placeholders: what names and paths of one project are called in what all projects share."""
+"""Placeholders: general terms for names and paths of one project."""
 
 import posixpath
 import re

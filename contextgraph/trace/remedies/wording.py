@@ -1,4 +1,4 @@
-"""Remedies in words: as they were done, or in general terms for another repository."""
+"""Words remedies: concretely, or in general terms for another repository."""
 
 import posixpath
 import re
@@ -271,8 +271,6 @@ def _run_pattern(pattern: RemedyPattern) -> str:
     program = pattern.target
     if program in _PATHS or "<script>" in program:
         return _PATHS.get(program, "")
-    if pattern.parameters == ("first",):
-        return f"run `{program}` first"
     flags = [one for one in pattern.parameters if one.startswith("-")]
     parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
     parts += [f"run `{program}` without `{pattern.replaced}`"] if pattern.replaced else []
@@ -298,6 +296,8 @@ def _install_pattern(pattern: RemedyPattern) -> str:
         return "install the requirements that the repository lists"
     if ANY_VERSION in pattern.parameters:
         return f"install `{pattern.target}` without asking for that version"
+    if pattern.target == of.MISSING_MODULE and not pattern.parameters:
+        return f"install the package that provides `{pattern.target}`; its name may differ"
     version, program = (*pattern.parameters, "", "")[:2]
     return f"install `{pattern.target}{version}`" + (f" with {program}" if program else "")
 
