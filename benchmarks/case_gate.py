@@ -65,7 +65,7 @@ def _answer(
     found = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
     rows = [
         (*one.features.columns, one.hits[0].trajectory.instance_id in linked)
-        for one in ranking_of(query, found, WEIGHTS)[:LIMIT]
+        for one in ranking_of(query, found, WEIGHTS, LIMIT)
     ]
     return np.array(rows, dtype=float).reshape(-1, 4)
 

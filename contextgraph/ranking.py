@@ -40,7 +40,7 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(query.keys() & counted.keys())
-    found = sum(query[word] * counted[word] / (counted[word] + norm) for word in shared)
+    found = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
     return found * (_K1 + 1) / most
 
 

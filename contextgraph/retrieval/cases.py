@@ -10,6 +10,7 @@ from typing import NamedTuple
 from contextgraph.model import (
     ChannelRank,
     Outcome,
+    PatchSummary,
     ScopeLevel,
     SimilarCase,
     Trajectory,
@@ -19,7 +20,7 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.ranking import blend, ranks_in, word_counts
 from contextgraph.retrieval.credit import credits_for
-from contextgraph.retrieval.files import KnownRun, is_named
+from contextgraph.retrieval.files import is_named
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
@@ -41,24 +42,24 @@ def cases_of(
     store: Store,
     limit: int,
     weights: Mapping[str, float],
-    known: Callable[[Trajectory], KnownRun],
+    changed: Callable[[str], PatchSummary],
 ) -> tuple[SimilarCase, ...]:
     """*found* (by channel) as one ranking, at most *limit*; none where the gate admits none.
 
-    *known* gives what a run shows of its project.
+    *changed* gives what the patch of a run changed.
     """
     ranks = ranks_in(
         {name: [(hit.trajectory.id, hit.evidence) for hit in hits] for name, hits in found.items()}
     )
-    ranking = ranking_of(query, found, weights)[:limit]
+    ranking = ranking_of(query, found, weights, limit)
     cases = [_case(query, one, ranks[one.run], gate) for one in ranking]
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
     cases = [
-        replace(case, changed=known(one.hits[0].trajectory).facts.patch)
+        replace(case, changed=changed(case.trajectory_id))
         if case.why.scope is ScopeLevel.REPO
         else case
-        for case, one in zip(cases, ranking, strict=True)
+        for case in cases
     ]
     return _without_quarantined(_with_fragments(cases, store), store)
 
@@ -72,8 +73,10 @@ class RankedRun(NamedTuple):
     features: CaseFeatures
 
 
-def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> list[RankedRun]:
-    """The best run of each instance that was *found* (by channel), best first, ties by id."""
+def ranking_of(
+    query: Query, found: Rankings, weights: Mapping[str, float], limit: int
+) -> list[RankedRun]:
+    """The best run of each of *limit* instances that were *found* (by channel), best first."""
     by_run: dict[str, list[CaseHit]] = {}
     for hit in chain.from_iterable(found.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
@@ -83,7 +86,7 @@ def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> l
     best: dict[str, str] = {}
     for run in ordered:
         best.setdefault(by_run[run][0].trajectory.instance_id, run)
-    ranking = [*best.values()]
+    ranking = [*best.values()][:limit]
     return [
         RankedRun(run, by_run[run], scores[run], _features(query, by_run[run], closeness))
         for run in ranking

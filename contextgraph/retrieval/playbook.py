@@ -13,6 +13,7 @@ from contextgraph.model import (
     FailingTest,
     Note,
     NoteScope,
+    PatchSummary,
     RepositoryPlaybook,
     Scope,
     Trajectory,
@@ -30,6 +31,7 @@ from contextgraph.trace import (
     command_use,
     is_hazardous_command,
     is_own_module,
+    patch_summary,
     project_facts,
     sets_own_variable,
 )
@@ -52,6 +54,7 @@ class Playbooks:
         self._store = store
         self._now = clock
         self._runs: dict[str, KnownRun] = {}
+        self.changed = lru_cache(_REMEMBERED_RUNS)(self._changed)
 
     def of(
         self,
@@ -159,6 +162,14 @@ class Playbooks:
             return (), f"notes: {error}"
         valid = (note for note in pinned if as_of or note.is_valid(self._now()))
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
+
+    def _changed(self, run: str) -> PatchSummary:
+        """What the patch of *run* changed: all that is shown of it takes ten times as long."""
+        known = self._runs.get(run)
+        if known is not None:
+            return known.facts.patch
+        raw = self._store.runs.raw(run)
+        return patch_summary(raw.patch or "") if raw else PatchSummary()
 
     def known(self, run: Trajectory) -> KnownRun:
         """*run* with what it shows of its project."""

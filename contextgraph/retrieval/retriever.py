@@ -134,7 +134,7 @@ class MemoryRetriever:
             return MemoryContext(
                 new_context_id(),
                 similar_cases=cases_of(
-                    query, cases, gate, self._store, limit, self.weights, self.playbooks.known
+                    query, cases, gate, self._store, limit, self.weights, self.playbooks.changed
                 ),
             )
 

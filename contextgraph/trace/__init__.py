@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         CommandUse as CommandUse,
         ProjectFacts as ProjectFacts,
         command_use as command_use,
+        patch_summary as patch_summary,
         project_facts as project_facts,
     )
     from contextgraph.trace.remedies.advice import (

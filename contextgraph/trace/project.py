@@ -122,7 +122,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         cwd, open_file = step.cwd or cwd, step.open_file
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
-    lines = [line for line in lines_changed(patch) if line[0] not in made_by_patch]
+    lines = _lines_in_existing(patch, made_by_patch)
     changed_by_patch = {file for file, _, _ in lines}
     return ProjectFacts(
         tuple(seen.uses),
@@ -142,6 +142,15 @@ def _hashes(found: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     for path, content in found:
         by_path.setdefault(path, set()).add(content)
     return by_path
+
+
+def patch_summary(patch: str) -> PatchSummary:
+    """What *patch* changes in files that it does not make."""
+    return _changes(_lines_in_existing(patch, files_created(patch)))[0]
+
+
+def _lines_in_existing(patch: str, made: Collection[str]) -> list[tuple[str, str, str]]:
+    return [line for line in lines_changed(patch) if line[0] not in made]
 
 
 def _changes(

@@ -41,7 +41,7 @@ def cases(
     store: SqliteStore, described: str = TASK, /, **found: list[CaseHit]
 ) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description=described, repo="acme/shop"), store)
-    return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).known)
+    return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).changed)
 
 
 def order(store: SqliteStore, **found: list[CaseHit]) -> list[int]:
@@ -57,7 +57,7 @@ def test_a_much_higher_similarity_outweighs_a_slightly_higher_word_overlap(store
 def test_a_channel_of_your_own_ranks_runs_by_words(store):
     found = {"mine": [hit(1, 0.2), hit(2, 0.5)]}
     query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
-    ranking = ranking_of(query, found, {"mine": 1.0})
+    ranking = ranking_of(query, found, {"mine": 1.0}, 2)
     assert [ranked.run for ranked in ranking] == [trajectory(2).id, trajectory(1).id]
 
 

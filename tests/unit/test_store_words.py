@@ -1,6 +1,8 @@
 """Counts of words: the same whether they are cached or not, before and after changes."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,16 @@ def test_each_tenant_counts_its_own(store: SqliteStore, tmp_path: Path) -> None:
     assert len(tenants[1].runs.for_text(["cache"], Scope(), 50)) == 1
     for tenant in tenants:
         tenant.close()
+
+
+def test_consolidation_merges_the_segments_of_the_indexes(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    for number in range(3):
+        store.runs.add([made_bundle(number)])
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        segments = "SELECT count(DISTINCT segid) FROM trajectory_text_idx"
+        assert connection.execute(segments).fetchone() == (3,)
+        store.recoveries.clean_up([], 1)
+        assert connection.execute(segments).fetchone() == (1,)
+    assert store.runs.word_counts(["cache"]).by_word == {"cache": 3}

