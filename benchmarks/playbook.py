@@ -1,8 +1,8 @@
 """Fit and measure playbooks: ``python -m benchmarks.playbook runs.jsonl.gz more/``.
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned. The ranking of
-files is fitted on it, each run with its own instance hidden, and all paths count the same; the
-other part judges what is shipped. Prints the constants of ``contextgraph/retrieval/files.py``,
+files is fitted on it, each run with its own instance hidden; the other part judges what is
+shipped. Prints the constants of ``contextgraph/retrieval/files.py``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.
@@ -74,9 +74,7 @@ def _report(error: Exception) -> None:
 def _fit(corpora: Sequence[Corpus]) -> None:
     rows: list[tuple[float, ...]] = []
     right: list[bool] = []
-    weights: list[float] = []
     for corpus in corpora:
-        before = len(rows)
         for raw in corpus.learned:
             runs = corpus.memory.retriever.playbooks.runs(raw.repo, frozenset({raw.instance_id}))
             if files := files_to_find(raw):
@@ -84,11 +82,7 @@ def _fit(corpora: Sequence[Corpus]) -> None:
                     if posixpath.basename(path) not in raw.task:
                         rows.append(features)
                         right.append(path in files)
-        added = len(rows) - before
-        # Sessions have no patch, so they show no file to change.
-        weights += [1 / added] * added if added else []
-    share = np.array(weights) * len(rows) / sum(weights)
-    fitted = LogisticRegression(max_iter=1000).fit(np.array(rows), right, sample_weight=share)
+    fitted = LogisticRegression(max_iter=1000).fit(np.array(rows), right)
     print(f"{len(rows)} files, {sum(right)} of them changed")
     print(
         "COEFFICIENTS =",

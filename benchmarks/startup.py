@@ -40,9 +40,9 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
     yield _row(f"contextgraph query, {RUNS:,} runs", code, "500 ms")
-    commands = {"python -m pytest": Advice("`python -m pytest` did not run; `tox` did")}
-    shop = RepositoryAdvice(f"local/{folder.name}", "", (), commands, {})
-    write_advice(path.with_name("cold.advice.db"), 1, _entries(), [shop], ())
+    commands = {"python -m pytest": ("`python -m pytest` did not run; `tox` did", ())}
+    shop = (f"local/{folder.name}", RepositoryAdvice(commands=commands))
+    write_advice(path.with_name("cold.advice.db"), 1, _entries(), [shop], {})
     for moment, event in _EVENTS.items():
         name = f"contextgraph hook {moment}, {ENTRIES:,} entries"
         yield _row(name, _hook(path, event), "100 ms")

@@ -7,6 +7,7 @@ shown; it is scored above this layer. A write is one transaction unless stated o
 raises `StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -59,6 +60,10 @@ if TYPE_CHECKING:
 
     Graph: TypeAlias = MultiDiGraph[str]
 
+# As a limit: all items.
+ALL = sys.maxsize
+NoteChange: TypeAlias = Callable[[Note], Note]
+
 
 class RunStore(Protocol):
     """Stores runs with their fragments, and proposes past runs.
@@ -89,9 +94,8 @@ class RunStore(Protocol):
         self,
         repo: str | None = None,
         instance: str | None = None,
-        *,
         after: str = "",
-        limit: int | None = None,
+        limit: int = ALL,
     ) -> Sequence[str]:
         """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
 
@@ -159,7 +163,6 @@ class RecoveryStore(Protocol):
         self,
         scope: Scope,
         limit: int,
-        *,
         phase: Phase | None = None,
         runs: Iterable[str] | None = None,
     ) -> Sequence[ErrorTally]:
@@ -216,9 +219,7 @@ class VectorStore(TextVectors, Protocol):
 class MethodologyStore(Protocol):
     """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
-    def ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[str]:
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         """The ids of those of *repo* (in any case), those greater than *after*."""
 
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
@@ -278,11 +279,7 @@ class NoteStore(TextVectors, Protocol):
     """Stores notes with their vectors, and proposes those in a scope."""
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         """Store *new*, and each known note of *ids* as *function* returns it; the latter, by id.
 

@@ -24,6 +24,14 @@ RRF_K = 60
 Key = TypeVar("Key", bound=Hashable)
 
 
+def rarity(having: int, texts: int) -> float:
+    """How much a word says that is in *having* of *texts*: BM25's inverse document frequency.
+
+    That is ln(1 + (N - n + 0.5) / (n + 0.5)).
+    """
+    return log(1 + (texts - having + 0.5) / (having + 0.5))
+
+
 def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     """How much of *query* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
     most = sum(query.values()) * (_K1 + 1)
@@ -49,9 +57,9 @@ def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     for word in sorted(set(query)):
         counts = list(map(dict.get, texts, repeat(word), repeat(0)))
         if met := len(counts) - counts.count(0):
-            rarity = log(1 + (len(texts) - met + 0.5) / (met + 0.5))
+            weight = rarity(met, len(texts))
             scores = [
-                score + rarity * count * (_K1 + 1) / (count + norm) if count else score
+                score + weight * count * (_K1 + 1) / (count + norm) if count else score
                 for score, count, norm in zip(scores, counts, norms, strict=True)
             ]
     return scores

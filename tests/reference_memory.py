@@ -32,6 +32,7 @@ from contextgraph.model import (
     Source,
     Unconsolidated,
 )
+from contextgraph.ports import ALL
 from contextgraph.store.graph import add_relation
 from tests.reference_store import ReferenceStore, agrees
 
@@ -165,7 +166,7 @@ class ReferenceMemory(ReferenceStore):
         return self._where(lambda one: one.id in ids or one.error_id in errors)
 
     def methodologies_ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+        self, repo: str | None = None, after: str = "", limit: int = ALL
     ) -> Sequence[str]:
         found = self._where(
             lambda one: one.id > after and (repo is None or one.repo == repo.lower())

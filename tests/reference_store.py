@@ -43,6 +43,7 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
+from contextgraph.ports import ALL, NoteChange
 from contextgraph.store import rules
 from contextgraph.text import stems, words as words_of
 from contextgraph.trace import describe_remedy
@@ -155,9 +156,8 @@ class ReferenceStore:
         self,
         repo: str | None = None,
         instance: str | None = None,
-        *,
         after: str = "",
-        limit: int | None = None,
+        limit: int = ALL,
     ) -> Sequence[str]:
         found = sorted(
             run
@@ -370,11 +370,7 @@ class ReferenceStore:
             self.notes[note.id] = note
 
     def notes_change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         self._put_notes(new)
         changed = [function(note) for note in self.notes_get(ids).values()]

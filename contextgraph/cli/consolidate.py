@@ -1,6 +1,7 @@
 """``contextgraph consolidate``, ``reembed``, ``rebuild`` and ``migrate``: update a memory."""
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,21 +59,21 @@ def consolidate(
     """
     with common.open(create=False) as memory:
         if dry_run:
-            _show_wording_plan(common, memory.consolidator.plan_wording())
+            plan = memory.consolidator.plan_wording()
+            estimate = {"editor": plan.summarizer, **usage_record(plan.usage)}
+            record = record_of(plan, "summarizer", "usage", **estimate)
+            common.answer(record, partial(_show_wording_plan, plan))
             return
         errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
         common.compile_for_hooks(memory, consolidated=errors)
-    _show_report(common, report)
+    common.answer(consolidation_record(report), partial(_show_report, report))
     if not report.started:
         raise typer.Exit(LEASE_HELD)
 
 
-def _show_report(common: Common, report: "ConsolidationReport") -> None:
-    if common.as_json:
-        emit(consolidation_record(report))
-        return
+def _show_report(report: "ConsolidationReport") -> None:
     if not report.started:
         warn(report.reason)
         return
@@ -96,11 +97,7 @@ def _show_report(common: Common, report: "ConsolidationReport") -> None:
         warn(f"{answers} of the language model could not be used: {report.fault}")
 
 
-def _show_wording_plan(common: Common, plan: "WordingPlan") -> None:
-    if common.as_json:
-        prompts: list[Json] = list(plan.prompts)
-        emit({"editor": plan.summarizer, "prompts": prompts, **usage_record(plan.usage)})
-        return
+def _show_wording_plan(plan: "WordingPlan") -> None:
     if not plan.summarizer:
         print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
         return

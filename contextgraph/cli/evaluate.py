@@ -22,7 +22,6 @@ from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
     Progress,
-    emit,
     fail,
     print_table,
     print_text,
@@ -131,17 +130,17 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
       contextgraph evaluate --compare before.json after.json
       contextgraph evaluate runs.jsonl.gz --compare default no-semantic
     """
-    given = paths or learn or judge or related
-    if compare and not given:
+    if not (paths or learn or judge or related):
+        if not compare:
+            raise typer.BadParameter("name runs to judge by, --related, or --compare")
         _compare_files(common, Path(compare[0]), Path(compare[1]), seed)
         return
-    if not given:
-        raise typer.BadParameter("name runs to judge by, --related, or --compare")
-    runs = RunSource(common, paths, learn, judge, follow_links)
-    taught, judging = runs.parts(0.0 if online else share)
-    judging = _selected(judging, min_runs, max_runs, seed)
-    if runs.failed and not (taught or judging):
-        raise typer.Exit(FAILED)  # each was reported
+    if paths and (learn or judge):
+        raise typer.BadParameter("give PATH, or --learn and --judge, not both")
+    read = partial(Intake, settings=common.settings(), follow_links=follow_links)
+    intakes = read(paths or []), read(learn or []), read(judge or [])
+    taught, judged_by = _parts(intakes, 0.0 if online else share)
+    judging = _selected(judged_by, min_runs, max_runs, seed)
     if not judging and related is None:
         fail("no run to judge by: give more runs, or a smaller --split or --min-runs")
     if judged and online:
@@ -154,7 +153,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         report = trial.run()
         _write(report, details, plot, html)
         _show(common, report)
-    if runs.failed:
+    if any(intake.counts.failed for intake in intakes):
         raise typer.Exit(PARTLY_DONE)
 
 
@@ -167,12 +166,9 @@ def _refuse_with_compare(*given: object) -> None:
 
 
 def _show(common: Common, report: "Report") -> None:
-    if common.as_json:
-        from contextgraph.evaluation import report_record
+    from contextgraph.evaluation import report_record
 
-        emit(report_record(report, with_moments=False))
-    else:
-        _show_figures(report)
+    common.answer(report_record(report, with_moments=False), partial(_show_figures, report))
 
 
 def _show_figures(report: "Report") -> None:
@@ -247,42 +243,28 @@ def _show_contrasts(
     second: str,
     configs: "dict[str, Json]",
 ) -> None:
-    if common.as_json:
-        records: list[Json] = [record_of(contrast) for contrast in contrasts]
-        emit({"contrasts": records, **({"configurations": configs} if configs else {})})
-    else:
-        _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
+    records: list[Json] = [record_of(contrast) for contrast in contrasts]
+    title = f"{second} against {first}, on the same moments"
+    common.answer(
+        {"contrasts": records, **({"configurations": configs} if configs else {})},
+        partial(_show_contrast_table, contrasts, title),
+    )
 
 
-class RunSource:
-    """The runs that the options name."""
+def _parts(
+    intakes: "tuple[Intake, Intake, Intake]", share: float
+) -> "tuple[list[RawTrajectory], list[RawTrajectory]]":
+    """Those to learn and those to judge by: about *share* of the first intake, and the others.
 
-    def __init__(
-        self,
-        common: Common,
-        paths: list[str] | None,
-        learn: list[str] | None,
-        judge: list[str] | None,
-        follow_links: bool,
-    ) -> None:
-        if paths and (learn or judge):
-            raise typer.BadParameter("give PATH, or --learn and --judge, not both")
-        self._paths, self._learn, self._judge = paths, learn, judge
-        self._intake = partial(Intake, settings=common.settings(), follow_links=follow_links)
-        self.failed = 0
+    Exits where no record could be read.
+    """
+    from contextgraph.evaluation import split
 
-    def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":
-        """Those to learn, about *share* of what stands for both, and those to judge by."""
-        from contextgraph.evaluation import split
-
-        learning, judging = split(self._read(self._paths), share)
-        return [*learning, *self._read(self._learn)], [*judging, *self._read(self._judge)]
-
-    def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
-        intake = self._intake(paths or [])
-        runs = list(intake) if paths else []
-        self.failed += intake.counts.failed
-        return runs
+    runs, to_learn, to_judge = ([*intake] if intake.paths else [] for intake in intakes)
+    learning, judging = split(runs, share)
+    if not (runs or to_learn or to_judge) and any(intake.counts.failed for intake in intakes):
+        raise typer.Exit(FAILED)  # each was reported
+    return [*learning, *to_learn], [*judging, *to_judge]
 
 
 def _selected(

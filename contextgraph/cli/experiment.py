@@ -5,6 +5,7 @@
 
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -286,10 +287,8 @@ def report(
     if html:
         write_report(html, report)
         print(f"{html}: {report.verdict}")
-    elif common.as_json:
-        emit(record_of(report))
     else:
-        _show_report(report)
+        common.answer(record_of(report), partial(_show_report, report))
 
 
 def _made(common: Common, work: "Experiment", *, retry_broken: bool) -> int:
@@ -310,13 +309,11 @@ def _made(common: Common, work: "Experiment", *, retry_broken: bool) -> int:
 
 
 def _show_attempt(common: Common, attempt: "Attempt", progress: str) -> None:
-    if common.as_json:
-        emit(record_of(attempt))
-        return
     result = "broken" if attempt.error else "solved" if attempt.solved else "failed"
     name = f"{attempt.part} {attempt.arm} {attempt.instance_id} #{attempt.number}"
-    print(f"{progress} {name}: {result}, {number_of(attempt.steps, 'step')}", flush=True)
-    if attempt.error:
+    text = f"{progress} {name}: {result}, {number_of(attempt.steps, 'step')}"
+    common.answer(record_of(attempt), partial(print, text, flush=True))
+    if attempt.error and not common.as_json:
         warn(one_line(attempt.error, _ERROR_WIDTH))
 
 

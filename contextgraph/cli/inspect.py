@@ -1,6 +1,7 @@
 """``contextgraph inspect``, ``loops`` and ``formats``: how runs are read; nothing is learned."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,7 +112,11 @@ def loops(
         for inspection in _inspected(intake, instance):
             trace = inspection.trace
             loops.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
-            _report_loops(common, inspection, loops[-1])
+            raw, records = trace.raw, loop_records(loops[-1])
+            common.answer(
+                {"source": raw.source, "instance_id": raw.instance_id, "loops": records},
+                partial(_show_loops, raw.instance_id, loops[-1]),
+            )
     if loops and not common.as_json:
         _show_loop_counts(loops)
     raise typer.Exit(intake.exit_code)
@@ -129,14 +134,6 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
     if instances and intake.counts.runs and not matched:
         runs = number_of(intake.counts.runs, "run")
         fail(f"no run of {', '.join(instances)} among {runs}")
-
-
-def _report_loops(common: Common, inspection: "Inspection", loops: "Sequence[LoopInfo]") -> None:
-    raw = inspection.trace.raw
-    if common.as_json:
-        emit({"source": raw.source, "instance_id": raw.instance_id, "loops": loop_records(loops)})
-    else:
-        _show_loops(raw.instance_id, loops)
 
 
 def _show_loop_counts(found: "Sequence[Sequence[LoopInfo]]") -> None:
@@ -314,17 +311,15 @@ def formats(common: Common) -> None:
     from contextgraph.readers import all_formats
 
     for log_format in all_formats().values():
-        if common.as_json:
-            emit(
-                {
-                    "name": log_format.name,
-                    "recognised_by": log_format.description,
-                    "keeps": log_format.keeps,
-                    "experimental": log_format.experimental,
-                }
-            )
-        else:
-            _show_format(log_format)
+        common.answer(
+            {
+                "name": log_format.name,
+                "recognised_by": log_format.description,
+                "keeps": log_format.keeps,
+                "experimental": log_format.experimental,
+            },
+            partial(_show_format, log_format),
+        )
 
 
 def _show_format(log_format: "Format") -> None:

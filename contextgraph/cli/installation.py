@@ -2,15 +2,17 @@
 
 import platform
 import sys
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contextgraph.cli.options import SETTINGS, Common, common_options, flag, option
-from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text, warn
+from contextgraph.cli.output import DONE, FAILED, print_table, print_text, warn
+from contextgraph.integrations.sessions import HookFiles
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
@@ -82,13 +84,11 @@ def doctor(
     """
     checkup = check_up(common, secrets=secrets)
     gone = _stale(common, workdir) if stale else []
-    if common.as_json:
-        listed: list[Json] = [{**stale._asdict()} for stale in gone]
-        emit(record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {})))
-    else:
-        _show_checkup(checkup)
-        if stale:
-            _show_stale(gone)
+    listed: list[Json] = [{**stale._asdict()} for stale in gone]
+    record = record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {}))
+    common.answer(record, partial(_show_checkup, checkup))
+    if stale and not common.as_json:
+        _show_stale(gone)
     raise typer.Exit(DONE if checkup.ok else FAILED)
 
 
@@ -117,17 +117,9 @@ def own_version() -> str:
 def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
     settings = common.settings()
-    return Checkup(
-        store=settings.address,
-        checks=(
-            *_installation(),
-            *_memory(common, secrets),
-            *_keyed(common),
-            *_hooks(settings),
-        ),
-        versions=_versions(),
-        extras={extra: _installed(name) for extra, name in EXTRAS.items()},
-    )
+    checks = *_installation(), *_memory(common, secrets), *_keyed(common), *_hooks(settings)
+    extras = {extra: _installed(name) for extra, name in EXTRAS.items()}
+    return Checkup(settings.address, checks, _versions(), extras)
 
 
 def _check(name: str, ok: bool, detail: str, remedy: str = "") -> "HealthCheck":
@@ -150,12 +142,10 @@ def _installation() -> "list[HealthCheck]":
 def _has_full_text() -> bool:
     import sqlite3
 
-    with closing(sqlite3.connect(":memory:")) as connection:
-        try:
-            connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
-        except sqlite3.OperationalError:
-            return False
-    return True
+    with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.OperationalError):
+        connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
+        return True
+    return False
 
 
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
@@ -192,8 +182,6 @@ def _keyed(common: Common) -> "list[HealthCheck]":
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
     """Whether hooks of agents failed; nothing where none uses the memory."""
-    from contextgraph.integrations.sessions import HookFiles
-
     files = HookFiles(settings)
     if not files.are_used:
         return []
@@ -216,8 +204,6 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """What the playbook of the repository in *workdir* names and that does not have, or changed."""
-    from dataclasses import replace
-
     from contextgraph.readers import repository_name
     from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
@@ -230,15 +216,13 @@ def _stale(common: Common, workdir: Path) -> "list[Stale]":
 
 
 def _show_stale(stale: "list[Stale]") -> None:
-    rows = [(one.kind, one_line(one.name, _NAME_WIDTH), one.gone, one.changed) for one in stale]
-    gone = [(kind, name, path) for kind, name, path, _ in rows if path]
-    changed = [(kind, name, path) for kind, name, _, path in rows if path]
-    if gone:
-        print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
-    else:
+    named = [(one, (one.kind, one_line(one.name, _NAME_WIDTH))) for one in stale]
+    gone = [(*name, one.gone) for one, name in named if one.gone]
+    print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
+    if not gone:
         print("stale: nothing that the playbook names is gone")
-    if changed:
-        print_table("Changed since the runs", ("", "name", "file"), changed)
+    changed = [(*name, one.changed) for one, name in named if one.changed]
+    print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
 def _versions() -> dict[str, str]:
@@ -398,7 +382,6 @@ def _compile_now(common: Common, settings: "Settings") -> None:
     """Compile what the memory knows so far, so that the next session gets it."""
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.integrations.compile import compile_advice
-    from contextgraph.integrations.sessions import HookFiles
 
     try:
         with common.open(create=False) as memory:

@@ -92,9 +92,6 @@ class Warnings:
         for (source, reason), more in (self.counts - self.printed).items():
             place = f"{source}: " if source else ""
             warn(f"{place}{reason}: {more} more; `learn --json` lists all")
-        self.counts.clear()
-        self.printed.clear()
-        self.named.clear()
 
 
 def _ignore(_: object) -> None:

@@ -16,6 +16,7 @@ from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers
 from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.errors import ReadError, StoreUnavailableError
+from contextgraph.integrations.sessions import HookFiles
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
@@ -112,8 +113,6 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
     """
-    from contextgraph.integrations.sessions import HookFiles
-
     has_stream = _has_stream(paths or ())
     misuses = {
         "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
@@ -129,11 +128,16 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     if discover:
         found = discovered_paths(exclude or (), yes=yes, address=settings.address)
     selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
-    intake = partial(Intake, outcomes=outcomes, selection=selection, discovered=discover, git=git)
+    intake = partial(
+        Intake,
+        outcomes=outcomes,
+        selection=selection,
+        discovered=discover,
+        git=git,
+        follow_links=follow_links,
+    )
     learning = _Learning(common, intake, follow_links, workers, ray, queue)
-    if watch:
-        learning.watch(found)
-    raise typer.Exit(learning.learn(found))
+    raise typer.Exit(learning.watch(found) if watch else learning.learn(found))
 
 
 def _has_stream(paths: "Iterable[StrPath]") -> bool:
@@ -174,13 +178,7 @@ class _Learning:
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
-        intake = self.intake(
-            paths,
-            settings,
-            on_unread=unread.append,
-            on_bytes=progress.advance,
-            follow_links=self.follow_links,
-        )
+        intake = self.intake(paths, settings, on_unread=unread.append, on_bytes=progress.advance)
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
         if self.queue:
@@ -203,8 +201,6 @@ class _Learning:
         records: "Iterator[Record]",
         results: "_Results",
     ) -> None:
-        from contextgraph.integrations.sessions import HookFiles
-
         settings = self.common.settings()
         if self.ray or self.workers > 1:
             from contextgraph.integrations.workers import WorkersReader

@@ -313,10 +313,10 @@ def import_(
     Example:
       contextgraph import team.jsonl.zst --store neo4j://memory.example:7687
     """
-    from contextgraph.store.archive import count_runs
+    from contextgraph.store.archive_file import read_header
 
     started = time.monotonic()
-    total = count_runs(path)
+    total = read_header(path).runs
     try:
         with common.open() as memory, Progress(lambda: total) as progress:
             done = memory.import_archive(path, vectors=vectors, progress=progress.runs)

@@ -12,6 +12,7 @@ import typer
 
 from contextgraph.cli.output import emit, print_table
 from contextgraph.config import ENV_PREFIX, Settings, load_settings, settings_in_force
+from contextgraph.integrations.sessions import HookFiles
 from contextgraph.text import plain
 
 if TYPE_CHECKING:
@@ -191,7 +192,6 @@ class Common:
         *whole*, *consolidated* and *repos* are as of `compile_advice`.
         """
         from contextgraph.integrations.compile import compile_advice
-        from contextgraph.integrations.sessions import HookFiles
 
         files = HookFiles(self.settings())
         if files.are_used and not memory.is_service:
@@ -199,10 +199,12 @@ class Common:
                 memory, files.advice, whole=whole, consolidated=consolidated, repos=repos
             )
 
-    def answer(self, record: "Mapping[str, Json]", text: str) -> None:
-        """Print *record* for programs, or else *text* for people."""
+    def answer(self, record: "Mapping[str, Json]", text: str | Callable[[], object]) -> None:
+        """Print *record* for programs, or else *text* for people: a function prints it."""
         if self.as_json:
             emit(record)
+        elif callable(text):
+            text()
         elif text:
             print(plain(text))
 

@@ -1,7 +1,8 @@
 """``contextgraph query``: advice for a state."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -154,6 +155,8 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
             "describe one state by options such as --repo and --error, by - or by --batch"
         )
     if batch:
+        if batch != STDIN and (not Path(batch).exists() or Path(batch).is_dir()):
+            raise typer.BadParameter(f"--batch {batch}: no such file")  # a named pipe is fine
         return _from_batch(batch)
     if source:
         return iter([_question(sys.stdin.buffer.read(), "standard input")])
@@ -172,22 +175,11 @@ def _from_flags(flags: dict[str, Any]) -> "State":
 
 def _from_batch(name: str) -> Iterator[Question]:
     """The states in the JSON lines of a file, read lazily; blank lines are skipped."""
-    if name == STDIN:
-        return _from_lines(sys.stdin.buffer, "standard input")
-    if not Path(name).exists() or Path(name).is_dir():  # a named pipe is fine
-        raise typer.BadParameter(f"--batch {name}: no such file")
-    return _from_file(Path(name))
-
-
-def _from_file(path: Path) -> Iterator[Question]:
-    with path.open("rb") as lines:
-        yield from _from_lines(lines, str(path))
-
-
-def _from_lines(lines: Iterable[bytes], source: str) -> Iterator[Question]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield _question(line, f"{source}: line {number}")
+    source = "standard input" if name == STDIN else name
+    with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _question(line, f"{source}: line {number}")
 
 
 def _question(text: bytes, place: str) -> Question:

@@ -5,13 +5,14 @@ What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contextgraph.cli.options import Common, Repo, Workdir, common_options, option, time_option
-from contextgraph.cli.output import emit, fail, print_table, warn
+from contextgraph.cli.output import fail, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
 from contextgraph.text import number_of, one_line, plain
 
@@ -134,10 +135,8 @@ def playbook(
         playbook = memory.playbook(repo, task, workdir=workdir)
         if not playbook:
             _unknown(memory, repo)
-    if common.as_json:
-        emit({**playbook_record(playbook), "text": render_playbook(playbook)})
-    else:
-        _show_playbook(playbook)
+    record = {**playbook_record(playbook), "text": render_playbook(playbook)}
+    common.answer(record, partial(_show_playbook, playbook))
     if playbook.degraded:
         warn(playbook.degraded)
 
@@ -169,10 +168,7 @@ def how(
         history = memory.how(repo, command)
         if not history.runs:
             _unknown(memory, repo)
-    if common.as_json:
-        emit(history_record(history))
-    else:
-        _show_history(history)
+    common.answer(history_record(history), partial(_show_history, history))
 
 
 def _unknown(memory: "AgentMemory", repo: str) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -102,10 +103,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         warn("there is no token yet: make one with `contextgraph token create`")
 
     def announce(url: str) -> None:
-        if common.as_json:
-            emit({"url": url, "store": settings.address})
-        else:
-            warn(f"serving {settings.address} on {url}")
+        text = f"serving {settings.address} on {url}"
+        common.answer({"url": url, "store": settings.address}, partial(warn, text))
 
     limits = Limits(upload=max_upload << 20, rate=rate, seconds=timeout)
     run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)

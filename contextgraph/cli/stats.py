@@ -1,6 +1,7 @@
 """``contextgraph stats``, ``friction``, ``explain`` and ``log``: what is in the memory, and why."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,13 +10,13 @@ import typer
 
 from contextgraph.cli.options import Common, Repo, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
+from contextgraph.integrations.sessions import HookFiles, HookRecord
 from contextgraph.records import explanation_record, friction_record, record_of, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contextgraph.integrations.sessions import HookRecord
     from contextgraph.model import (
         Effect,
         Evidence,
@@ -219,12 +220,9 @@ def friction(
     with common.open(read_only=True) as memory:
         repo = masked_name(repo or "")
         frictions = memory.stats.get_friction(repo, top)
-    if common.as_json:
-        emit(friction_record(repo, frictions))
-    elif frictions:
-        _show_friction(frictions)
-    else:
-        print("no error was met by two tasks" + (f" of {repo}" if repo else ""))
+    none = "no error was met by two tasks" + (f" of {repo}" if repo else "")
+    shown = partial(_show_friction, frictions) if frictions else none
+    common.answer(friction_record(repo, frictions), shown)
 
 
 def _show_friction(frictions: "Sequence[Friction]") -> None:
@@ -267,10 +265,7 @@ def explain(
         explanation = memory.explain(node)
     if explanation is None:
         fail(f"nothing has the id {node}; query --json shows the ids of its items")
-    if common.as_json:
-        emit(explanation_record(explanation))
-    else:
-        _show_explanation(explanation)
+    common.answer(explanation_record(explanation), partial(_show_explanation, explanation))
 
 
 def _show_explanation(explanation: "Explanation") -> None:
@@ -346,18 +341,15 @@ def log(
     Example:
       contextgraph log --limit 10
     """
-    from contextgraph.integrations.sessions import HookFiles
-
     settings = common.settings()
     records = list(HookFiles(settings).records())
     shown = [record for record in records if record.text][-limit:]
     cleared = _cleared(common) if shown else {}
     for record in shown:
         again = sum(record.family != "" and one.repeats(record) for one in records)
-        if common.as_json:
-            emit(record_of(record, met_again=again, cleared=cleared.get(record.context)))
-        else:
-            _show_record(record, again, cleared.get(record.context))
+        outcome = cleared.get(record.context)
+        line = record_of(record, met_again=again, cleared=outcome)
+        common.answer(line, partial(_show_record, record, again, outcome))
     if not shown and not common.as_json:
         print("no advice was shown yet; `contextgraph integrations install` connects an agent")
 
@@ -373,7 +365,7 @@ def _cleared(common: Common) -> "dict[str, bool | None]":
         return {}
 
 
-def _show_record(record: "HookRecord", again: int, cleared: bool | None) -> None:
+def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
     what = record.at[:19].replace("T", " "), record.agent, record.session[:8], record.event
     print_text((" · ".join(filter(None, (*what, record.repo))), "bold"))
     error = f"{record.error_type}: {record.template}" if record.family else ""

@@ -211,9 +211,7 @@ class RemoteEmbedder:
         Raises `EmbeddingError` where the server fails; what it answered before that is cached.
         """
         sent, cut = _prepared(texts)
-        unique = tuple(dict.fromkeys(text for text in sent if text))
-        vectors = self.costs.cache.get(self.space, unique)
-        missing = [text for text in unique if text not in vectors]
+        vectors, missing = self._cached(sent)
         try:
             usage = self._request(missing, vectors)
         except ContextGraphError as error:
@@ -223,11 +221,15 @@ class RemoteEmbedder:
     def estimate(self, texts: Sequence[str]) -> Usage:
         """About what `embed` of *texts* would use at most; nothing is sent."""
         sent, cut = _prepared(texts)
-        unique = tuple(dict.fromkeys(text for text in sent if text))
-        vectors = self.costs.cache.get(self.space, unique)
-        missing = [text for text in unique if text not in vectors]
+        _, missing = self._cached(sent)
         tokens = sum(map(count_tokens, missing))
         return Usage(len(list(_batches(missing))), tokens, self.model.cost(tokens), cut)
+
+    def _cached(self, texts: Sequence[str]) -> tuple[dict[str, Vector], list[str]]:
+        """The cached vectors of *texts*, and those of them, each once, that have none."""
+        unique = tuple(dict.fromkeys(filter(None, texts)))
+        vectors = self.costs.cache.get(self.space, unique)
+        return vectors, [text for text in unique if text not in vectors]
 
     def _request(self, texts: Sequence[str], vectors: dict[str, Vector]) -> Usage:
         """Request the vectors of *texts* into *vectors*."""

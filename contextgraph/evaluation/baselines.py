@@ -5,10 +5,10 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
+from contextgraph.ranking import rarity
 from contextgraph.retrieval.matching import Remedy, clues_of, remedy_of, same_remedy
 from contextgraph.text import words
 from contextgraph.trace import (
@@ -80,7 +80,7 @@ class Bm25:
         for word in dict.fromkeys(words(text)):
             if word in self._postings:
                 numbers, counts = (np.frombuffer(one, np.intc) for one in self._postings[word])
-                weight = log(1 + (len(lengths) - len(numbers) + 0.5) / (len(numbers) + 0.5))
+                weight = rarity(len(numbers), len(lengths))
                 scores[numbers] += weight * counts * (_K1 + 1) / (counts + norms[numbers])
         found = np.flatnonzero((scores > 0) & visible)
         order = np.lexsort((found, -scores[found]))[:limit]

@@ -4,7 +4,7 @@ import shutil
 import time
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from queue import SimpleQueue
@@ -165,14 +165,9 @@ class Experiment:
             ending = Ending(error=described(error))
         return Attempt(
             *key,
-            solved=ending.solved,
-            exit_status=ending.exit_status,
-            steps=ending.steps,
-            tokens=ending.tokens,
-            cost=ending.cost,
+            **asdict(ending),
             seconds=round(time.monotonic() - begun, 3),
             shown=tuple(advisor.shown) if advisor else (),
-            error=ending.error,
         )
 
     def _prepared(self, task: Task, arm: str, slot: int) -> tuple[Path, Path | None]:

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -24,34 +24,22 @@ STAND_INS = ("contextgraphnameone", "contextgraphnametwo", "contextgraphnamethre
 _SCHEMA = """
 CREATE TABLE error_advice (
     repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
-    names TEXT NOT NULL, text TEXT NOT NULL, items TEXT NOT NULL, installs INTEGER NOT NULL,
-    programs TEXT NOT NULL, paths TEXT NOT NULL, edited TEXT NOT NULL,
-    general TEXT NOT NULL, general_items TEXT NOT NULL,
+    names TEXT NOT NULL, advice TEXT NOT NULL,
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
-CREATE TABLE repository (
-    repo TEXT PRIMARY KEY, text TEXT NOT NULL, lines TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE command (
-    repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, paths TEXT NOT NULL,
-    PRIMARY KEY (repo, command)
-) WITHOUT ROWID;
-CREATE TABLE file (
-    repo TEXT NOT NULL, path TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (repo, path)
-) WITHOUT ROWID;
-CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE source (revision INTEGER NOT NULL);
-PRAGMA user_version = 5;
+CREATE TABLE repository (repo TEXT PRIMARY KEY, advice TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
+PRAGMA user_version = 6;
 """
-_VERSION = 5
+_VERSION = 6
 _FOR_ERROR = """
-SELECT text, items, installs, programs, paths, edited, general, general_items FROM error_advice
+SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
-_PUT_ERROR = f"INSERT OR REPLACE INTO error_advice VALUES ({', '.join('?' * 13)})"
+_PUT_ERROR = "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?)"
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
-SELECT (SELECT count(*) FROM error_advice WHERE text != ''),
-    (SELECT count(*) FROM repository WHERE text != '')"""
+SELECT (SELECT count(*) FROM error_advice WHERE advice != '{}'),
+    (SELECT count(*) FROM repository WHERE json_extract(advice, '$.text') IS NOT NULL)"""
 
 ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 """Repository in lower case, family, type, template, names; what is not known is empty."""
@@ -68,14 +56,14 @@ class Advice:
     one of *paths* is missing or one of *edited* has another content.
     """
 
-    text: str
-    items: "tuple[Json, ...]" = ()
+    text: str = ""
+    items: "Sequence[Json]" = ()
     installs: bool = False
-    programs: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    programs: Sequence[str] = ()
+    paths: Sequence[str] = ()
     edited: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     general: str = ""
-    general_items: "tuple[Json, ...]" = ()
+    general_items: "Sequence[Json]" = ()
 
 
 # A line: its title, and its items with the paths that each names, and a symbol or an empty text.
@@ -84,17 +72,16 @@ Line: TypeAlias = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAdvice:
-    """The advice for a repository, by its name in lower case.
+    """The advice for a repository.
 
     *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
-    its warning; *files* are paths, with the notes of people on them.
+    its warning and the paths that this names; *files* are paths, with the notes of people on them.
     """
 
-    repo: str
-    text: str
-    lines: Sequence[Line]
-    commands: Mapping[str, Advice]
-    files: Mapping[str, Sequence[str]]
+    text: str = ""
+    lines: Sequence[Line] = ()
+    commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
 
 
 class AdviceFile:
@@ -121,30 +108,26 @@ class AdviceFile:
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
-                text, items, installs, programs, paths, edited, general, general_items = row
-                if not _could_replace(json.loads(programs), attempt):
-                    return Advice("")
-                if not _has_all(tree, paths) or _has_changed(tree, edited):
-                    text, items = general, general_items
-                return _advice(text, tuple(json.loads(items)), bool(installs), names, repo)
-        return Advice("")
+                advice = Advice(**json.loads(row[0]))
+                if not _could_replace(advice.programs, attempt):
+                    return Advice()
+                if not _has_all(tree, advice.paths) or _has_changed(tree, advice.edited):
+                    advice = replace(advice, text=advice.general, items=advice.general_items)
+                return _named(advice, names, repo)
+        return Advice()
 
     def for_repository(self, repo: str, tree: WorkingTree | None = None) -> Advice:
         """What all work in this repository begins with, without what *tree* lacks."""
-        query = "SELECT text, lines FROM repository WHERE repo = ?"
-        row = self._connection.execute(query, (repo.casefold(),)).fetchone()
-        text, lines = row or ("", "[]")
-        known: list[Line] = json.loads(lines)
-        shown = [line for one in known if (line := _line(one, tree))]
-        return Advice("" if known and not shown else "\n".join((text, *shown)))
+        known = self._repository(repo)
+        shown = [line for one in known.lines if (line := _line(one, tree))]
+        return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
 
     def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
         """What is known of a shell *line* that does not run; empty for nothing.
 
         Nothing where what runs instead is not in *tree*.
         """
-        query = "SELECT command, text, paths FROM command WHERE repo = ?"
-        known = {name: one for name, *one in self._connection.execute(query, (repo.casefold(),))}
+        known = self._repository(repo).commands
         # What reads a command takes longer than all else.
         if not any(name.partition(" ")[0] in line for name in known):
             return ""
@@ -159,18 +142,17 @@ class AdviceFile:
 
         A note may name the end of the path only.
         """
-        query = "SELECT path, texts FROM file WHERE repo = ?"
-        known = self._connection.execute(query, (repo.casefold(),))
         found = (
-            json.loads(texts)
-            for name, texts in known
+            texts
+            for name, texts in self._repository(repo).files.items()
             if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
         )
         return list(dict.fromkeys(chain.from_iterable(found)))
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
-        return dict(self._connection.execute("SELECT sign, text FROM submission"))
+        (warnings,) = self._connection.execute("SELECT warnings FROM source").fetchone()
+        return dict(json.loads(warnings))
 
     def revision(self) -> int | None:
         """The revision of the memory that it was compiled at; None for another version's file."""
@@ -179,6 +161,11 @@ class AdviceFile:
             return None
         (revision,) = self._connection.execute("SELECT revision FROM source").fetchone()
         return int(revision)
+
+    def _repository(self, repo: str) -> RepositoryAdvice:
+        query = "SELECT advice FROM repository WHERE repo = ?"
+        row = self._connection.execute(query, (repo.casefold(),)).fetchone()
+        return RepositoryAdvice(**json.loads(row[0])) if row else RepositoryAdvice()
 
     def __enter__(self) -> Self:
         return self
@@ -204,15 +191,16 @@ def write_advice(
     path: Path,
     revision: int,
     errors: Iterable[tuple[ErrorKey, Advice]],
-    repositories: Iterable[RepositoryAdvice],
-    warnings: Iterable[tuple[str, str]],
+    repositories: Iterable[tuple[str, RepositoryAdvice]],
+    warnings: Mapping[str, str],
     *,
     outdated: "Iterable[ErrorPattern] | None" = None,
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
 
-    *revision* is that of the memory. With *outdated*, what it says of other errors stays. Raises
-    `SettingsError` where it cannot be written.
+    *revision* is that of the memory; *repositories* go by their names in lower case. With
+    *outdated*, what it says of other errors stays. Raises `SettingsError` where it cannot be
+    written.
     """
     with _replacing(path) as part:
         if outdated is not None:
@@ -223,35 +211,21 @@ def write_advice(
                 connection.executescript(_SCHEMA)
             patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
             connection.executemany(_REMOVE, patterns)
-            connection.executemany(_PUT_ERROR, ((*key, *_error_row(one)) for key, one in errors))
-            connection.executescript("DELETE FROM submission; DELETE FROM source")
-            for one in repositories:
-                _put(connection, one)
-            connection.executemany("INSERT INTO submission VALUES (?, ?)", warnings)
-            connection.execute("INSERT INTO source VALUES (?)", (revision,))
+            connection.executemany(_PUT_ERROR, ((*key, _written(one)) for key, one in errors))
+            connection.executemany(
+                "INSERT OR REPLACE INTO repository VALUES (?, ?)",
+                ((repo, _written(one)) for repo, one in repositories),
+            )
+            connection.execute("DELETE FROM source")
+            connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))
             connection.commit()
             found: tuple[int, int] = connection.execute(_COUNTS).fetchone()
     return found
 
 
-def _error_row(advice: Advice) -> tuple[str | bool, ...]:
-    named = (advice.programs, advice.paths, advice.edited)
-    items, general_items = map(json.dumps, (advice.items, advice.general_items))
-    text, general = advice.text, advice.general
-    return text, items, advice.installs, *map(json.dumps, named), general, general_items
-
-
-def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
-    repo, insert = advice.repo, "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)"
-    connection.execute(insert, (repo, advice.text, json.dumps(advice.lines)))
-    connection.execute("DELETE FROM command WHERE repo = ?", (repo,))
-    commands = (
-        (repo, command, one.text, json.dumps(one.paths)) for command, one in advice.commands.items()
-    )
-    connection.executemany("INSERT INTO command VALUES (?, ?, ?, ?)", commands)
-    connection.execute("DELETE FROM file WHERE repo = ?", (repo,))
-    files = ((repo, path, json.dumps(texts)) for path, texts in advice.files.items())
-    connection.executemany("INSERT INTO file VALUES (?, ?, ?)", files)
+def _written(advice: Advice | RepositoryAdvice) -> str:
+    """*advice* as JSON, without what is empty."""
+    return json.dumps({name: value for name, value in asdict(advice).items() if value})
 
 
 @contextmanager
@@ -285,14 +259,13 @@ def _could_replace(programs: Sequence[str], attempt: str) -> bool:
     return any(names_program(one, attempt) for one in programs)
 
 
-def _has_all(tree: WorkingTree | None, paths: str) -> bool:
-    return tree is None or all(map(tree.has, json.loads(paths)))
+def _has_all(tree: WorkingTree | None, paths: Sequence[str]) -> bool:
+    return tree is None or all(map(tree.has, paths))
 
 
-def _has_changed(tree: WorkingTree | None, edited: str) -> bool:
-    recorded = json.loads(edited)
-    known = replace(tree, recorded=recorded) if tree else None
-    return known is not None and any(known.is_unchanged(path) is False for path in recorded)
+def _has_changed(tree: WorkingTree | None, edited: Mapping[str, Sequence[str]]) -> bool:
+    known = replace(tree, recorded=edited) if tree else None
+    return known is not None and any(known.is_unchanged(path) is False for path in edited)
 
 
 def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":
@@ -308,21 +281,20 @@ def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iter
             yield (where, one.family, one.error_type, "", "")
 
 
-def _advice(
-    text: str, items: "tuple[Json, ...]", installs: bool, names: Sequence[str], repo: str
-) -> Advice:
-    """The advice with *names* for their stand-ins; empty where one is missing.
+def _named(advice: Advice, names: Sequence[str], repo: str) -> Advice:
+    """*advice* with *names* for their stand-ins; empty where one is missing.
 
     Empty as well where it is to install what the repository itself is.
     """
     from contextgraph.text import mask_secrets
     from contextgraph.trace.remedies.placeholders import is_never_installed, is_own_module
 
+    text = advice.text
     for stand_in, name in zip(STAND_INS, names, strict=False):
         if stand_in in text:  # all else was masked when it was learned
             text = text.replace(stand_in, mask_secrets(name))
-    is_own = installs and any(
+    is_own = advice.installs and any(
         is_own_module(name, repo) or is_never_installed(name, "") for name in names
     )
     is_incomplete = any(stand_in in text for stand_in in STAND_INS)
-    return Advice("") if is_own or is_incomplete else Advice(text, items, installs)
+    return Advice() if is_own or is_incomplete else replace(advice, text=text)

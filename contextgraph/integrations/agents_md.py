@@ -11,7 +11,6 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     ErrorPattern,
     ErrorQuestion,
-    ErrorSignature,
     Scope,
     SignatureLevel,
     State,
@@ -82,7 +81,7 @@ def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
 
 def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:
     """The newest message of *error* in *repo*, and what cleared it there; empty for neither."""
-    signature = ErrorSignature(error.family, error.error_type, "", error.template, error.keywords)
+    signature = error.signature()
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, Scope(repo))
     for cleared in memory.store.recoveries.for_error([question], 1):
         signature = replace(signature, message=cleared.message)

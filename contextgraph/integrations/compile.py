@@ -139,13 +139,9 @@ def _with_notes(store: Store) -> set[str]:
     return {note.repo for note in pinned}
 
 
-def _submission_warnings(memory: AgentMemory) -> list[tuple[str, str]]:
+def _submission_warnings(memory: AgentMemory) -> dict[str, str]:
     rates = memory.stats.get_solve_rates()
-    return [
-        (str(sign), submission_warning(sign, one).text)
-        for sign, one in rates.items()
-        if one.is_lower
-    ]
+    return {sign: submission_warning(sign, one).text for sign, one in rates.items() if one.is_lower}
 
 
 class _Compiler:
@@ -166,7 +162,7 @@ class _Compiler:
             repos = sorted({one.repo.casefold() for one in cleared} | {""})
             message = _neutral(error.context)
             for repo in repos if cleared else ():
-                yield self._entry(repo, _signature(error, message))
+                yield self._entry(repo, error.signature(message))
                 types.setdefault((repo, error.family, error.error_type), message)
             if error.family in _OF_CODE:
                 yield from self._by_name(error, cleared)
@@ -174,29 +170,29 @@ class _Compiler:
         for (repo, family, error_type), message in types.items():
             yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
 
-    def repositories(self, repos: Collection[str]) -> Iterator[RepositoryAdvice]:
+    def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, RepositoryAdvice]]:
         """What work in each of *repos* begins with, and which commands do not run there."""
         for repo in {one.casefold(): one for one in sorted(repos)}.values():
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
             commands, files = self._failing_commands(repo), self._noted_files(repo)
-            yield RepositoryAdvice(repo.casefold(), text, lines, commands, files)
+            yield repo.casefold(), RepositoryAdvice(text, lines, commands, files)
 
-    def _failing_commands(self, repo: str) -> dict[str, Advice]:
+    def _failing_commands(self, repo: str) -> dict[str, tuple[str, Sequence[str]]]:
         playbooks = self._retriever.playbooks
         runs = playbooks.runs(repo, frozenset())
         failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
-        found: dict[str, Advice] = {}
+        found: dict[str, tuple[str, Sequence[str]]] = {}
         for command in sorted(failed):
             history = playbooks.history(repo, command)
             # That it failed before is known by now: only what runs instead is news.
             if history.form and history.others:
-                paths = tuple(paths_of_command(history.others[0]))
+                paths = [*paths_of_command(history.others[0])]
                 general = replace(history, exact=None)
-                found[command] = Advice(command_warning(history), paths=paths)
-                found[history.form.command] = Advice(command_warning(general), paths=paths)
-        return {command: one for command, one in found.items() if one.text}
+                found[command] = command_warning(history), paths
+                found[history.form.command] = command_warning(general), paths
+        return {command: one for command, one in found.items() if one[0]}
 
     def _noted_files(self, repo: str) -> dict[str, list[str]]:
         """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
@@ -211,7 +207,7 @@ class _Compiler:
         return found
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
-        question = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
+        question = ErrorQuestion(error.signature(), SignatureLevel.TEMPLATE, _EVERYWHERE)
         return self._store.recoveries.for_error([question], _MAX_RECOVERIES)
 
     def _by_name(
@@ -224,7 +220,7 @@ class _Compiler:
             repo = one.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
-                signature = _signature(error, one.message)
+                signature = error.signature(one.message)
                 yield self._entry(repo, signature, "\n".join(names))
 
     def _entry(
@@ -234,7 +230,7 @@ class _Compiler:
         key = (repo, signature.family, signature.error_type, signature.template, names)
         found = rendered(context, STEP_TOKENS)
         if not found.text:
-            return key, Advice("")
+            return key, Advice()
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
         paths = sorted({path for one in remedies for path in paths_of_remedy(one)})
@@ -247,7 +243,7 @@ class _Compiler:
             tuple(map(encoded, found.items)),
             installs=any(one.kind is RemedyKind.INSTALL for one in chain.from_iterable(remedies)),
             programs=_replaced_programs(remedies),
-            paths=tuple(paths),
+            paths=paths,
             edited={path: hashes[path] for path in sorted(edited & hashes.keys())},
             general=general.text,
             general_items=tuple(map(encoded, general.items)),
@@ -258,10 +254,6 @@ def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str,
     """The programs that *remedies* replace; none where one of them replaces none."""
     found = [{replaced_program(one.pattern) for one in remedy} - {""} for remedy in remedies]
     return tuple(sorted(set().union(*found))) if all(found) else ()
-
-
-def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:
-    return ErrorSignature(error.family, error.error_type, message, error.template, error.keywords)
 
 
 def _neutral(message: str) -> str:

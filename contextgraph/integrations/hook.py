@@ -158,7 +158,7 @@ class _Responder:
             template=error.template,
         )
         if not self._is_heard or any(record.repeats(one) for one in self._known):
-            return self._shown(Advice(""), record)
+            return self._shown(Advice(), record)
         with self._file() as file:
             names = quoted_names(error.message)
             advice = file.for_error(error, names, self._repo, self._tree, attempt)
@@ -203,7 +203,7 @@ class _Responder:
             withheld = self._withholds(context) if record.family else None
             shown = "" if withheld else text
             record = replace(
-                record, context=context, text=shown, items=advice.items, is_withheld=withheld
+                record, context=context, text=shown, items=tuple(advice.items), is_withheld=withheld
             )
         self._files.append(record)
         return fence(record.text, record.context) if text else ""

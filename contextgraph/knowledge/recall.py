@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from math import exp, log
+from math import exp
 
 from contextgraph.governance import age_weight, credibility
 from contextgraph.model import LinkType, Note, NoteScope, Recollection
 from contextgraph.ports import NoteStore
-from contextgraph.ranking import blend, overlap
+from contextgraph.ranking import blend, overlap, rarity
 from contextgraph.text import stems
 from contextgraph.vectors import Vector
 
@@ -107,7 +107,7 @@ def _weights(terms: Sequence[str], notes: Collection[Note]) -> dict[str, float]:
     met = Counter(
         word for note in notes for word in stem_counts(searched_text(note)).keys() & {*terms}
     )
-    return {word: log(1 + (len(notes) - met[word] + 0.5) / (met[word] + 0.5)) for word in terms}
+    return {word: rarity(met[word], len(notes)) for word in terms}
 
 
 def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:

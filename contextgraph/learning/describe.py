@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from contextgraph.model import EXCEPTIONS, Family, FragmentType, LoopInfo, Phase
+from contextgraph.text import cut
 from contextgraph.trace import (
     ActionKind,
     Recovery,
@@ -33,11 +34,6 @@ def action_line(step: StepTrace) -> str:
     lines = step.step.action.text.strip().splitlines() or [""]
     more = " …" if len(lines) > 1 else ""
     return cut(" ".join(lines[0].split()), ACTION_CHARS - len(more)) + more
-
-
-def cut(text: str, limit: int) -> str:
-    """*text* in at most *limit* characters, the end left out where it is longer."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def describe_steps(read: Trace, start: int, end: int) -> list[str]:

@@ -47,6 +47,11 @@ class Prices:
     prompt: float | None = None
     answer: float | None = None
 
+    def __str__(self) -> str:
+        if not self.are_known:
+            return "price unknown, counted as 0; set prompt_price and answer_price"
+        return f"${self.prompt:g} and ${self.answer:g} per million input and output tokens"
+
     @property
     def are_known(self) -> bool:
         """True where both are."""
@@ -194,13 +199,7 @@ class Chat:
             )
             detail = f"{self.endpoint.name} has no model {wanted}"
             return HealthCheck("summarizer", False, detail, f"name one that it has: {known}{more}")
-        return HealthCheck("summarizer", True, f"{self.model.full_name}; {self._price()}")
-
-    def _price(self) -> str:
-        prices = self.model.prices
-        if not prices.are_known:
-            return "price unknown, counted as 0; set prompt_price and answer_price"
-        return f"${prices.prompt:g} and ${prices.answer:g} per million input and output tokens"
+        return HealthCheck("summarizer", True, f"{self.model.full_name}; {self.model.prices}")
 
     def _complete(
         self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel]"

@@ -109,6 +109,10 @@ class ErrorPattern:
         """The label of the node in a graph browser."""
         return f"{self.error_type}: {self.template}"[:120]
 
+    def signature(self, message: str = "") -> ErrorSignature:
+        """This error as a *message* of it shows it, or without one."""
+        return ErrorSignature(self.family, self.error_type, message, self.template, self.keywords)
+
 
 class RemedyKind(StrEnum):
     """What an action against an error does."""

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from contextgraph.errors import ReadError
 from contextgraph.model import Json, Outcome, RawTrajectory, Step
 from contextgraph.readers.conversation import (
@@ -17,6 +15,7 @@ from contextgraph.readers.conversation import (
     UserMessage,
     conversation_of,
     each_row,
+    shown,
     time_in,
 )
 from contextgraph.readers.fields import Row, content_text, loads, row_at, rows_at, text
@@ -156,8 +155,7 @@ def _structured_result(content: dict[str, Json]) -> Result:
     """A result that some agents give as an object: ``{command, passed, output}`` or the like."""
     passed = content.get("passed", content.get("success"))
     output = content.get("output") or content.get("error") or content
-    shown = output if isinstance(output, str) else orjson.dumps(output).decode()
-    return Result(shown, is_error=not passed if isinstance(passed, bool) else None)
+    return Result(shown(output), is_error=not passed if isinstance(passed, bool) else None)
 
 
 def to_atif(run: RawTrajectory) -> dict[str, Json]:

@@ -7,8 +7,6 @@ finished, that to the deepest leaf. Rewards are a model's opinion and no outcome
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -17,6 +15,7 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     conversation_of,
+    shown,
 )
 from contextgraph.readers.fields import Row, row_at, rows_at, text, text_or_none
 from contextgraph.readers.format import Format, Place
@@ -150,11 +149,9 @@ def _action(action: Row, observation: object, name: str = "") -> Iterator[Turn]:
     if isinstance(observation, dict):
         failed = observation.get("expect_correction") is True
         message = text_or_none(observation, "message") or text(observation, "summary")
-        shown = message or orjson.dumps(observation).decode()
-        yield Result(shown, id_, is_error=True if failed else None)
+        yield Result(message or shown(observation), id_, is_error=True if failed else None)
     elif observation is not None:
-        is_text = isinstance(observation, str)
-        yield Result(str(observation) if is_text else orjson.dumps(observation).decode(), id_)
+        yield Result(shown(observation), id_)
 
 
 def _tool(action: Row) -> str:

@@ -1,96 +1,61 @@
 """Retrieval: state, channels, candidates, scores, fusion, gate, context, text."""
 
 from contextgraph.retrieval.channels import (
-    CHANNELS,
-    by_error,
-    by_lexical,
-    by_state,
-    by_task,
+    CHANNELS as CHANNELS,
+    by_error as by_error,
+    by_lexical as by_lexical,
+    by_state as by_state,
+    by_task as by_task,
 )
-from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
+from contextgraph.retrieval.credit import (
+    Credits as Credits,
+    credits_for as credits_for,
+    evidence_of as evidence_of,
+)
 from contextgraph.retrieval.freshness import (
-    Stale,
-    fresh_context,
-    fresh_history,
-    fresh_playbook,
-    runs_to_compare,
-    stale_in,
-    with_content_hashes,
+    Stale as Stale,
+    fresh_context as fresh_context,
+    fresh_history as fresh_history,
+    fresh_playbook as fresh_playbook,
+    runs_to_compare as runs_to_compare,
+    stale_in as stale_in,
+    with_content_hashes as with_content_hashes,
 )
-from contextgraph.retrieval.fuse import WEIGHTS
-from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
+from contextgraph.retrieval.fuse import WEIGHTS as WEIGHTS
+from contextgraph.retrieval.gate import (
+    CONSERVATIVE as CONSERVATIVE,
+    UNGATED as UNGATED,
+    Gate as Gate,
+)
 from contextgraph.retrieval.names import (
-    paths_edited,
-    paths_in_prose,
-    paths_of_command,
-    paths_of_remedy,
+    paths_edited as paths_edited,
+    paths_in_prose as paths_in_prose,
+    paths_of_command as paths_of_command,
+    paths_of_remedy as paths_of_remedy,
 )
-from contextgraph.retrieval.notes import by_notes, readable
-from contextgraph.retrieval.playbook import Playbooks
-from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
+from contextgraph.retrieval.notes import by_notes as by_notes, readable as readable
+from contextgraph.retrieval.playbook import Playbooks as Playbooks
+from contextgraph.retrieval.query import (
+    CaseHit as CaseHit,
+    Channel as Channel,
+    Findings as Findings,
+    Query as Query,
+    query_of as query_of,
+)
 from contextgraph.retrieval.render import (
-    MAX_TOKENS,
-    PLAYBOOK_TOKENS,
-    Rendered,
-    caveat,
-    command_warning,
-    note_line,
-    playbook_lines,
-    remedy_line,
-    render,
-    render_playbook,
-    render_warning,
-    rendered,
-    start_of,
+    MAX_TOKENS as MAX_TOKENS,
+    PLAYBOOK_TOKENS as PLAYBOOK_TOKENS,
+    Rendered as Rendered,
+    caveat as caveat,
+    command_warning as command_warning,
+    note_line as note_line,
+    playbook_lines as playbook_lines,
+    remedy_line as remedy_line,
+    render as render,
+    render_playbook as render_playbook,
+    render_warning as render_warning,
+    rendered as rendered,
+    start_of as start_of,
 )
-from contextgraph.retrieval.retriever import MemoryRetriever
-from contextgraph.retrieval.semantic import by_semantic
-
-__all__ = [
-    "CHANNELS",
-    "CONSERVATIVE",
-    "MAX_TOKENS",
-    "PLAYBOOK_TOKENS",
-    "UNGATED",
-    "WEIGHTS",
-    "CaseHit",
-    "Channel",
-    "Credits",
-    "Findings",
-    "Gate",
-    "MemoryRetriever",
-    "Playbooks",
-    "Query",
-    "Rendered",
-    "Stale",
-    "by_error",
-    "by_lexical",
-    "by_notes",
-    "by_semantic",
-    "by_state",
-    "by_task",
-    "caveat",
-    "command_warning",
-    "credits_for",
-    "evidence_of",
-    "fresh_context",
-    "fresh_history",
-    "fresh_playbook",
-    "note_line",
-    "paths_edited",
-    "paths_in_prose",
-    "paths_of_command",
-    "paths_of_remedy",
-    "playbook_lines",
-    "query_of",
-    "readable",
-    "remedy_line",
-    "render",
-    "render_playbook",
-    "render_warning",
-    "rendered",
-    "runs_to_compare",
-    "stale_in",
-    "start_of",
-    "with_content_hashes",
-]
+from contextgraph.retrieval.retriever import MemoryRetriever as MemoryRetriever
+from contextgraph.retrieval.semantic import by_semantic as by_semantic

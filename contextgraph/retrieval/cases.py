@@ -1,5 +1,6 @@
 """Ranks the past runs that the channels found, and selects the cases to show."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -26,6 +27,8 @@ from contextgraph.retrieval.recoveries import advice_ids
 from contextgraph.retrieval.score import scope_level, title_of
 
 FRAGMENTS_SHOWN = 3
+# The lines of a traceback that name files, of Python and of others.
+_PLACES = re.compile(r'^.*(?:\bFile "|\.\w+:\d+).*$', re.MULTILINE)
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -70,13 +73,17 @@ class RankedRun(NamedTuple):
 
 
 def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> list[RankedRun]:
-    """The runs that were *found* (by channel), best first, ties by id."""
+    """The best run of each instance that was *found* (by channel), best first, ties by id."""
     by_run: dict[str, list[CaseHit]] = {}
     for hit in chain.from_iterable(found.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
     given = {name: weights[name] for name in found if found[name]}
     scores = _scored(by_run, blend(_channel_scores(by_run, found), given))
-    ranking = sorted(by_run, key=lambda run: (-scores[run], run))
+    ordered = sorted(by_run, key=lambda run: (-scores[run], run))
+    best: dict[str, str] = {}
+    for run in ordered:
+        best.setdefault(by_run[run][0].trajectory.instance_id, run)
+    ranking = [*best.values()]
     return [
         RankedRun(run, by_run[run], scores[run], _features(query, by_run[run], closeness))
         for run in ranking
@@ -147,10 +154,14 @@ def _case(
 
 
 def _names_file(query: Query, trajectory: Trajectory) -> bool:
-    """True where the task of *query* names a file that *trajectory* changed."""
-    terms = word_counts(query.state.task_description)
-    stems = (PurePosixPath(file).stem for file in trajectory.files)
-    return any(is_named(stem, terms) for stem in stems)
+    """True where the task of *query* names a file that *trajectory* changed.
+
+    A traceback names all that was called, and the name of the project is in many tasks.
+    """
+    terms = word_counts(_PLACES.sub("", query.state.task_description))
+    stems = {PurePosixPath(file).stem for file in trajectory.files}
+    project = query.state.repo.rpartition("/")[2].casefold()
+    return any(is_named(stem, terms) for stem in stems if stem.casefold() != project)
 
 
 def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:

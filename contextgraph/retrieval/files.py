@@ -14,7 +14,7 @@ from typing import NamedTuple
 from contextgraph.model import PlaybookFile, RepositoryPlaybook, Trajectory
 from contextgraph.ranking import TASK_CHARS, word_counts
 from contextgraph.retrieval.score import emphasised
-from contextgraph.text import words
+from contextgraph.text import stem, stems, words
 from contextgraph.trace import ProjectFacts
 
 OUTSIDE = ("/", "..", "~")
@@ -62,15 +62,14 @@ class FileFeatures(NamedTuple):
     """What the probability that a file is changed for a task is computed from.
 
     *folders*: the share of the words of its folders that the task has, by their rarity; *name*: the
-    greatest weight of a word of its own name in the task, by its rarity; *stem*: 1 where the task
-    has its whole name; *used*: the share of tasks that changed or opened it, over their number + 1;
-    *symbol*: 1 where the task has a name that it is known to define, or that is imported from it;
-    *package*: 1 for an `__init__` file.
+    same of its own name, times the greatest weight and rarity of one of these words, as ln(1 + x);
+    *used*: the share of tasks that changed or opened it, over their number + 1; *symbol*: 1 where
+    the task has a name that it is known to define, or that is imported from it; *package*: 1 for an
+    `__init__` file. Words count without their English endings.
     """
 
     folders: float
     name: float
-    stem: float
     used: float
     symbol: float
     package: float
@@ -78,14 +77,13 @@ class FileFeatures(NamedTuple):
 
 # Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
 COEFFICIENTS = {
-    "folders": 1.15,
-    "name": 0.58,
-    "stem": 0.82,
-    "used": 6.51,
-    "symbol": 1.52,
-    "package": -1.32,
+    "folders": 0.81,
+    "name": 2.05,
+    "used": 6.85,
+    "symbol": 1.26,
+    "package": -1.0,
 }
-INTERCEPT = -6.1
+INTERCEPT = -6.03
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
@@ -156,21 +154,16 @@ def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures
     used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
     kinds = {_name_of(file).ending for run in runs for file in run.changed}
     named = frozenset(_IDENTIFIER.findall(task[:TASK_CHARS]))
-    lower = {name.lower() for name in named}
     met = frozenset(chain(used, *(run.listed for run in runs)))
     imported, defining = _places(runs, met, named)
     files = sorted(file for file in met | imported if _name_of(file).ending in kinds)
-    weights = {word: 1 + log(count) for word, count in word_counts(task).items()}
-    weights = emphasised(weights, task)
+    weights = _weights(task)
     count = len({run.instance_id for run in runs}) + 1
     rarity = _rarity(files)
     return {
         file: FileFeatures(
             folders=_share(name.folders, weights.keys(), rarity),
-            name=max(
-                (weights[word] * rarity[word] for word in name.words if word in weights), default=0
-            ),
-            stem=float(is_named(name.stem, lower)),
+            name=_name(name.words, weights, rarity),
             used=len(used.get(file, ())) / count,
             symbol=float(file in defining),
             package=float(name.is_package),
@@ -178,6 +171,21 @@ def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures
         for file in files
         for name in [_name_of(file)]
     }
+
+
+def _weights(task: str) -> dict[str, float]:
+    """The weight of each word of *task*, without its ending."""
+    counted = {word: 1 + log(count) for word, count in word_counts(task).items()}
+    weights: dict[str, float] = {}
+    for word, weight in emphasised(counted, task).items():
+        weights[stem(word)] = max(weight, weights.get(stem(word), 0.0))
+    return weights
+
+
+def _name(words: Sequence[str], weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
+    """The feature `name` of a file whose own name has these *words*."""
+    shared = [weights[word] * rarity[word] for word in words if word in weights]
+    return log(1 + _share(words, weights.keys(), rarity) * max(shared, default=0.0))
 
 
 def _places(
@@ -237,14 +245,13 @@ def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, f
 
 
 class _FileName(NamedTuple):
-    """What the path of a file says: *folders* and *words* of its own name, each once.
+    """What the path of a file says: words of its *folders* and of its own name, each once.
 
-    *stem* is its name without *ending*; of a package that of its folder.
+    The *words* of a package are those of its folder.
     """
 
     folders: tuple[str, ...]
     words: tuple[str, ...]
-    stem: str
     ending: str
     is_package: bool
 
@@ -252,11 +259,11 @@ class _FileName(NamedTuple):
 @lru_cache(1 << 14)
 def _name_of(file: str) -> _FileName:
     folder, name = posixpath.split(file)
-    stem, ending = posixpath.splitext(name)
-    is_package = stem == "__init__"
-    stem = posixpath.basename(folder) if is_package else stem
-    own = tuple(dict.fromkeys(words(stem)))
-    return _FileName(tuple(dict.fromkeys(words(folder))), own, stem, ending, is_package)
+    own, ending = posixpath.splitext(name)
+    is_package = own == "__init__"
+    own = posixpath.basename(folder) if is_package else own
+    by_folder, by_name = (tuple(dict.fromkeys(stems(one))) for one in (folder, own))
+    return _FileName(by_folder, by_name, ending, is_package)
 
 
 def is_named(symbol: str, terms: Collection[str]) -> bool:

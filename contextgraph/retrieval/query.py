@@ -21,7 +21,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.ranking import overlap, word_counts
+from contextgraph.ranking import overlap, rarity, word_counts
 from contextgraph.retrieval.gate import SHIPPED, stored_gate
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
@@ -130,14 +130,13 @@ def _weights_in_task(task: str, store: Store) -> dict[str, float]:
 
 
 def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
-    """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
+    """The rarity of each of *terms* in the tasks of *store*, times 1 + ln(count)."""
     if not terms:
         return {}
     counts = store.runs.word_counts(tuple(terms))
     return {
-        word: (1 + log(count)) * log(1 + (counts.total - n + 0.5) / (n + 0.5))
+        word: (1 + log(count)) * rarity(counts.by_word[word], counts.total)
         for word, count in terms.items()
-        for n in [counts.by_word[word]]
     }
 
 

@@ -74,7 +74,7 @@ class Form:
         return _form((self.remedy[self.key.index(part)],))
 
 
-class Found(NamedTuple):
+class FoundRecovery(NamedTuple):
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
@@ -132,9 +132,9 @@ class _Forms:
         return is_hazardous(self._actions)
 
 
-def found_for(
+def recoveries_for(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> list[Found]:
+) -> list[FoundRecovery]:
     """Those of *candidates* that have something to say about the error of *query*."""
     state = query.state
     current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
@@ -143,34 +143,50 @@ def found_for(
     could_help = cache(partial(_could_help, query))
     has_evidence = cache(partial(_has_evidence, query))
     failed_before = cache(partial(_failed_before, query))
-    found = []
-    for one, about, score, similar in _scored(query, signature, candidates):
-        is_near = one.repo.casefold() == repo and not about_another(signature, one)
-        form = _near_form(query, signature, one, about) if is_near else about.general
-        if could_help(form) and (weight := weight_of(one.circumstances)):
-            level = signature_level(signature, one)
-            avoids = one.workaround and signature.family in EXCEPTIONS
-            is_withheld = avoids or _was_of_no_use(one) or failed_before(form) or about.is_hazardous
-            is_same = one.message == signature.message and level in SAME_TEMPLATE
-            near = (is_near, is_near and is_same)
-            shown = (is_withheld, has_evidence(form, _names_same(query, one), is_near))
-            found.append(
-                Found(one, form, level, *near, score, similar, weight, *shown, one.instance_id)
+    recoveries = []
+    for candidate, about, score, similar in _scored(query, signature, candidates):
+        is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
+        form = _near_form(query, signature, candidate, about) if is_near else about.general
+        if could_help(form) and (weight := weight_of(candidate.circumstances)):
+            level = signature_level(signature, candidate)
+            avoids = candidate.workaround and signature.family in EXCEPTIONS
+            is_withheld = (
+                avoids or _was_of_no_use(candidate) or failed_before(form) or about.is_hazardous
             )
-    return found
+            is_same = candidate.message == signature.message and level in SAME_TEMPLATE
+            near = (is_near, is_near and is_same)
+            shown = (is_withheld, has_evidence(form, _names_same(query, candidate), is_near))
+            recoveries.append(
+                FoundRecovery(
+                    candidate,
+                    form,
+                    level,
+                    *near,
+                    score,
+                    similar,
+                    weight,
+                    *shown,
+                    candidate.instance_id,
+                )
+            )
+    return recoveries
 
 
 def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
-    known = [(one, about) for one in candidates if not (about := _forms(one.actions)).is_retry]
-    texts = [_counted(one.words) for one, _ in known]
+    known = [
+        (candidate, about)
+        for candidate in candidates
+        if not (about := _forms(candidate.actions)).is_retry
+    ]
+    texts = [_counted(candidate.words) for candidate, _ in known]
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(query.state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
-        yield one, about, score, similar
+    for (candidate, about), score, similar in zip(known, relevance, similarity, strict=True):
+        yield candidate, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
@@ -183,13 +199,13 @@ def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
 
 
-def _weight(family: Family, one: frozenset[str], circumstances: tuple[str, ...]) -> float:
+def _weight(family: Family, ours: frozenset[str], circumstances: tuple[str, ...]) -> float:
     """How far the circumstances of two errors agree, 0 to 1; what is known of one alone half."""
-    other = frozenset(circumstances)
-    if not (one and other):
+    theirs = frozenset(circumstances)
+    if not (ours and theirs):
         return 1.0
-    is_other_tool = family in _OF_TOOLS and one.isdisjoint(other)
-    return 0.0 if is_other_tool else _OTHERWISE ** (len(one ^ other) / 2)
+    is_other_tool = family in _OF_TOOLS and ours.isdisjoint(theirs)
+    return 0.0 if is_other_tool else _OTHERWISE ** (len(ours ^ theirs) / 2)
 
 
 @lru_cache(_REMEMBERED)
@@ -210,23 +226,23 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 
     Of an edit sent again only what is of edits is kept.
     """
-    if any(one.kind is RemedyKind.RESEND for one in actions):
+    if any(action.kind is RemedyKind.RESEND for action in actions):
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
-        return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+        return tuple(action for action in _general(actions) if action.kind in of_edits) or actions
     return tuple(
-        one.general if _is_complete(one.pattern) and is_general(one.pattern) else one
-        for one in actions
+        action.general if _is_complete(action.pattern) and is_general(action.pattern) else action
+        for action in actions
     )
 
 
 def _near_form(
-    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Forms
+    query: Query, signature: ErrorSignature, candidate: RecoveryCandidate, about: _Forms
 ) -> Form:
-    """The wording of *about* in the repository of *one*, at an error of *signature*.
+    """The wording of *about* in the repository of *candidate*, at an error of *signature*.
 
     Where the message names no path, the action that failed decides.
     """
-    ours, theirs = quoted_names(signature.message), quoted_names(one.message)
+    ours, theirs = quoted_names(signature.message), quoted_names(candidate.message)
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
@@ -250,23 +266,26 @@ def _is_complete(pattern: RemedyPattern) -> bool:
 
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
-    return tuple(one.general for one in actions if is_general(one.pattern))
+    return tuple(action.general for action in actions if is_general(action.pattern))
 
 
 def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
-    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+    return bool(form.description) and not any(
+        _contradicts(query, action.pattern) for action in actions
+    )
 
 
 def _has_evidence(query: Query, form: Form, is_same_name: bool, is_near: bool) -> bool:
     return all(
-        is_supported(query, one, is_same_name=is_same_name, is_near=is_near) for one in form.remedy
+        is_supported(query, action, is_same_name=is_same_name, is_near=is_near)
+        for action in form.remedy
     )
 
 
 def _failed_before(query: Query, form: Form) -> bool:
-    return any(was_tried(query, one) for one in form.remedy)
+    return any(was_tried(query, action) for action in form.remedy)
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:

@@ -31,7 +31,7 @@ from contextgraph.retrieval.gate import (
     probability,
 )
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.recoveries import Form, Found, found_for
+from contextgraph.retrieval.recoveries import Form, FoundRecovery, recoveries_for
 from contextgraph.retrieval.score import SAME_TEMPLATE
 from contextgraph.trace import AdviceKey, advice_id
 
@@ -57,25 +57,25 @@ class Entry:
     """One remedy of a ranking: recoveries with the same *key*, the first to be shown for it."""
 
     key: AdviceKey
-    found: tuple[Found, ...]
+    recoveries: tuple[FoundRecovery, ...]
     features: RemedyFeatures
     agreement: Agreement | None
     probability: float
 
     @property
-    def best(self) -> Found:
+    def best(self) -> FoundRecovery:
         """The recovery that is shown."""
-        return self.found[0]
+        return self.recoveries[0]
 
     @property
     def instances(self) -> int:
         """How many independent instances did it."""
-        return len({one.instance for one in self.found})
+        return len({recovery.instance for recovery in self.recoveries})
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Who supplied the runs that did it."""
-        return tuple(sorted({one.candidate.contributor for one in self.found}))
+        return tuple(sorted({recovery.candidate.contributor for recovery in self.recoveries}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,38 +99,41 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     signature = query.signature
     if signature is None:
         return ()
-    found = found_for(query, signature, candidates)
-    groups = _grouped(found)
+    recoveries = recoveries_for(query, signature, candidates)
+    groups = _grouped(recoveries)
     _simplify(groups)
-    cleared = _shares(found)
-    most = _relevance(found)
-    totals = [fsum(one.values()) for one in cleared]
+    cleared = _shares(recoveries)
+    most = _relevance(recoveries)
+    totals = [fsum(shares.values()) for shares in cleared]
     entries = [_entry(key, same, cleared, totals, most, query.gate) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
 
 
-def _grouped(found: Iterable[Found]) -> dict[AdviceKey, list[Found]]:
-    """Those of *found* that may be advised, by key."""
-    by_form: dict[Form, list[Found]] = {}
-    for one in found:
+def _grouped(recoveries: Iterable[FoundRecovery]) -> dict[AdviceKey, list[FoundRecovery]]:
+    """Those of *recoveries* that may be advised, by key."""
+    by_form: dict[Form, list[FoundRecovery]] = {}
+    for recovery in recoveries:
         # What is never advised is still one way in which the error was cleared.
-        if not one.is_withheld:
-            by_form.setdefault(one.form, []).append(one)
-    groups: dict[AdviceKey, list[Found]] = {}
+        if not recovery.is_withheld:
+            by_form.setdefault(recovery.form, []).append(recovery)
+    groups: dict[AdviceKey, list[FoundRecovery]] = {}
     for form, same in by_form.items():
         groups.setdefault(form.key, []).extend(same)
     return groups
 
 
-def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
+def _simplify(groups: dict[AdviceKey, list[FoundRecovery]]) -> None:
     """Let remedies of several actions count for that one of them which most did alone."""
-    single = {key: len({one.instance for one in found}) for key, found in groups.items()}
+    single = {
+        key: len({recovery.instance for recovery in recoveries})
+        for key, recoveries in groups.items()
+    }
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in single]
         if parts:
             most = max(parts, key=single.__getitem__)
-            for one in groups.pop(key):
-                groups[most].append(one._replace(form=one.form.only(*most)))
+            for recovery in groups.pop(key):
+                groups[most].append(recovery._replace(form=recovery.form.only(*most)))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
@@ -139,21 +142,26 @@ def _order(entry: Entry) -> tuple[object, ...]:
 
 def advice_of(
     query: Query,
-    found: Mapping[str, Sequence[RecoveryCandidate]],
+    candidates: Mapping[str, Sequence[RecoveryCandidate]],
     methodologies: Sequence[Methodology],
     store: Store,
 ) -> tuple[Advice, ...]:
-    """What *found* (by channel) and *methodologies* advise about the error, the best first.
+    """What *candidates* (by channel) and *methodologies* advise about the error, the best first.
 
     A remedy that a methodology is about is worded by it; what harmed is left out. What is not
     active comes after all active advice that is probable enough to be shown.
     """
-    by_channel = {name: {_identity(one): one for one in of_name} for name, of_name in found.items()}
-    unique = {key: one for of_name in by_channel.values() for key, one in of_name.items()}
+    by_channel = {
+        name: {_identity(candidate): candidate for candidate in of_name}
+        for name, of_name in candidates.items()
+    }
+    unique = {
+        key: candidate for of_name in by_channel.values() for key, candidate in of_name.items()
+    }
     entries: Sequence[Entry] = entries_of(query, unique.values())
-    ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
+    ids = {entry.key: advice_id(query.signature, entry.best.form.remedy) for entry in entries}
     known = credits_for(store, [*ids.values()])
-    harmful = [one for one in entries if known.of(ids[one.key]).is_quarantined]
+    harmful = [entry for entry in entries if known.of(ids[entry.key]).is_quarantined]
     entries = _trusted(query, unique.values(), entries, harmful, known)
     ranks = _ranks(entries, by_channel)
     advice = [
@@ -186,131 +194,136 @@ def _trusted(
     """
 
     def without(left_out: Sequence[Entry]) -> Sequence[Entry]:
-        gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
-        return entries_of(query, [one for one in candidates if _identity(one) not in gone])
+        gone = {
+            _identity(recovery.candidate) for entry in left_out for recovery in entry.recoveries
+        }
+        kept = (candidate for candidate in candidates if _identity(candidate) not in gone)
+        return entries_of(query, kept)
 
     remaining = without(harmful) if harmful else entries
     if not known.several_sources:
         return remaining
-    others = [one for one in remaining if not known.is_active(one.instances, len(one.sources))]
+    others = [
+        entry for entry in remaining if not known.is_active(entry.instances, len(entry.sources))
+    ]
     return [*without([*harmful, *others]), *others] if others else remaining
 
 
-def _advice_order(one: Advice) -> tuple[bool, float]:
-    is_first = one.is_active and one.entry.probability >= CONSERVATIVE.min_precision
-    return not is_first, -one.score
+def _advice_order(advice: Advice) -> tuple[bool, float]:
+    is_first = advice.is_active and advice.entry.probability >= CONSERVATIVE.min_precision
+    return not is_first, -advice.score
 
 
 def shown_of(
     query: Query, advice: Sequence[Advice], gate: Gate, limit: int
 ) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
     """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    admitted = [one for one in advice if gate.admits(one.entry.features, one.entry.probability)]
+    admitted = [item for item in advice if gate.admits(item.entry.features, item.entry.probability)]
     suggestions, solutions = [], []
-    for rank, one in enumerate(admitted[:limit], start=1):
-        if one.methodology is None:
-            solutions.append(_solution(query, one, rank))
+    for rank, item in enumerate(admitted[:limit], start=1):
+        if item.methodology is None:
+            solutions.append(_solution(query, item, rank))
         else:
-            suggestions.append(_suggestion(query, one, one.methodology, rank))
+            suggestions.append(_suggestion(query, item, item.methodology, rank))
     return tuple(suggestions), tuple(solutions)
 
 
-def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
-    """By group of `GROUPS`, the instances of *found* with how much each counts.
+def _shares(recoveries: Iterable[FoundRecovery]) -> tuple[Shares, Shares, Shares]:
+    """By group of `GROUPS`, the instances of *recoveries* with how much each counts.
 
     Several runs of one instance count once, by the one whose circumstances agree best.
     """
     here: Shares = {}
     anywhere: Shares = {}
     of_type: Shares = {}
-    for one in found:
-        if one.level is SignatureLevel.FAMILY:
+    for recovery in recoveries:
+        if recovery.level is SignatureLevel.FAMILY:
             continue
-        instance, weight = one.instance, one.weight
+        instance, weight = recovery.instance, recovery.weight
         if of_type.get(instance, 0.0) < weight:
             of_type[instance] = weight
-        if one.level is not SignatureLevel.TYPE:
+        if recovery.level is not SignatureLevel.TYPE:
             if anywhere.get(instance, 0.0) < weight:
                 anywhere[instance] = weight
-            if one.is_near and here.get(instance, 0.0) < weight:
+            if recovery.is_near and here.get(instance, 0.0) < weight:
                 here[instance] = weight
     return here, anywhere, of_type
 
 
-def _relevance(found: Sequence[Found]) -> tuple[float, float]:
+def _relevance(recoveries: Sequence[FoundRecovery]) -> tuple[float, float]:
     """The greatest relevance for the message and similarity of the attempt."""
     return (
-        max([one.relevance for one in found], default=0.0),
-        max([one.similarity for one in found], default=0.0),
+        max([recovery.relevance for recovery in recoveries], default=0.0),
+        max([recovery.similarity for recovery in recoveries], default=0.0),
     )
 
 
 def _entry(
     key: AdviceKey,
-    found: Sequence[Found],
+    recoveries: Sequence[FoundRecovery],
     cleared: Sequence[Shares],
     totals: Sequence[float],
     most: tuple[float, float],
     gate: FittedGate,
 ) -> Entry:
-    did = _shares(found)
-    nearest = next((at for at, one in enumerate(did) if one), None)
+    did = _shares(recoveries)
+    nearest = next((at for at, shares in enumerate(did) if shares), None)
     agreement = (
         Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
         if nearest is not None
         else None
     )
     relevance, attempt = (
-        value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
+        value / (limit or 1.0) for value, limit in zip(_relevance(recoveries), most, strict=True)
     )
-    agreed = _agreed(found, did, totals, agreement)
+    agreed = _agreed(recoveries, did, totals, agreement)
     features = RemedyFeatures(*agreed, relevance, attempt)
-    ordered = tuple(sorted(found, key=_place))
+    ordered = tuple(sorted(recoveries, key=_place))
     return Entry(key, ordered, features, agreement, probability(features, gate))
 
 
 def _agreed(
-    found: Sequence[Found],
+    recoveries: Sequence[FoundRecovery],
     did: Sequence[Shares],
     totals: Sequence[float],
     agreement: Agreement | None,
 ) -> tuple[float, float, float]:
     """`same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
-    is_exact = any(one.is_exact for one in found)
+    is_exact = any(one.is_exact for one in recoveries)
     doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
     _, of_template, of_type = (
         fsum(one.values()) / (total + doubt) for one, total in zip(did, totals, strict=True)
     )
     is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-    is_repeated = len({one.instance for one in found}) > 1
-    if (is_repeated or is_only_one) and any(one.is_supported for one in found):
+    is_repeated = len({one.instance for one in recoveries}) > 1
+    if (is_repeated or is_only_one) and any(one.is_supported for one in recoveries):
         return of_template, 0.0, of_type
     return 0.0, of_template, 0.0
 
 
-def _place(found: Found) -> tuple[bool, bool, bool, float, float, str, str, int]:
+def _place(recovery: FoundRecovery) -> tuple[bool, bool, bool, float, float, str, str, int]:
     """Supported ones first, then the nearest, the most exact, that of the nearest attempt."""
     return (
-        not found.is_supported,
-        not found.is_near,
-        found.level not in SAME_TEMPLATE,
-        -found.similarity,
-        -found.relevance,
-        *_identity(found.candidate),
+        not recovery.is_supported,
+        not recovery.is_near,
+        recovery.level not in SAME_TEMPLATE,
+        -recovery.similarity,
+        -recovery.relevance,
+        *_identity(recovery.candidate),
     )
 
 
 def _ranks(
-    entries: Sequence[Entry], found: Mapping[str, Collection[tuple[str, str, int]]]
+    entries: Sequence[Entry], by_channel: Mapping[str, Collection[tuple[str, str, int]]]
 ) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
     return ranks_in(
         {
             name: [
                 (entry.key, entry.probability)
                 for entry in entries
-                if any(_identity(one.candidate) in of_channel for one in entry.found)
+                if any(_identity(recovery.candidate) in candidates for recovery in entry.recoveries)
             ]
-            for name, of_channel in found.items()
+            for name, candidates in by_channel.items()
         }
     )
 
@@ -321,13 +334,18 @@ def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Meth
         return None
     pattern = entry.best.form.remedy[0].pattern
     return next(
-        (one for one in methodologies if any(by.pattern == pattern for by in one.remedies)), None
+        (
+            methodology
+            for methodology in methodologies
+            if any(by.pattern == pattern for by in methodology.remedies)
+        ),
+        None,
     )
 
 
 def _why(advice: Advice) -> Why:
     entry = advice.entry
-    runs = newest_first(one.candidate for one in entry.found)
+    runs = newest_first(recovery.candidate for recovery in entry.recoveries)
     return Why(
         channels=advice.ranks,
         scope=ScopeLevel.REPO if entry.best.is_near else ScopeLevel.GENERAL,

@@ -46,7 +46,8 @@ _AGREEING = 2
 _SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS = 2, 3, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
-_USUAL = (f"python {SCRIPT}", "python -c <code>")
+# Agents try these by themselves.
+_USUAL = [f"{one} {what}" for one in ("python", "python3") for what in (SCRIPT, "-c <code>")]
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
@@ -159,12 +160,12 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     often = max(_AGREEING, playbook.tasks / 3)
     yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
     yield "tests run with", _news(_agreed(playbook.tests)[:1], often)
-    broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
+    tried = max(_AGREEING + 1, playbook.tasks // 5)
+    broken = [one for one in playbook.tests if not one.worked and one.tried >= tried]
     yield "does not run:", map(_record, sorted(broken, key=lambda one: -one.tried)[:1])
     yield "set-up that worked:", [*_news(_agreed(playbook.setup), often)][:_INSTALLS]
     failing = [one for one in playbook.failing_tests if one.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
-    # Agents try a plain `python` by themselves.
     scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
 

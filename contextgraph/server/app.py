@@ -146,12 +146,12 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
     if tokens is None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK])
     app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
-    app.add_middleware(Observer)
     _add_routes(app, mcp)
     return app
 
 
 def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
+    app.add_middleware(Observer)
     add_handlers(app)
     api = (reading.router, learning.router, learning.live, administration.router, operations.router)
     for router in api:

@@ -89,7 +89,7 @@ def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:
 def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     """What most of the runs that resolved the error did; as a methodology where there is one."""
     error = tally.error
-    signature = ErrorSignature(error.family, error.error_type, error.context, error.template)
+    signature = error.signature(error.context)
     if abstracted := [
         methodology
         for methodology in _abstracted(signature, store, scope)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MissingExtraError
+from contextgraph.text import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def _frequency(frequency: Mapping[str, int]) -> "Figure":
     figure, axes = new_figure(8, 1.2 + 0.32 * max(4, len(shown)))
     if not shown:
         return _nothing_in(figure)
-    bars = axes.barh([_label(name) for name, _ in shown], [count for _, count in shown])
+    bars = axes.barh([cut(name, _LABEL_WIDTH) for name, _ in shown], [count for _, count in shown])
     axes.bar_label(bars, padding=3, fontsize=8)
     axes.invert_yaxis()
     axes.margins(x=0.1)
@@ -68,7 +69,7 @@ def _transitions(
     if not names:
         return _nothing_in(figure)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    ticks, labels = range(len(names)), [_label(name) for name in names]
+    ticks, labels = range(len(names)), [cut(name, _LABEL_WIDTH) for name in names]
     axes.set_xticks(ticks, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=8)
     axes.set_yticks(ticks, labels, fontsize=8)
     for row, column in ((row, column) for row in ticks for column in ticks):
@@ -127,7 +128,3 @@ def _nothing_in(figure: "Figure") -> "Figure":
     figure.clear()
     figure.text(0.5, 0.5, "nothing to draw yet", ha="center", va="center")
     return figure
-
-
-def _label(name: str) -> str:
-    return name if len(name) <= _LABEL_WIDTH else f"{name[: _LABEL_WIDTH - 1]}…"

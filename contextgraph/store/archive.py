@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from contextgraph.codec import decoded
 from contextgraph.errors import DamagedRunError
@@ -125,7 +125,8 @@ def _lines_of(
         embedded = run.embedded if space else None
         yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        yield from _methodologies(store, batch)
+        for one in store.methodologies.get(batch):
+            yield MethodologyLine(one, _resolved_by(store, one.id))
     for trajectory_id in runs:
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
@@ -145,11 +146,6 @@ def _readable(store: Store, runs: Sequence[str], on_damaged: OnDamaged | None) -
             continue
         if run:
             yield run
-
-
-def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
-    for one in store.methodologies.get(ids):
-        yield MethodologyLine(one, _resolved_by(store, one.id))
 
 
 def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:
@@ -180,11 +176,6 @@ def import_memory(
     return _Importer(store, vectors, header.runs, progress).run(read_lines(path))
 
 
-def count_runs(path: Path) -> int:
-    """How many runs there were when the export to *path* began; raises `ReadError`."""
-    return read_header(path).runs
-
-
 class _Importer:
     """Writes lines in their order, those of one kind in batches."""
 
@@ -199,28 +190,30 @@ class _Importer:
         self._waiting = set[str]() if was_consolidated else {*store.runs.ids()}
 
     def run(self, lines: Iterable[Line]) -> Imported:
-        for _, of_kind in groupby(lines, key=type):
+        for kind, of_kind in groupby(lines, key=type):
             for batch in _batches(of_kind, _IMPORT_BATCH):
-                self._write(batch)
+                self._write(kind, batch)
         return self._done
 
-    def _write(self, batch: list[Line]) -> None:
-        self._put_spaces([line for line in batch if isinstance(line, SpaceLine)])
-        self._put_runs(
-            [replace(line.bundle, met=line.steps) for line in batch if isinstance(line, RunLine)]
-        )
-        self._put_methodologies([line for line in batch if isinstance(line, MethodologyLine)])
-        similar = [edge for line in batch if isinstance(line, SimilarLine) for edge in line.similar]
-        if similar:
+    def _write(self, kind: type[Line], batch: list[Any]) -> None:
+        """Write lines of one *kind*."""
+        if kind is SpaceLine:
+            self._put_spaces(batch)
+        elif kind is RunLine:
+            self._put_runs([replace(line.bundle, met=line.steps) for line in batch])
+        elif kind is MethodologyLine:
+            self._put_methodologies(batch)
+        elif kind is SimilarLine:
+            similar = [edge for line in batch for edge in line.similar]
             self._store.methodologies.put((), similar=similar)
-        exposures = [line for line in batch if isinstance(line, Exposure)]
-        if exposures:
-            self._store.exposures.add(exposures)
-            self._done.exposures += len(exposures)
-        if verdicts := [line for line in batch if isinstance(line, Verdict)]:
-            self._store.exposures.decide(verdicts)
-        self._put_notes([line for line in batch if isinstance(line, Note)])
-        if any(isinstance(line, ConsolidatedLine) for line in batch) and not self._waiting:
+        elif kind is Exposure:
+            self._store.exposures.add(batch)
+            self._done.exposures += len(batch)
+        elif kind is Verdict:
+            self._store.exposures.decide(batch)
+        elif kind is Note:
+            self._put_notes(batch)
+        elif not self._waiting:  # all of it was consolidated
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 
     def _put_spaces(self, lines: list[SpaceLine]) -> None:
@@ -235,8 +228,6 @@ class _Importer:
                 self._store.vectors.switch(line.space.name)
 
     def _put_runs(self, runs: list[Bundle]) -> None:
-        if not runs:
-            return
         given = runs if self._space else [replace(run, embedded=None) for run in runs]
         known = self._store.runs.learned([run.trajectory.id for run in given])
         named = [_known_as(run, known) for run in given]
@@ -248,11 +239,10 @@ class _Importer:
         self._progress(self._done.created + self._done.updated + self._done.unchanged, self._total)
 
     def _put_notes(self, notes: list[Note]) -> None:
-        if notes:
-            known = self._store.notes.get([note.id for note in notes])
-            new = [note for note in notes if note.id not in known]
-            self._store.notes.change(new=new)
-            self._done.notes += len(new)
+        known = self._store.notes.get([note.id for note in notes])
+        new = [note for note in notes if note.id not in known]
+        self._store.notes.change(new=new)
+        self._done.notes += len(new)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
         # Version 0.1 abstracted from runs without an error as well.

@@ -44,11 +44,13 @@ def _json(value: Any, name: str) -> bytes:
         raise StoreError(f"{name} cannot be stored: {error}") from error
 
 
-def _json_text(value: Any) -> str:
+def json_of(value: Any) -> str:
+    """*value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
     return _json(value, "a text").decode()
 
 
-def _from_json(kind: type[Value], text: str) -> Value:
+def from_json(kind: type[Value], text: str) -> Value:
+    """The value of *kind* that `json_of` gave *text* for."""
     return decoded(kind, orjson.loads(text))
 
 
@@ -61,10 +63,8 @@ def actions_of(text: str) -> tuple[RemedyAction, ...]:
 
 
 _JSON: Mapping[Any, Form] = {
-    tuple[RemedyAction, ...]: (_json_text, actions_of),
-    **{
-        kind: (_json_text, partial(_from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)
-    },
+    tuple[RemedyAction, ...]: (json_of, actions_of),
+    **{kind: (json_of, partial(from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)},
 }
 
 

@@ -12,12 +12,11 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.errors import MissingExtraError, StoreError, StoreUnavailableError
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -55,11 +54,7 @@ class QdrantNotes:
         self._lock = RLock()
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         with self._client() as client:
             self._upsert(client, new)
@@ -219,7 +214,7 @@ class QdrantNotes:
             "pinned": note.pinned,
             "created_at": note.created_at.timestamp(),
             "space": None,
-            "data": orjson.dumps(encoded(note)).decode(),
+            "data": json_of(note),
         }
 
     def _point(self, id_: str) -> str:
@@ -378,7 +373,7 @@ def _id(point: Any) -> str:
 
 
 def _note_of(payload: Any) -> Note:
-    return decoded(Note, orjson.loads(payload["data"]))
+    return rules.note_of(payload["data"])
 
 
 def _failure(name: str, error: Exception) -> StoreError:

@@ -9,9 +9,6 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
@@ -39,6 +36,7 @@ from contextgraph.model import (
 )
 from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS
+from contextgraph.store.columns import from_json
 from contextgraph.text import words
 from contextgraph.trace import command_lines, describe_remedy
 from contextgraph.vectors import Vector
@@ -194,6 +192,12 @@ def met_errors(bundle: Bundle) -> list[MetError]:
 def note_text(value: Note) -> str:
     """The text by which a note is found and embedded."""
     return "\n".join(filter(None, (value.title, value.summary, value.content, *value.tags)))
+
+
+@lru_cache(8_192)
+def note_of(text: str) -> Note:
+    """The note that *text* was stored for: those of a repository are recalled repeatedly."""
+    return from_json(Note, text)
 
 
 def recovery_text(message: str, actions: Sequence[RemedyAction]) -> str:
@@ -378,12 +382,7 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
     )
 
 
-def gate_text(gate: FittedGate | None) -> str | None:
-    """What is stored of *gate*; None for none."""
-    return None if gate is None else orjson.dumps(encoded(gate)).decode()
-
-
 @lru_cache(1)
 def gate_of(text: str) -> FittedGate:
     """The gate that *text* was stored for: each query at an error reads it."""
-    return decoded(FittedGate, orjson.loads(text))
+    return from_json(FittedGate, text)

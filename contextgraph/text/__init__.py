@@ -2,6 +2,7 @@
 
 from contextgraph.text.cleaning import (
     clean,
+    cut,
     fence,
     gives_instructions,
     is_id,
@@ -20,6 +21,7 @@ from contextgraph.text.tokens import (
     count_tokens,
     number_of,
     quoted_names,
+    stem,
     stems,
     subject_of,
     words,
@@ -31,6 +33,7 @@ __all__ = [
     "clip_tokens",
     "compiled",
     "count_tokens",
+    "cut",
     "fence",
     "gives_instructions",
     "is_id",
@@ -44,6 +47,7 @@ __all__ = [
     "one_line",
     "plain",
     "quoted_names",
+    "stem",
     "stems",
     "strip_fenced",
     "subject_of",

@@ -181,5 +181,9 @@ def plain(text: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """*text* on one line of at most *width* characters, cut with an ellipsis."""
-    line = " ".join(plain(text).split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return cut(" ".join(plain(text).split()), width)
+
+
+def cut(text: str, width: int) -> str:
+    """The first *width* characters of *text*, with an ellipsis in them for what is left out."""
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"

@@ -71,11 +71,12 @@ def _is_significant(word: str) -> bool:
 
 def stems(text: str) -> list[str]:
     """`words` of *text* without their English endings: `running tests` gives `run`, `test`."""
-    return [_stem(word) for word in words(text)]
+    return [*map(stem, words(text))]
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """*word* without its English ending; unchanged unless it has only ASCII letters."""
     if not (word.isascii() and word.isalpha()):
         return word
     from snowballstemmer import stemmer

@@ -57,11 +57,11 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
     """What the edit at *steps[at]* changes, as far as the run shows it."""
     step = steps[at]
     new, old = new_lines(step), _old_lines(steps, at)
-    common = {_bare(line) for line in old} & {_bare(line) for line in new} | {""}
+    common = {line.strip() for line in old} & {line.strip() for line in new} | {""}
     return Change(
         edited_file(step),
-        tuple(line for line in old if _bare(line) not in common),
-        tuple(line for line in new if _bare(line) not in common),
+        tuple(line for line in old if line.strip() not in common),
+        tuple(line for line in new if line.strip() not in common),
     )
 
 
@@ -88,20 +88,15 @@ def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> N
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> float:
     """The share of lines of the shorter of two texts that the longer has, from 0 to 1."""
-    first, second = ({_bare(line) for line in lines} - {""} for lines in (one, other))
+    first, second = ({line.strip() for line in lines} - {""} for lines in (one, other))
     # Brackets, quotes and `else:` are found in any text.
-    if any(map(_is_distinctive, first)) and any(map(_is_distinctive, second)):
-        first, second = set(filter(_is_distinctive, first)), set(filter(_is_distinctive, second))
+    long, other_long = (
+        {one for one in lines if len(one) >= _DISTINCTIVE_CHARS} for lines in (first, second)
+    )
+    if long and other_long:
+        first, second = long, other_long
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
-
-
-def _is_distinctive(line: str) -> bool:
-    return len(line) >= _DISTINCTIVE_CHARS
-
-
-def _bare(line: str) -> str:
-    return line.strip()
 
 
 def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:
@@ -116,7 +111,9 @@ def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:
         shown = before.step.observation or ""
         # A refused edit shows the file as it would have been.
         if before.error is None and file and _shows(shown, file):
-            return _window(shown, *step.reading.span)
+            first, last = step.reading.span
+            found = numbered_lines(shown, shown.find(f"\n{first}:"), first, last)
+            return found if len(found) == last - first + 1 else ()
     return ()
 
 
@@ -128,15 +125,15 @@ def _shows(observation: str, file: str) -> bool:
     return f"/{file} (" in header or f" {file} (" in header
 
 
-def _window(observation: str, first: int, last: int) -> tuple[str, ...]:
-    """Lines *first* to *last* of a numbered view; empty where it does not show them all."""
-    start = observation.find(f"\n{first}:")
-    if start < 0 or last < first:
-        return ()
-    lines = observation[start + 1 :].split("\n", last - first + 1)[: last - first + 1]
-    wanted = [f"{number}:" for number in range(first, last + 1)]
-    if len(lines) < len(wanted):
-        return ()
-    if not all(line.startswith(number) for line, number in zip(lines, wanted, strict=True)):
-        return ()
-    return tuple(line[len(number) :] for line, number in zip(lines, wanted, strict=True))
+def numbered_lines(view: str, at: int, first: int, last: int) -> tuple[str, ...]:
+    """Lines *first* to *last* of a numbered *view* after the line end *at* (-1: none of them).
+
+    Up to the first one that it does not show.
+    """
+    found = []
+    rest = view[at + 1 :] if at >= 0 else ""
+    for number, line in enumerate(rest.split("\n", max(0, last - first + 1)), start=first):
+        if number > last or not line.startswith(f"{number}:"):
+            break
+        found.append(line.removeprefix(f"{number}:"))
+    return tuple(found)

@@ -275,15 +275,9 @@ def _is_shown(step: Step, reading: ActionReading) -> bool:
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
-    from contextgraph.trace.errors.signature import recognise  # slow to load
+    from contextgraph.trace.errors.signature import error_at  # slow to load
 
-    return recognise(
-        step.action,
-        step.observation,
-        exit_code=step.exit_code,
-        is_error=step.is_error,
-        reading=reading,
-    )
+    return error_at(step, reading)
 
 
 def _kind(kind: ActionKind, command: Command) -> ActionKind:

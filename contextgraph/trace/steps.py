@@ -14,7 +14,7 @@ from contextgraph.trace.actions.reading import (
     read_action,
     repository_path,
 )
-from contextgraph.trace.errors.signature import recognise
+from contextgraph.trace.errors.signature import error_at
 
 _SCRIPT = re.compile(
     r"(?:^|[/_-])(?:reproduc\w*|repro\d*|test|tests|check|debug|demo|example|verify|try|simulat\w*"
@@ -135,9 +135,7 @@ def _names(text: str, paths: Iterable[str]) -> bool:
 
 def is_version_query(reading: ActionReading) -> bool:
     """True for a command that only asks which version of something is there."""
-    command = reading.command[:300]
-    may_be = "version" in command or "pip" in command or command.endswith(" -V")
-    return may_be and _VERSION_QUERY.search(command) is not None
+    return _VERSION_QUERY.search(reading.command[:300]) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +172,7 @@ class StepReader:
         # Logs give directory and open file as they are after the action, which saw those before.
         reading = read_action(step.action, self._cwd or step.cwd, self._open_file)
         reading = self._with_scripts(step, reading)
-        error = recognise(
-            step.action,
-            step.observation,
-            exit_code=step.exit_code,
-            is_error=step.is_error,
-            reading=reading,
-        )
+        error = error_at(step, reading)
         self._cwd, self._open_file = step.cwd or self._cwd, step.open_file
         return StepTrace(step, reading, self._phases.push(step, reading, error), error)
 

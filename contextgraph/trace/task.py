@@ -142,9 +142,6 @@ _IN_BODY = (
     _words(
         TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
     ),
-    _words(TaskType.DOCS, 1, r"documentation docstring readme"),
-    _Indicator(r"\[x\] (?:this is a )?bug", TaskType.BUG_FIX, 3),
-    _Indicator(r"\[x\] (?:this is a )?(?:feature|enh)", TaskType.FEATURE, 5),
 )
 
 

@@ -5,6 +5,8 @@ import keyword
 import re
 from collections.abc import Iterable, Sequence
 
+from contextgraph.text import cut
+
 _CODE_CHARS, _LINE_READ = 100, 500
 _LINES_NAMED = 2
 ELLIPSIS = "…"
@@ -17,7 +19,7 @@ def one_line(text: str, limit: int) -> str:
     """*text* without line ends, at most *limit* characters; ` ⏎ ` stands for a line end."""
     lines = [" ".join(line.split()) for line in text.strip()[: 4 * limit].splitlines()]
     joined = " ⏎ ".join([line for line in lines if line and line != "end_of_edit"])
-    return joined if len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
+    return cut(joined, limit)
 
 
 def command_text(text: str, limit: int) -> str:

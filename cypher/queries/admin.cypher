@@ -129,16 +129,12 @@ RETURN n.name AS name, n {.situation, .strategy, .repo, .keyword, .task_type, .s
     .superseded_by} AS facts
 
 // name: names_of
-// Labels and names of the nodes with these ids.
+// Labels and names of the fragments and methodologies with these ids.
 UNWIND $ids AS id
 CALL (id) {
     MATCH (n:Fragment {tenant: $tenant, id: id}) RETURN 'Fragment' AS label, n.name AS name
     UNION
     MATCH (n:Methodology {tenant: $tenant, id: id}) RETURN 'Methodology' AS label, n.name AS name
-    UNION
-    MATCH (n:Trajectory {tenant: $tenant, id: id}) RETURN 'Trajectory' AS label, n.name AS name
-    UNION
-    MATCH (n:ErrorPattern {tenant: $tenant, id: id}) RETURN 'ErrorPattern' AS label, n.name AS name
 }
 RETURN id, label, name
 

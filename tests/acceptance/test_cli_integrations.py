@@ -423,7 +423,7 @@ def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
 def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
     store: Path, project: Path, tmp_path: Path
 ) -> None:
-    write_advice(store.with_name("memory.advice.db"), 1, (), (), [("no_edit", "No edit was seen")])
+    write_advice(store.with_name("memory.advice.db"), 1, (), (), {"no_edit": "No edit was seen"})
     transcript = tmp_path / "session.jsonl"
     transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
     event = {"hook_event_name": "Stop", "session_id": "1", "transcript_path": str(transcript)}

@@ -132,7 +132,7 @@ def test_a_forked_process_does_not_wait_for_locks_of_its_parent(store: Neo4jStor
     store.runs.add([made_bundle(0)])
     assert len(store.runs.for_text(["cache"], Scope(), 9)) == 1
     assert isinstance(store.runs, Neo4jRuns)
-    with store.runs._values._latest.trajectories._lock:
+    with store.runs._values._latest.by_key._lock:
         child = os.fork()
         if child == 0:
             signal.alarm(30)

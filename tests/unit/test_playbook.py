@@ -210,6 +210,14 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
     advice = render_playbook(memory.playbook("acme/shop"))
     assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in advice
     assert "does not run: `python -m pytest <tests>` (0 of 3)" in advice
+    for number in range(4, 21):
+        memory.learn(run([("make", "done", 0)], instance_id=f"acme__shop-{number}"))
+    assert "does not run" not in render_playbook(memory.playbook("acme/shop"))
+
+
+def test_running_code_with_a_plain_interpreter_is_not_said(memory: AgentMemory) -> None:
+    learn(memory, ("python3 -c 'print(12)'", "12\n", 0))
+    assert "scripts run with" not in render_playbook(memory.playbook("acme/shop"))
 
 
 def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: AgentMemory) -> None:

@@ -34,8 +34,13 @@ def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) 
     return CaseHit(trajectory(number), evidence, overlap, similarity=similarity, **fields)  # type: ignore[arg-type]
 
 
-def cases(store: SqliteStore, **found: list[CaseHit]) -> tuple[SimilarCase, ...]:
-    query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
+TASK = "totals are wrong"
+
+
+def cases(
+    store: SqliteStore, described: str = TASK, /, **found: list[CaseHit]
+) -> tuple[SimilarCase, ...]:
+    query = query_of(State(task_description=described, repo="acme/shop"), store)
     return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).known)
 
 
@@ -135,3 +140,23 @@ def test_said_is_only_a_past_task_with_a_named_file_that_did_not_fail(
     past = trajectory(1, files=(file,), outcome=outcome)
     (case,) = cases(store, lexical=[CaseHit(past, 0.9, 0.9)])
     assert case.is_shown is is_said
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "is_said"),
+    [
+        (f'{TASK}\n  File "lib/orders.py", line 3, in add', "lib/orders.py", False),
+        (f"{TASK}: the orders, too", "lib/orders.py", True),
+        (f"{TASK} in the shop", "lib/shop.py", False),
+    ],
+)
+def test_a_traceback_and_the_name_of_the_project_name_no_file(store, task, file, is_said):
+    past = trajectory(1, files=(file,), outcome=Outcome.SOLVED)
+    (case,) = cases(store, task, lexical=[CaseHit(past, 0.9, 0.9)])
+    assert case.is_shown is is_said
+
+
+def test_of_several_runs_of_an_instance_only_the_best_is_listed(store):
+    same = trajectory(2, instance_id=trajectory(1).instance_id)
+    found = [hit(1, 0.5), CaseHit(same, 0.4, 0.4), hit(3, 0.3)]
+    assert order(store, lexical=found) == [1, 3]

@@ -109,7 +109,7 @@ def test_a_name_is_to_be_imported_only_where_something_shows_that_it_can_be(
         task_description=task,
     )
     (entry,) = entries_of(query_of(state, store), found)
-    assert any(one.is_supported for one in entry.found) is is_supported
+    assert any(one.is_supported for one in entry.recoveries) is is_supported
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_a_script_of_the_agent_imports_is_not_known_to_be_a_package(
     )
     found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
     (entry,) = entries_of(query_of(state, store), found)
-    assert any(one.is_supported for one in entry.found) is is_supported
+    assert any(one.is_supported for one in entry.recoveries) is is_supported
 
 
 def test_a_module_whose_folder_is_shown_is_not_to_be_installed(store):
@@ -199,7 +199,7 @@ def test_an_edit_of_another_run_is_supported_where_its_file_and_old_lines_are_sh
     edit = RemedyAction(RemedyKind.EDIT, "total = net(tax)", pattern, "total = net()", file)
     state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
     (entry,) = entries_of(query_of(state, store), [recovery(1, actions=(edit,))])
-    assert entry.found[0].is_supported is is_supported
+    assert entry.recoveries[0].is_supported is is_supported
 
 
 def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
@@ -221,7 +221,7 @@ def test_what_is_configured_has_to_be_named_by_the_state(store):
     for shown, is_supported in (("from django.conf import settings", True), ("", False)):
         state = State(repo="ada/engine", current_error=NO_MODULE, last_outcome=shown)
         (entry,) = entries_of(query_of(state, store), [elsewhere(1, actions=(configure,))])
-        assert entry.found[0].is_supported is is_supported
+        assert entry.recoveries[0].is_supported is is_supported
 
 
 def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):

@@ -28,6 +28,7 @@ from contextgraph.model import (
 )
 from contextgraph.processes import Process
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.cache import memory_state
 from contextgraph.store.neo4j.connection import Connection, Transaction
@@ -144,7 +145,7 @@ class Neo4jAdmin:
     def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
-            text = rules.gate_text(gate)
+            text = gate and json_of(gate)
             transaction.rows("mark_consolidated", revision=revision, gate=text)
             transaction.rows("remove_changed_errors", revision=revision)
             transaction.rows("remove_changed_repos", revision=revision)

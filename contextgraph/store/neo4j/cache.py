@@ -7,14 +7,9 @@ sends and most of what it costs to decode: it is read once (figures in docs/neo4
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from contextgraph.model import (
-    Fragment,
-    FragmentCandidate,
-    RecoveryCandidate,
-    Trajectory,
-)
+from contextgraph.model import FragmentCandidate, RecoveryCandidate, Trajectory
 from contextgraph.store.cache import ValueCache
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection
@@ -82,6 +77,10 @@ class RecoveryKey(NamedTuple):
     error_step: int
 
 
+# A run is named by its id.
+Key: TypeAlias = str | FragmentKey | RecoveryKey
+
+
 @dataclass(frozen=True, slots=True)
 class _Values:
     """Values that were read at *revision*, or earlier and have not changed since.
@@ -91,9 +90,7 @@ class _Values:
 
     generation: CacheGeneration = NEVER
     revision: int = -1
-    trajectories: ValueCache[str, Trajectory] = field(default_factory=ValueCache)
-    fragments: ValueCache[FragmentKey, Fragment] = field(default_factory=ValueCache)
-    recoveries: ValueCache[RecoveryKey, RecoveryCandidate] = field(default_factory=ValueCache)
+    by_key: ValueCache[Key, Any] = field(default_factory=lambda: ValueCache(kinds=3))
 
     def is_current(self, state: MemoryState) -> bool:
         """True where nothing has changed since."""
@@ -102,15 +99,6 @@ class _Values:
     def is_newer(self, state: MemoryState) -> bool:
         """True where another thread has seen a later revision of the same memory."""
         return self.generation.identity == state.identity and self.revision > state.revision
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Values by key; what was removed meanwhile is missing."""
-
-    trajectories: dict[str, Trajectory] = field(default_factory=dict)
-    fragments: dict[FragmentKey, Fragment] = field(default_factory=dict)
-    recoveries: dict[RecoveryKey, RecoveryCandidate] = field(default_factory=dict)
 
 
 class CandidateCache:
@@ -124,51 +112,35 @@ class CandidateCache:
     def trajectories(self, ids: Iterable[str]) -> list[Trajectory]:
         """The runs of these ids, in their order; unknown ones are missing."""
         ids = list(ids)
-        runs = self._find(ids).trajectories
+        runs = self._find(ids)
         return [runs[id_] for id_ in ids if id_ in runs]
 
     def fragments(self, keys: Sequence[FragmentKey]) -> list[FragmentCandidate]:
         """The fragments of these keys with their runs, in their order."""
-        found = self._find([key.trajectory_id for key in keys], fragments=keys)
+        found = self._find([*(key.trajectory_id for key in keys), *keys])
         return [
-            FragmentCandidate(found.fragments[key], found.trajectories[key.trajectory_id])
+            FragmentCandidate(found[key], found[key.trajectory_id])
             for key in keys
-            if key in found.fragments and key.trajectory_id in found.trajectories
+            if key in found and key.trajectory_id in found
         ]
 
     def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
         """The recoveries of these keys, each once, in their order."""
-        candidates = self._find(recoveries=keys).recoveries
+        candidates = self._find(keys)
         return {key: candidates[key] for key in keys if key in candidates}
 
-    def _find(
-        self,
-        trajectory_ids: Iterable[str] = (),
-        fragments: Sequence[FragmentKey] = (),
-        recoveries: Collection[RecoveryKey] = (),
-    ) -> _Found:
-        """What is cached, and with one query all that is not."""
-        values = self._current()
-        cached_runs, runs = values.trajectories.cached(trajectory_ids)
-        cached_fragments, missing = values.fragments.cached(fragments)
-        cached_recoveries, cleared = values.recoveries.cached(recoveries)
-        found = _Found(cached_runs, cached_fragments, cached_recoveries)
-        if runs or missing or cleared:
-            new = _read(
-                self._connection.rows(
-                    "values_of",
-                    trajectories=runs,
-                    fragments=[key.fragment_id for key in missing],
-                    recoveries=[key._asdict() for key in cleared],
-                )
-            )
-            values.trajectories.add(new.trajectories)
-            values.fragments.add(new.fragments)
-            values.recoveries.add(new.recoveries)
-            found.trajectories.update(new.trajectories)
-            found.fragments.update(new.fragments)
-            found.recoveries.update(new.recoveries)
-        return found
+    def _find(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """What is cached, and with one query all that is not; what was removed is missing."""
+        return self._current().by_key.get_or_read(keys, self._read)
+
+    def _read(self, keys: Sequence[Key]) -> dict[Key, Any]:
+        found = self._connection.rows(
+            "values_of",
+            trajectories=[key for key in keys if isinstance(key, str)],
+            fragments=[key.fragment_id for key in keys if isinstance(key, FragmentKey)],
+            recoveries=[key._asdict() for key in keys if isinstance(key, RecoveryKey)],
+        )
+        return dict(map(_value, found))
 
     def _current(self) -> _Values:
         """The values that are valid in the state that this snapshot sees."""
@@ -199,24 +171,17 @@ class CandidateCache:
         )
         if len(changed) > MAX_CHANGED_RUNS:
             return empty
-        return _Values(
-            state.generation,
-            state.revision,
-            before.trajectories.without([row["id"] for row in changed]),
-            before.fragments,
-            before.recoveries,
-        )
+        kept = before.by_key.without([row["id"] for row in changed])
+        return _Values(state.generation, state.revision, kept)
 
 
-def _read(found: Iterable[Row]) -> _Found:
-    values = _Found()
-    for row in found:
-        key, value = row["key"], row["value"]
-        match row["kind"]:
-            case "trajectory":
-                values.trajectories[key[0]] = rows.trajectory_of(value)
-            case "fragment":
-                values.fragments[FragmentKey(*key)] = rows.fragment_of(value)
-            case _:
-                values.recoveries[RecoveryKey(*key)] = rows.recovery_of(value)
-    return values
+def _value(row: Row) -> tuple[Key, Any]:
+    """The value of *row*, after its key."""
+    key, value = row["key"], row["value"]
+    match row["kind"]:
+        case "trajectory":
+            return key[0], rows.trajectory_of(value)
+        case "fragment":
+            return FragmentKey(*key), rows.fragment_of(value)
+        case _:
+            return RecoveryKey(*key), rows.recovery_of(value)

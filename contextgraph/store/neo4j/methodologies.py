@@ -12,6 +12,7 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
+from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
@@ -30,12 +31,9 @@ class Neo4jMethodologies:
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
         return self._read("methodologies", ids=sorted(set(ids)), errors=sorted(set(errors)))
 
-    def ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[str]:
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         folded = repo and repo.casefold()
-        bound = rows.page_size(limit)
-        return self._connection.found("methodology_ids", repo=folded, after=after, limit=bound)
+        return self._connection.found("methodology_ids", repo=folded, after=after, limit=limit)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[tuple[str, str], list[Methodology]] = {}
@@ -66,7 +64,7 @@ class Neo4jMethodologies:
             remove(transaction, removed, revision)
             _put_nodes(transaction, methodologies)
             _put_resolved(transaction, methodologies, resolved)
-            changed = _put_similar(transaction, similar)
+            changed = _put_similar(transaction, similar) if similar else 0
             transaction.note_change(revisions=1)
             return changed
 
@@ -131,8 +129,6 @@ def _put_resolved(
 
 def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
     """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
-    if not similar:
-        return 0
     ids = {one.fragment_id for edge in similar for one in (edge.fragment, edge.representative)}
     found = transaction.rows("runs_of_fragments", ids=sorted(ids))
     present = {Source(row["trajectory_id"], row["id"]) for row in found}

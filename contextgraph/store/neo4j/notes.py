@@ -1,14 +1,13 @@
 """`NoteStore` on a Neo4j server."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.full_text import indexed_text, terms
@@ -27,11 +26,7 @@ class Neo4jNotes:
         self._connection = connection
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         def work(transaction: Transaction) -> Sequence[Note]:
             _put(transaction, {note.id: note for note in new})
@@ -120,8 +115,10 @@ def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
         return
     ordered = [notes[id_] for id_ in sorted(notes)]
     known = _known(transaction, [*notes])
-    others = [note for note in ordered if not _has_text_of(note, known.get(note.id))]
-    linked = [note for note in ordered if note.links != _links_of(known.get(note.id))]
+    texts = {id_: rules.note_text(note) for id_, note in known.items()}
+    links_of = {id_: note.links for id_, note in known.items()}
+    others = [note for note in ordered if texts.get(note.id) != rules.note_text(note)]
+    linked = [note for note in ordered if links_of.get(note.id, ()) != note.links]
     transaction.write("put_notes", [_row(transaction.tenant, note) for note in ordered])
     transaction.rows("remove_note_vectors", ids=[note.id for note in others])
     transaction.rows("remove_note_links", ids=[note.id for note in linked])
@@ -149,16 +146,8 @@ def _row(tenant: str, note: Note) -> Parameters:
         "contradicts": list(note.contradicts),
         "superseded_by": note.superseded_by,
         "recalls": note.recalls,
-        "data": orjson.dumps(encoded(note)).decode(),
+        "data": json_of(note),
     }
-
-
-def _has_text_of(note: Note, before: Note | None) -> bool:
-    return before is not None and rules.note_text(note) == rules.note_text(before)
-
-
-def _links_of(before: Note | None) -> tuple[object, ...]:
-    return before.links if before else ()
 
 
 def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
@@ -166,7 +155,7 @@ def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
 
 
 def _notes_of(found: Iterable[Row]) -> list[Note]:
-    return [decoded(Note, orjson.loads(row["data"])) for row in found]
+    return [rules.note_of(row["data"]) for row in found]
 
 
 def _parameters(scope: NoteScope) -> Parameters:

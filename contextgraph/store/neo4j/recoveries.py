@@ -80,7 +80,6 @@ class Neo4jRecoveries:
         self,
         scope: Scope,
         limit: int,
-        *,
         phase: Phase | None = None,
         runs: Iterable[str] | None = None,
     ) -> Sequence[ErrorTally]:

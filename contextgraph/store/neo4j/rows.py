@@ -1,7 +1,6 @@
 """Values as parameters, and rows that queries return as values; only this module names the keys."""
 
 import hashlib
-import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -64,11 +63,6 @@ def scope_parameters(scope: Scope) -> Parameters:
         "excluded": sorted(scope.exclude_instances),
         "as_of": None if scope.as_of is None else moment(scope.as_of),
     }
-
-
-def page_size(limit: int | None) -> int:
-    """The number for a LIMIT that is for *limit* items (None: all)."""
-    return sys.maxsize if limit is None else limit
 
 
 def where(name: str, repo: str | Collection[str] | None) -> str:

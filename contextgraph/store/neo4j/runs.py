@@ -21,6 +21,7 @@ from contextgraph.model import (
     Trajectory,
     WordCounts,
 )
+from contextgraph.ports import ALL
 from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.neo4j import rows, run_rows
 from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey
@@ -70,16 +71,15 @@ class Neo4jRuns:
         self,
         repo: str | None = None,
         instance: str | None = None,
-        *,
         after: str = "",
-        limit: int | None = None,
+        limit: int = ALL,
     ) -> Sequence[str]:
         return self._connection.found(
             "trajectory_ids",
             repo=repo and repo.casefold(),
             instance=instance,
             after=after,
-            limit=rows.page_size(limit),
+            limit=limit,
         )
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:

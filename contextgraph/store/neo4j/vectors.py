@@ -83,8 +83,9 @@ class Neo4jVectors:
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
+        property_ = None if space is None else _properties(self._connection).get(space)
         found = self._connection.rows(
-            "runs_to_embed", limit=max(0, limit), property=self._property(space), after=after
+            "runs_to_embed", limit=max(0, limit), property=property_, after=after
         )
         runs = (rows.trajectory_of(row["trajectory"]) for row in found)
         return {run.id: run_text(run) for run in runs}
@@ -160,9 +161,6 @@ class Neo4jVectors:
             self._has_filters = {row["name"]: "tenant" in row["properties"] for row in found}
         return self._has_filters.get(index, False)
 
-    def _property(self, space: str | None) -> str | None:
-        return None if space is None else _properties(self._connection).get(space)
-
     def _clear_retired(self) -> None:
         """Delete the vectors of spaces that are not used any more, a batch in a transaction."""
         for row in self._connection.rows("retired_spaces"):
@@ -176,7 +174,9 @@ def active_space(connection: Connection) -> ActiveSpace | None:
     state = memory_state(connection)
     if state.space is None:
         return None
-    return ActiveSpace(_space(state.space), state.space["property"], state.trajectories)
+    row = state.space
+    space = Space(row["name"], row["runs"], row["similarity_threshold"])
+    return ActiveSpace(space, row["property"], state.trajectories)
 
 
 def vector_of(space: str, value: object) -> Vector | None:
@@ -256,7 +256,3 @@ def _write(transaction: Transaction, property_: str, vectors: Mapping[str, Vecto
         batch = given[start : start + _ROWS_AT_ONCE]
         transaction.write("add_trajectory_vectors", batch, property=property_)
     transaction.rows("note_embedded_runs", ids=sorted(vectors), property=property_)
-
-
-def _space(row: Row) -> Space:
-    return Space(row["name"], row["runs"], row["similarity_threshold"])

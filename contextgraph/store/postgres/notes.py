@@ -1,16 +1,15 @@
 """`NoteStore` in PostgreSQL with pgvector."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.postgres.connection import Connection, row_of
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, dimensions_of
@@ -91,11 +90,7 @@ class PostgresNotes:
         self._connection, self._tenant = Connection(address), tenant
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         def work(cursor: "Cursor") -> list[Note]:
             self._put_all(cursor, new)
@@ -198,7 +193,7 @@ class PostgresNotes:
         given = {note.id: note for note in notes}
         before = {note.id: note for note in _notes(cursor, _OF_IDS, (self._tenant, [*given]))}
         for sql in (_PLACES, _PUT):
-            self._write(cursor, sql, rows=_json([_row(note) for note in given.values()]))
+            self._write(cursor, sql, rows=json_of([_row(note) for note in given.values()]))
         texts = {id_: rules.note_text(note) for id_, note in given.items()}
         other = [id_ for id_, note in before.items() if rules.note_text(note) != texts[id_]]
         self._write(cursor, _NO_VECTORS, ids=other)
@@ -210,7 +205,7 @@ class PostgresNotes:
         self._write(cursor, _NO_WORDS, ids=[note.id for note in searched])
         words = ((note.id, {*stems(texts[note.id])}) for note in searched if note.is_live)
         rows = [{"id": id_, "words": [*found]} for id_, found in words]
-        self._write(cursor, _WORDS, rows=_json(rows))
+        self._write(cursor, _WORDS, rows=json_of(rows))
 
     def _write(self, cursor: "Cursor", sql: str, **given: object) -> None:
         if any(one not in ([], "[]") for one in given.values()):
@@ -258,7 +253,7 @@ class PostgresNotes:
 
 def _notes(cursor: "Cursor", sql: str, given: Any) -> list[Note]:
     cursor.execute(sql, given)
-    return [decoded(Note, orjson.loads(data)) for (data,) in cursor]
+    return [rules.note_of(data) for (data,) in cursor]
 
 
 def _row(note: Note) -> dict[str, object]:
@@ -271,7 +266,7 @@ def _row(note: Note) -> dict[str, object]:
         "created_at": note.created_at.isoformat(),
         "tags": [*note.tags],
         "targets": sorted({link.target for link in note.links}),
-        "data": _json(encoded(note)),
+        "data": json_of(note),
     }
 
 
@@ -280,12 +275,8 @@ def _searched(note: Note) -> tuple[object, ...]:
     return note.is_live, note.repo, note.kind, rules.note_text(note)
 
 
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
-
-
 def _literal(vector: Vector) -> str:
-    return orjson.dumps(vector.numbers().tolist()).decode()
+    return str(vector.numbers().tolist())
 
 
 def _typed(space: str) -> "Composed | SQL":

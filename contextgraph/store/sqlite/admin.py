@@ -18,9 +18,10 @@ from contextgraph.model import (
 )
 from contextgraph.processes import Process
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.sqlite import exposures, graph, health, rows, word_index
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction, json_text
+from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -169,7 +170,7 @@ class SqliteAdmin:
                 "INSERT INTO consolidation (tenant, revision, holder, expires_at, gate) "
                 "VALUES (?1, ?2, NULL, 0, ?3) ON CONFLICT (tenant) "
                 "DO UPDATE SET revision = ?2, gate = coalesce(?3, gate)",
-                (transaction.tenant, revision, rules.gate_text(gate)),
+                (transaction.tenant, revision, gate and json_of(gate)),
             )
             for table in ("stale", "stale_repo"):
                 transaction.write(
@@ -227,6 +228,6 @@ def _explained_context(transaction: Transaction, context: str) -> Explanation | 
         name = graph.NAMES[label].format(x="x")
         sql = f"""SELECT x.id, {name} FROM {graph.TABLES[label]} x
             WHERE x.tenant = ? AND x.id IN (SELECT value FROM json_each(?))"""
-        for node, shown_name in transaction.rows(sql, (transaction.tenant, json_text(items))):
+        for node, shown_name in transaction.rows(sql, (transaction.tenant, rows.text_of(items))):
             known[node] = (label, shown_name)
     return rules.explained_context(found[0], known)

@@ -7,7 +7,7 @@ from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.store.sqlite.transaction import Transaction, insertion
 
 _EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
@@ -64,9 +64,9 @@ class SqliteExposures:
     def record(self, advice: Sequence[str]) -> AdviceRecord:
         with self._database.reading() as transaction:
             tenant = transaction.tenant
-            of_advice = {"tenant": tenant, "names": json_text(advice)}
+            of_advice = {"tenant": tenant, "names": rows.text_of(advice)}
             found = _values(transaction, transaction.rows(_OF_ADVICE, of_advice)) if advice else []
-            errors = json_text(sorted({one.error_id for one in found if one.error_id}))
+            errors = rows.text_of(sorted({one.error_id for one in found if one.error_id}))
             return AdviceRecord(
                 tuple(found),
                 {
@@ -97,7 +97,7 @@ class SqliteExposures:
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:
     """Those of these contexts that were shown, by id."""
-    found = transaction.rows(_BY_ID, (transaction.tenant, json_text(context_ids)))
+    found = transaction.rows(_BY_ID, (transaction.tenant, rows.text_of(context_ids)))
     return _values(transaction, found)
 
 
@@ -120,20 +120,17 @@ def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposur
 
 def _insert(transaction: Transaction, exposure: Exposure) -> None:
     """Write a context, unless it is recorded already."""
-    key = transaction.number(
-        f"INSERT INTO exposure (tenant, {rows.columns_of(rows.EXPOSURES)}) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
-        (transaction.tenant, *rows.EXPOSURES.row(exposure)),
-    )
-    items = exposure.items if key else ()
-    transaction.write_all(
-        "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
-            for position, one in enumerate(items)
-        ],
-    )
+    row = {"tenant": transaction.tenant, **rows.named(rows.EXPOSURES, exposure)}
+    sql = f"{insertion('exposure', row)} ON CONFLICT DO NOTHING RETURNING key"
+    if key := transaction.number(sql, row):
+        transaction.write_all(
+            "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
+                for position, one in enumerate(exposure.items)
+            ],
+        )
 
 
 def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:

@@ -151,14 +151,8 @@ _NODES = {
         FROM trajectory t JOIN met m ON m.trajectory = t.key
         JOIN error_pattern x ON x.key = m.error WHERE {_NEWER}""",
     "Methodology": """
-        SELECT x.id, {name}, coalesce(x.repo, ''), x.status, x.support, x.confidence
+        SELECT x.id, {name}, coalesce(x.repo, '') AS repo, x.status, x.support, x.confidence
         FROM methodology x WHERE x.tenant = :tenant""",
-}
-_ATTRIBUTES = {
-    "Trajectory": ("name", "repo", "outcome"),
-    "Fragment": ("name", "repo", "fragment_type", "phase", "outcome"),
-    "ErrorPattern": ("name", "family", "error_type"),
-    "Methodology": ("name", "repo", "status", "support", "confidence"),
 }
 
 
@@ -226,10 +220,12 @@ def _add_nodes(
     graph: "Graph", transaction: Transaction, label: str, since: Mapping[str, int]
 ) -> None:
     alias = "t" if label == "Trajectory" else "x"
-    sql = _NODES[label].format(name=NAMES[label].format(x=alias))
-    for node, *values in transaction.rows(sql, since):
-        attributes = dict(zip(_ATTRIBUTES[label], values, strict=True))
-        graph.add_node(node, label=label, **attributes)
+    sql = _NODES[label].format(name=f"{NAMES[label].format(x=alias)} AS name")
+    found = transaction.connection.execute(sql, since)
+    names = [column[0] for column in found.description]
+    for row in found:
+        attributes = dict(zip(names, row, strict=True))
+        graph.add_node(attributes.pop("id"), label=label, **attributes)
 
 
 def _add_edges(

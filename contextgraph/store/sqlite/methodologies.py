@@ -12,10 +12,11 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
+from contextgraph.ports import ALL
 from contextgraph.store.sqlite import rows, run_rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction, json_text
+from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction
 
 _READ = rows.columns_of(rows.METHODOLOGIES, "m")
 _FOR_ERROR = f"""
@@ -62,15 +63,13 @@ class SqliteMethodologies:
 
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
-            named = (transaction.tenant, json_text(ids), json_text(errors))
+            named = (transaction.tenant, rows.text_of(ids), rows.text_of(errors))
             return [
                 rows.METHODOLOGIES.value(row[1:], sources=sources)
                 for row, sources in _rows(transaction, _NAMED, named)
             ]
 
-    def ids(
-        self, repo: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[str]:
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         with self._database.reading() as transaction:
             values = {"repo": repo and repo.casefold()}
             return transaction.ids("methodology", values, after, limit)
@@ -78,7 +77,7 @@ class SqliteMethodologies:
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[rows.Row, list[Methodology]] = {}
         with self._database.reading() as transaction:
-            parameters = {"tenant": transaction.tenant, "named": json_text(error_ids)}
+            parameters = {"tenant": transaction.tenant, "named": rows.text_of(error_ids)}
             for row, sources in _rows(transaction, _OF_TYPES, parameters):
                 by_type.setdefault(row[-2:], []).append(
                     rows.METHODOLOGIES.value(row[1:-2], sources=sources)
@@ -188,7 +187,7 @@ def _put_similar(transaction: Transaction, links: Sequence[SimilarTo]) -> int:
 
 def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source, int]:
     """The keys of those of *fragments* that are stored."""
-    named = json_text([(source.trajectory_id, source.fragment_id) for source in fragments])
+    named = rows.text_of([(source.trajectory_id, source.fragment_id) for source in fragments])
     found = transaction.rows(_KEYS, {"tenant": transaction.tenant, "named": named})
     return {Source(run, fragment): key for run, fragment, key in found}
 

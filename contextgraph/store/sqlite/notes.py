@@ -1,20 +1,18 @@
 """`NoteStore` in SQLite."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import NoteChange
 from contextgraph.store import rules
+from contextgraph.store.columns import json_of
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.store.sqlite.transaction import Transaction
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, products
 
@@ -53,11 +51,7 @@ class SqliteNotes:
         self._database = database
 
     def change(
-        self,
-        ids: Sequence[str] = (),
-        function: Callable[[Note], Note] = replace,
-        *,
-        new: Sequence[Note] = (),
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
     ) -> Sequence[Note]:
         with self._database.writing() as transaction:
             _put_all(transaction, new)
@@ -87,7 +81,7 @@ class SqliteNotes:
                 found += _notes_of(
                     transaction,
                     _OF_KEYS.format(scope=where),
-                    {**parameters, "keys": json_text(keys), "limit": max(0, limit - len(found))},
+                    {**parameters, "keys": rows.text_of(keys), "limit": max(0, limit - len(found))},
                 )
                 if len(found) >= limit:
                     break
@@ -130,7 +124,7 @@ class SqliteNotes:
                 transaction,
                 "SELECT data FROM note WHERE key IN (SELECT note FROM note_link WHERE tenant = ? "
                 "AND target IN (SELECT value FROM json_each(?))) ORDER BY id",
-                (transaction.tenant, json_text(ids)),
+                (transaction.tenant, rows.text_of(ids)),
             )
 
     def counts(self) -> Mapping[NoteKind, int]:
@@ -177,7 +171,7 @@ class SqliteNotes:
 
     def delete(self, ids: Sequence[str]) -> int:
         with self._database.writing() as transaction:
-            parameters = {"tenant": transaction.tenant, "ids": json_text(ids)}
+            parameters = {"tenant": transaction.tenant, "ids": rows.text_of(ids)}
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
@@ -195,7 +189,7 @@ def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
 
 def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
     place = transaction.put_place(note.repo)
-    moment, data = rows.moment(note.created_at), orjson.dumps(encoded(note)).decode()
+    moment, data = rows.moment(note.created_at), json_of(note)
     key = transaction.number(
         _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, moment, data)
     )
@@ -214,34 +208,29 @@ def _of_ids(transaction: Transaction, ids: Sequence[str]) -> list[Note]:
     return _notes_of(
         transaction,
         f"SELECT data FROM note WHERE {_OF_IDS} ORDER BY id",
-        {"tenant": transaction.tenant, "ids": json_text(ids)},
+        {"tenant": transaction.tenant, "ids": rows.text_of(ids)},
     )
 
 
 def _notes_of(transaction: Transaction, sql: str, parameters: Any) -> list[Note]:
-    return [*map(_note_of, transaction.column(sql, parameters))]
-
-
-@lru_cache(8_192)  # the notes of a repository are recalled repeatedly
-def _note_of(data: str) -> Note:
-    return decoded(Note, orjson.loads(data))
+    return [*map(rules.note_of, transaction.column(sql, parameters))]
 
 
 def _within(transaction: Transaction, scope: NoteScope) -> tuple[str, dict[str, str | int]]:
     """The condition on the live notes `n` of *scope*, and its parameters."""
     parameters: dict[str, str | int] = {
         "tenant": transaction.tenant,
-        "kinds": json_text(scope.kinds),
+        "kinds": rows.text_of(scope.kinds),
     }
     where = "n.tenant = :tenant AND n.live AND n.kind IN (SELECT value FROM json_each(:kinds))"
     places = _places(transaction, scope)
     if places is not None:
-        parameters["places"] = json_text(places)
+        parameters["places"] = rows.text_of(places)
         where += " AND n.place IN (SELECT value FROM json_each(:places))"
     if scope.pinned:
         where += " AND json_extract(n.data, '$.pinned')"
     if scope.tags:
-        parameters["tags"] = json_text(scope.tags)
+        parameters["tags"] = rows.text_of(scope.tags)
         where += _TAGGED
     return where, parameters
 
@@ -250,4 +239,4 @@ def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
     if scope.repos is None:
         return None
     sql = "SELECT key FROM place WHERE tenant = ? AND repo IN (SELECT value FROM json_each(?))"
-    return transaction.column(sql, (transaction.tenant, json_text(scope.repos)))
+    return transaction.column(sql, (transaction.tenant, rows.text_of(scope.repos)))

@@ -25,7 +25,7 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
+from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 
 _INDEXED = word_index.Indexed("recovered", "trajectory")
 _ERROR_OF_TEMPLATE = """
@@ -133,13 +133,13 @@ class SqliteRecoveries:
         with self._database.reading() as transaction:
             weights = self._database.caches.recovery_words.weights(transaction, words)
             within = transaction.scoped(scope)
-            found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            best = word_index.heaviest(found, transaction.first_recoveries, limit)
+            first = transaction.first_recoveries
+            best = word_index.most_relevant(transaction, _INDEXED, within, weights, limit, first)
             return transaction.recoveries(best)
 
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
         with self._database.reading() as transaction:
-            named = json_text([*set(fragment_ids)]), transaction.tenant
+            named = rows.text_of(set(fragment_ids)), transaction.tenant
             return transaction.recoveries(transaction.column(_OF_FRAGMENTS, named))
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
@@ -151,7 +151,6 @@ class SqliteRecoveries:
         self,
         scope: Scope,
         limit: int,
-        *,
         phase: Phase | None = None,
         runs: Iterable[str] | None = None,
     ) -> Sequence[ErrorTally]:
@@ -161,7 +160,7 @@ class SqliteRecoveries:
             if phase is not None:
                 parameters["phase"] = phase.value
             if runs is not None:
-                parameters["runs"] = _keys_of_runs(transaction, runs)
+                parameters["runs"] = str(transaction.run_keys(runs))
             return _tallies(transaction, within, phase, parameters)
 
     def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
@@ -231,14 +230,6 @@ def _signature(signature: ErrorSignature) -> dict[str, str]:
         "error_type": signature.error_type,
         "template": signature.template,
     }
-
-
-def _keys_of_runs(transaction: Transaction, ids: Iterable[str]) -> str:
-    keys = transaction.column(
-        "SELECT key FROM trajectory WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))",
-        (transaction.tenant, json_text([*ids])),
-    )
-    return str(keys)
 
 
 def _tallies(

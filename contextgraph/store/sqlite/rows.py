@@ -9,7 +9,6 @@ import orjson
 
 from contextgraph.errors import StoreError
 from contextgraph.model import (
-    CausedError,
     ErrorPattern,
     Exposure,
     Family,
@@ -22,18 +21,13 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.store import rules
-from contextgraph.store.columns import Columns, Form, actions_of
+from contextgraph.store.columns import Columns, Form, Value, actions_of
 from contextgraph.vectors import Vector
 
 Row: TypeAlias = tuple[Any, ...]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-def caused_row(value: CausedError) -> Row:
-    """The columns step_count, steps, locations of *value*."""
-    return len(value.steps), text_of(value.steps), text_of(value.locations)
 
 
 def moment(time: datetime) -> int:
@@ -44,7 +38,7 @@ def moment(time: datetime) -> int:
 
 
 def text_of(items: Iterable[object]) -> str:
-    """A tuple as JSON; raises `StoreError` for a text that is not valid Unicode."""
+    """*items* as a JSON list; raises `StoreError` for a text that is not valid Unicode."""
     try:
         return orjson.dumps(tuple(items)).decode()
     except TypeError as error:
@@ -113,6 +107,12 @@ def recovery_of(row: Row) -> RecoveryCandidate:
 
 # Words of SQL cannot be names of columns.
 _RENAMED = {"order": "position", "end": "stop"}
+
+
+def named(columns: Columns[Value], value: Value) -> dict[str, Any]:
+    """The columns of *value* by their names."""
+    names = (_RENAMED.get(name, name) for name in columns.names)
+    return dict(zip(names, columns.row(value), strict=True))
 
 
 def columns_of(columns: Columns[Any], alias: str = "") -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from contextgraph.model import Bundle, EmbeddedRun, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.store.sqlite.transaction import Transaction, insertion
 from contextgraph.vectors import dimensions_of
 
 _ROWS_OF_A_RUN = (
@@ -27,6 +28,9 @@ _OF_A_METHODOLOGY = (
     ("methodology", "key"),
 )
 
+# The values of a row by the names of their columns.
+Columns: TypeAlias = dict[str, object]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -42,14 +46,9 @@ class Run:
         return self.key << RUN_BITS
 
     @property
-    def last(self) -> int:
-        """The last key that they can have."""
-        return ((self.key + 1) << RUN_BITS) - 1
-
-    @property
     def keys(self) -> tuple[int, int]:
-        """The range of the keys of its fragments and recoveries."""
-        return self.first, self.last
+        """The range of the keys that its fragments and recoveries can have."""
+        return self.first, ((self.key + 1) << RUN_BITS) - 1
 
 
 def run_of(transaction: Transaction, trajectory_id: str) -> Run | None:
@@ -69,59 +68,39 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     rules.check_bundle(bundle)
     run = _insert_trajectory(transaction, bundle.trajectory)
     transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
-    fragments = _insert_fragments(transaction, run, bundle)
+    of_run = {
+        "tenant": transaction.tenant,
+        "trajectory": run.key,
+        "place": run.place,
+        "seen_at": run.seen_at,
+    }
+    keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
     errors = _insert_errors(transaction, bundle)
-    _insert_met(transaction, run, bundle, errors)
-    _insert_caused(transaction, run, bundle, fragments, errors)
-    _insert_recovered(transaction, run, bundle, fragments, errors)
+    for table, found in (
+        ("fragment", _fragment_rows(bundle, keys)),
+        ("touched", _touched_rows(bundle, keys)),
+        ("met", _met_rows(bundle, errors)),
+        ("caused", _caused_rows(bundle, keys, errors)),
+        ("recovered", _recovered_rows(bundle, run, keys, errors)),
+    ):
+        transaction.insert(table, [{**of_run, **row} for row in found])
     _insert_texts(transaction, run, bundle)
     if bundle.embedded:
         insert_vector(transaction, run, bundle.embedded)
 
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
-    revision = transaction.new_revision()
-    place = transaction.put_place(value.repo)
-    seen_at = rows.moment(value.seen_at)
-    key = transaction.number(
-        f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "
-        f"{rows.columns_of(rows.TRAJECTORIES)}) "
-        f"VALUES ({_marks(24)}) RETURNING key",
-        (
-            transaction.tenant,
-            place,
-            revision,
-            bool(value.success),
-            seen_at,
-            *rows.TRAJECTORIES.row(value),
-        ),
-    )
+    place, seen_at = transaction.put_place(value.repo), rows.moment(value.seen_at)
+    row = {
+        "tenant": transaction.tenant,
+        "place": place,
+        "revision": transaction.new_revision(),
+        "solved": bool(value.success),
+        "seen_at": seen_at,
+        **rows.named(rows.TRAJECTORIES, value),
+    }
+    key = transaction.number(f"{insertion('trajectory', row)} RETURNING key", row)
     return Run(key, place, seen_at)
-
-
-def _insert_fragments(transaction: Transaction, run: Run, bundle: Bundle) -> dict[str, int]:
-    """Write the fragments; their keys by id."""
-    tenant = transaction.tenant
-    keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
-    transaction.write_all(
-        f"INSERT INTO fragment (key, tenant, trajectory, place, seen_at, "
-        f"{rows.columns_of(rows.FRAGMENTS)}) "
-        f"VALUES ({_marks(22)})",
-        [
-            (keys[value.id], tenant, run.key, run.place, run.seen_at, *rows.FRAGMENTS.row(value))
-            for value in bundle.fragments
-        ],
-    )
-    transaction.write_all(
-        "INSERT INTO touched (fragment, file_name, tenant, trajectory, place, phase, seen_at) "
-        f"VALUES ({_marks(7)})",
-        [
-            (keys[value.id], name, tenant, run.key, run.place, value.phase.value, run.seen_at)
-            for value in bundle.fragments
-            for name in rules.file_names(value)
-        ],
-    )
-    return keys
 
 
 def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
@@ -136,91 +115,74 @@ def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
         transaction.rows(
             "SELECT id, key FROM error_pattern WHERE tenant = ? "
             "AND id IN (SELECT value FROM json_each(?))",
-            (tenant, json_text([error.id for error in bundle.errors])),
+            (tenant, rows.text_of([error.id for error in bundle.errors])),
         )
     )
 
 
-def _insert_met(
-    transaction: Transaction, run: Run, bundle: Bundle, errors: Mapping[str, int]
-) -> None:
-    """Write how this run met each error."""
-    transaction.write_all(
-        f"INSERT INTO met VALUES ({_marks(10)})",
-        [
-            (
-                errors[error.id],
-                run.key,
-                bundle.trajectory.id,
-                transaction.tenant,
-                run.place,
-                run.seen_at,
-                steps,
-                cleared,
-                rows.text_of(error.keywords),
-                error.context,
-            )
-            for error, steps, cleared in rules.met_errors(bundle)
-        ],
-    )
+def _fragment_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
+    return [
+        {"key": keys[value.id], **rows.named(rows.FRAGMENTS, value)} for value in bundle.fragments
+    ]
 
 
-def _insert_caused(
-    transaction: Transaction,
-    run: Run,
-    bundle: Bundle,
-    fragments: Mapping[str, int],
-    errors: Mapping[str, int],
-) -> None:
+def _touched_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
+    return [
+        {"fragment": keys[value.id], "file_name": name, "phase": value.phase.value}
+        for value in bundle.fragments
+        for name in rules.file_names(value)
+    ]
+
+
+def _met_rows(bundle: Bundle, errors: Mapping[str, int]) -> list[Columns]:
+    """How the run met each error."""
+    return [
+        {
+            "error": errors[error.id],
+            "trajectory_id": bundle.trajectory.id,
+            "steps": steps,
+            "cleared": cleared,
+            "keywords": rows.text_of(error.keywords),
+            "context": error.context,
+        }
+        for error, steps, cleared in rules.met_errors(bundle)
+    ]
+
+
+def _caused_rows(
+    bundle: Bundle, fragments: Mapping[str, int], errors: Mapping[str, int]
+) -> list[Columns]:
     phases = {fragment.id: fragment.phase.value for fragment in bundle.fragments}
-    transaction.write_all(
-        f"INSERT INTO caused VALUES ({_marks(10)})",
-        [
-            (
-                fragments[value.fragment_id],
-                errors[value.error_id],
-                transaction.tenant,
-                run.key,
-                run.place,
-                phases[value.fragment_id],
-                run.seen_at,
-                *rows.caused_row(value),
-            )
-            for value in bundle.caused
-        ],
-    )
+    return [
+        {
+            "fragment": fragments[value.fragment_id],
+            "error": errors[value.error_id],
+            "phase": phases[value.fragment_id],
+            "step_count": len(value.steps),
+            "steps": rows.text_of(value.steps),
+            "locations": rows.text_of(value.locations),
+        }
+        for value in bundle.caused
+    ]
 
 
-def _insert_recovered(
-    transaction: Transaction,
-    run: Run,
-    bundle: Bundle,
-    fragments: Mapping[str, int],
-    errors: Mapping[str, int],
-) -> None:
+def _recovered_rows(
+    bundle: Bundle, run: Run, fragments: Mapping[str, int], errors: Mapping[str, int]
+) -> list[Columns]:
     patterns = {error.id: error for error in bundle.errors}
-    transaction.write_all(
-        "INSERT INTO recovered (key, tenant, trajectory, place, seen_at, fragment, error, family, "
-        "error_type, fragment_id, scored_words, "
-        f"{rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(19)})",
-        [
-            (
-                run.first + number,
-                transaction.tenant,
-                run.key,
-                run.place,
-                run.seen_at,
-                fragments[value.fragment_id],
-                errors[value.error_id],
-                patterns[value.error_id].family.value,
-                patterns[value.error_id].error_type,
-                value.fragment_id,
-                rules.scored_words(value.message, value.actions),
-                *rows.RECOVERIES.row(value),
-            )
-            for number, value in enumerate(bundle.recovered)
-        ],
-    )
+    return [
+        {
+            "key": run.first + number,
+            "fragment": fragments[value.fragment_id],
+            "fragment_id": value.fragment_id,
+            "error": errors[value.error_id],
+            "family": patterns[value.error_id].family.value,
+            "error_type": patterns[value.error_id].error_type,
+            "scored_words": rules.scored_words(value.message, value.actions),
+            **rows.named(rows.RECOVERIES, value),
+        }
+        for number, value in enumerate(bundle.recovered)
+    ]
 
 
 def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
@@ -293,7 +255,7 @@ def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
     The errors of the superseded ones are to be consolidated again.
     """
     tenant = transaction.tenant
-    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, json_text(ids)))
+    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, rows.text_of(ids)))
     removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
     mark_stale(transaction, rules.made_stale(removed))
     for table, column in _OF_A_METHODOLOGY:
@@ -374,7 +336,3 @@ def remove_former_ids(transaction: Transaction, keys: Sequence[int]) -> None:
         "(SELECT t.id FROM json_each(?) AS named JOIN trajectory t ON t.key = named.value)",
         (transaction.tenant, str(list(keys))),
     )
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)

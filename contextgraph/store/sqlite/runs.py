@@ -21,13 +21,14 @@ from contextgraph.model import (
     Trajectory,
     WordCounts,
 )
+from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
+from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 
 _INDEXED = word_index.Indexed("trajectory", "key")
 _LEARNED = f"""
@@ -41,9 +42,6 @@ FROM json_each(:named) AS named
 LEFT JOIN former_id a ON a.tenant = :tenant AND a.id = named.value
 CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = coalesce(a.trajectory_id, named.value)
 ORDER BY named.value"""
-_KEYS = """
-SELECT DISTINCT t.key FROM json_each(?) AS named
-CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
 _FRAGMENT_KEYS = f"""
 SELECT f.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
@@ -112,7 +110,7 @@ class SqliteRuns:
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         with self._database.reading() as transaction:
-            named = {"tenant": transaction.tenant, "named": json_text(trajectory_ids)}
+            named = {"tenant": transaction.tenant, "named": rows.text_of(trajectory_ids)}
             return {row[0]: _learned(*row[1:]) for row in transaction.rows(_LEARNED, named)}
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
@@ -123,9 +121,8 @@ class SqliteRuns:
         self,
         repo: str | None = None,
         instance: str | None = None,
-        *,
         after: str = "",
-        limit: int | None = None,
+        limit: int = ALL,
     ) -> Sequence[str]:
         with self._database.reading() as transaction:
             place = None if repo is None else transaction.place(repo.casefold())
@@ -146,7 +143,7 @@ class SqliteRuns:
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._database.writing() as transaction:
-            keys = _keys(transaction, trajectory_ids)
+            keys = transaction.run_keys(trajectory_ids)
             if keys:
                 _forget(transaction, keys)
         if keys:
@@ -172,8 +169,8 @@ class SqliteRuns:
         with self._database.reading() as transaction:
             weights = self._database.caches.run_words.weights(transaction, words)
             within = transaction.scoped(scope)
-            found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            keys = word_index.heaviest(found, transaction.first_trajectories, limit)
+            first = transaction.first_trajectories
+            keys = word_index.most_relevant(transaction, _INDEXED, within, weights, limit, first)
             runs = transaction.trajectories(keys)
             return [runs[key] for key in keys]
 
@@ -206,18 +203,14 @@ class SqliteRuns:
 
 def _known(transaction: Transaction, trajectory_ids: Iterable[str]) -> dict[str, Trajectory]:
     """The known ones of these runs, by id."""
-    keys = _keys(transaction, trajectory_ids)
+    keys = transaction.run_keys(trajectory_ids)
     found = transaction.trajectories(keys)
     return {found[key].id: found[key] for key in keys}
 
 
-def _keys(transaction: Transaction, trajectory_ids: Iterable[str]) -> list[int]:
-    return transaction.column(_KEYS, (json_text([*trajectory_ids]), transaction.tenant))
-
-
 def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
     """The keys of the fragments of runs, in order, those of the first named run first."""
-    return transaction.column(_FRAGMENT_KEYS, (json_text(trajectory_ids), transaction.tenant))
+    return transaction.column(_FRAGMENT_KEYS, (rows.text_of(trajectory_ids), transaction.tenant))
 
 
 def found_keys(

@@ -1,13 +1,10 @@
 """One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any, TypeAlias
 
-import orjson
-
-from contextgraph.errors import StoreError
 from contextgraph.model import (
     ErrorPattern,
     Fragment,
@@ -39,6 +36,9 @@ WHERE tenant = ? ORDER BY fragment_id"""
 _TRAJECTORIES_IN_ORDER = """
 SELECT t.key FROM json_each(?) AS named CROSS JOIN trajectory t ON t.key = named.value
 ORDER BY t.id LIMIT ?"""
+_KEYS_OF_RUNS = """
+SELECT DISTINCT t.key FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
 _EXCLUDED = (
     "SELECT key FROM trajectory WHERE tenant = :tenant "
     "AND instance_id IN (SELECT value FROM json_each(:instances))"
@@ -127,7 +127,7 @@ class Transaction:
         return [row[0] for row in self.connection.execute(sql, parameters)]
 
     def ids(
-        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int | None
+        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int
     ) -> list[str]:
         """Ids above *after* in *table*, ascending: of rows with these *values* (None: any)."""
         known = {name: value for name, value in values.items() if value is not None}
@@ -137,7 +137,7 @@ class Transaction:
         return self.column(
             f"SELECT id FROM {table} WHERE {tenant} = ? AND {column} > ?{conditions} "
             f"ORDER BY {column} LIMIT ?",
-            (self.tenant, after, *known.values(), -1 if limit is None else limit),
+            (self.tenant, after, *known.values(), limit),
         )
 
     def write(self, sql: str, parameters: Parameters = ()) -> int:
@@ -147,6 +147,11 @@ class Transaction:
     def write_all(self, sql: str, parameters: Sequence[Parameters]) -> int:
         """Execute *sql* with each of *parameters*; how many rows it changed, without triggers."""
         return max(0, self.connection.executemany(sql, parameters).rowcount)
+
+    def insert(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows that have the same columns."""
+        if given:
+            self.connection.executemany(insertion(table, given[0]), given)
 
     def new_revision(self, *, removing: bool = False) -> int:
         """The revision of the change that begins here.
@@ -173,7 +178,7 @@ class Transaction:
         if scope.as_of is not None:
             parameters["as_of"] = rows.moment(scope.as_of)
         if scope.exclude_instances:
-            parameters["instances"] = orjson.dumps(sorted(scope.exclude_instances)).decode()
+            parameters["instances"] = rows.text_of(sorted(scope.exclude_instances))
         has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
         return SqlScope(repository, parameters, has_excluded, has_as_of)
 
@@ -195,6 +200,10 @@ class Transaction:
     def excluded(self, scope: SqlScope) -> list[int]:
         """The keys of the runs that *scope* excludes by their instance."""
         return self.column(_EXCLUDED, scope.parameters) if scope.has_excluded else []
+
+    def run_keys(self, trajectory_ids: Iterable[str]) -> list[int]:
+        """The keys of the known ones of these runs, in the order of their ids."""
+        return self.column(_KEYS_OF_RUNS, (rows.text_of(trajectory_ids), self.tenant))
 
     def trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
         """The runs with these keys, by key."""
@@ -249,7 +258,8 @@ class Transaction:
 
     def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
         """The values that *sql* finds for *keys*; its first column is the key."""
-        return {row[0]: value(row[1:]) for row in self.rows(sql, (json_keys(keys),))}
+        named = (str(sorted(set(keys))),)
+        return {row[0]: value(row[1:]) for row in self.rows(sql, named)}
 
     def _read_trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
         return self._read(
@@ -281,14 +291,7 @@ class Transaction:
         )
 
 
-def json_keys(keys: Sequence[int]) -> str:
-    """*keys* as a JSON list, each once."""
-    return str(sorted(set(keys)))
-
-
-def json_text(items: Sequence[object]) -> str:
-    """*items* as a JSON list; raises `StoreError` for a text that is not valid Unicode."""
-    try:
-        return orjson.dumps(list(items)).decode()
-    except TypeError as error:
-        raise StoreError(f"a text cannot be stored: {error}") from error
+def insertion(table: str, columns: Iterable[str]) -> str:
+    """The statement that inserts a row with these *columns*, given by their names."""
+    names = [*columns]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{n}' for n in names)})"

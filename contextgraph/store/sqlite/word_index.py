@@ -75,6 +75,28 @@ def most_relevant(
     scope: SqlScope,
     weights: Mapping[str, int],
     limit: int,
+    first: Callable[[Sequence[int], int], list[int]],
+) -> list[int]:
+    """The keys of the *limit* texts in *scope* with the most weight.
+
+    *first* gives so many of some keys, in the order of their ids, by which ties are broken.
+    """
+    counts = _heaviest(transaction, indexed, scope, weights, limit)
+    least = min(counts.values(), default=0)
+    above = first([key for key, weight in counts.items() if weight > least], limit)
+    ties = [key for key, weight in counts.items() if weight == least]
+    return [
+        *sorted(above, key=counts.__getitem__, reverse=True),
+        *first(ties, limit - len(above)),
+    ]
+
+
+def _heaviest(
+    transaction: Transaction,
+    indexed: Indexed,
+    scope: SqlScope,
+    weights: Mapping[str, int],
+    limit: int,
 ) -> dict[int, int]:
     """The texts in *scope* with the most weight, and all that tie with the last: key -> weight."""
     if limit < 1:
@@ -102,22 +124,6 @@ def most_relevant(
         counts = {key: counts[key] for key in _visible(transaction, indexed, scope, counts)}
     least = _least(counts, limit)
     return {key: known for key, known in counts.items() if known >= least}
-
-
-def heaviest(
-    counts: Mapping[int, int], first: Callable[[Sequence[int], int], list[int]], limit: int
-) -> list[int]:
-    """The first *limit* keys of what `most_relevant` *counts*.
-
-    *first* gives so many of some keys, in the order of their ids, by which ties are broken.
-    """
-    least = min(counts.values(), default=0)
-    above = first([key for key, weight in counts.items() if weight > least], limit)
-    ties = [key for key, weight in counts.items() if weight == least]
-    return [
-        *sorted(above, key=counts.__getitem__, reverse=True),
-        *first(ties, limit - len(above)),
-    ]
 
 
 def _least(counts: Mapping[int, int], limit: int) -> int:

@@ -17,7 +17,6 @@ _TOKEN = re.compile(
     |(?P<word>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|['"\\])""",
     re.VERBOSE | re.DOTALL,
 )
-_SPECIAL = re.compile(r"[;|&<>()\n\\'\"#]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+=")
 # A line of more words is a paste, whose beginning shows what it does.
 _TOKENS_READ = 4000
@@ -65,10 +64,6 @@ class SimpleCommand:
 
 def simple_commands(line: str) -> Iterator[SimpleCommand]:
     """The simple commands of a shell *line* in order, wrappers and assignments skipped."""
-    if _SPECIAL.search(line) is None:
-        if words := tuple(line.split(maxsplit=_TOKENS_READ)):
-            yield _unwrapped(SimpleCommand(words))
-        return
     for command in map(_unwrapped, _commands(line)):
         if command.words or command.written:
             yield command

@@ -4,10 +4,10 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, first_in, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
 
-_wrong_usage = partial(row, Family.TOOL_USAGE)
-_not_found = partial(row, Family.NOT_FOUND)
+_wrong_usage = partial(Recogniser, Family.TOOL_USAGE)
+_not_found = partial(Recogniser, Family.NOT_FOUND)
 
 # A harness reports a time-out at the end, editors and other tools answer at the beginning.
 _TAIL = 600
@@ -15,14 +15,14 @@ _EDITOR_HEAD = 500
 _HEAD = 2000
 
 _TIMEOUTS = (
-    row(
+    Recogniser(
         Family.ENVIRONMENT,
         "EXECUTION FAILED OR COMMAND MALFORMED",
         "EXECUTION FAILED OR COMMAND MALFORMED",
         "EXECUTION FAILED OR COMMAND MALFORMED",
     ),
-    row(Family.TIMEOUT, "EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
-    row(
+    Recogniser(Family.TIMEOUT, "EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
+    Recogniser(
         Family.TIMEOUT,
         "command timed out",
         ("timed out", "took more than", "no new output after"),
@@ -37,9 +37,8 @@ _LINTER_LINE = re.compile(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
 _LINT_NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
 _LISTED_LENGTH = 5000
 # What editors answer that could not do what was requested.
-_REFUSED_WORDS = ("replace", "File has been", "did not appear", "No changes to make")
 _REFUSED_EDITS = tuple(
-    row(Family.EDIT_REJECTED, f"tool: {kind}", words)
+    Recogniser(Family.EDIT_REJECTED, f"tool: {kind}", words)
     for kind, words in {
         "old_str not found": (
             "No replacement was performed, old_str",
@@ -58,11 +57,6 @@ _REFUSED_EDITS = tuple(
         "No change": ("No changes to make: old_string and new_string are exactly the same",),
         "No replacement": ("No replacement was performed",),
     }.items()
-)
-# How all answers below begin; most other answers do not.
-_BEGINNINGS = re.compile(
-    r"File |Directory |Usage: |awk: |/|Error: |ERROR|Invalid |Parameter |InputValidationError"
-    r"|The path |Path |<tool_use_error>|<error>|No file open|goto allows"
 )
 _MARKED_ERROR = re.compile(r"<tool_use_error>(?:Error: )?([^<\n]*)|<error>([^<\n]*)")
 _WRONG_ARGUMENTS = (
@@ -138,18 +132,12 @@ def refused_edit(text: str) -> Finding | None:
     """The first reason for which an edit was refused."""
     head = text[:_EDITOR_HEAD]
     start = head.find(_REFUSED)
-    if start >= 0:
-        return _lint_message(text, start)
-    if any(word in head for word in _REFUSED_WORDS):
-        return first_in(_REFUSED_EDITS, head)
-    return None
+    return _lint_message(text, start) if start >= 0 else first_in(_REFUSED_EDITS, head)
 
 
 def tool_message(text: str) -> Finding | None:
     """The message that *text* starts with, where a tool refused its arguments."""
     head = text[:_HEAD].strip()
-    if not _BEGINNINGS.match(head):
-        return None
     if finding := first_in(_WRONG_ARGUMENTS, head):
         return finding
     if marked := _MARKED_ERROR.match(head):

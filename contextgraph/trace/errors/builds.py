@@ -4,9 +4,9 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import PRINTED, Finding, first_in, reason_of, row
+from contextgraph.trace.errors.finding import PRINTED, Finding, Recogniser, first_in, reason_of
 
-_build = partial(row, Family.BUILD)
+_build = partial(Recogniser, Family.BUILD)
 
 _SYMBOL = re.compile(r"(?:\n(?! *symbol:)[^\n]*){0,3}\n *symbol: +(\w+) ([\w.$]+)")
 _ESLINT_FILE = re.compile(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
@@ -61,8 +61,7 @@ def _make_type(match: re.Match[str]) -> str:
     return f"make: {'recipe failed' if 'Error' in message else reason_of(message)}"
 
 
-# Their messages hold the word "error".
-_COMPILERS = (
+_BUILDS = (
     _build(
         "rustc: {code}",
         "-->",
@@ -120,9 +119,7 @@ _COMPILERS = (
         read=_eslint,
     ),
     _build("eslint: too many warnings", "✖ ", r"^ESLint found too many warnings[^\n]*"),
-)
-_OTHERS = (
-    row(
+    Recogniser(
         Family.RUNTIME_EXCEPTION,
         PRINTED,
         "Oops! Something went wrong! :(",
@@ -163,7 +160,7 @@ _OTHERS = (
         "* What went wrong:",
         r"^\* What went wrong:\n(?P<detail>[^\n]*)(?:\n> (?P<message>[^\n]*))?",
     ),
-    row(
+    Recogniser(
         Family.ENVIRONMENT,
         "mvn: {reason}",
         "Could not resolve",
@@ -189,5 +186,4 @@ _OTHERS = (
 
 def build_failure(text: str) -> Finding | None:
     """The first message of a compiler, linker, checker or build tool."""
-    finding = first_in(_COMPILERS, text) if "rror" in text or "ERROR" in text else None
-    return finding or first_in(_OTHERS, text)
+    return first_in(_BUILDS, text)

@@ -5,13 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import (
-    PRINTED,
-    Finding,
-    class_name,
-    exception,
-    row,
-)
+from contextgraph.trace.errors.finding import PRINTED, Finding, Recogniser, class_name, exception
 
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
@@ -30,7 +24,7 @@ _BARE_SYNTAX = re.compile(
 _COMPILED_PLACE = re.compile(r" \(([^\s()]+), line (\d+)\)$")
 _LINES = 20_000
 
-_crash = partial(row, Family.RUNTIME_EXCEPTION)
+_crash = partial(Recogniser, Family.RUNTIME_EXCEPTION)
 
 USAGE = "argparse usage error"
 

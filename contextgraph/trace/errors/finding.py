@@ -79,10 +79,10 @@ class Recogniser:
     """One row of a table: a form of message, and what it is classified as.
 
     A text that holds none of *words* is skipped. Without a *pattern*, the line of the first of
-    them is the message. Groups of the pattern: ``message``, or ``detail`` where that is empty
-    (without these groups the whole match); ``place``, or ``file`` and ``line``. A place that the
-    message does not show is looked for behind it by *frame*. With *reasons*, only a message that
-    gives one of them counts.
+    them is the message; in patterns ``^`` and ``$`` are the borders of lines. Groups of the
+    pattern: ``message``, or ``detail`` where that is empty (without these groups the whole match);
+    ``place``, or ``file`` and ``line``. A place that the message does not show is looked for behind
+    it by *frame*. With *reasons*, only a message that gives one of them counts.
 
     *error_type* is text in which ``{reason}`` stands for the reason, ``{name}`` for a group of
     the pattern, or for the reason where the group is empty; or a function of the match.
@@ -91,11 +91,15 @@ class Recogniser:
 
     family: Family
     error_type: str | Callable[[re.Match[str]], str]
-    words: tuple[str, ...]
+    words: str | tuple[str, ...]
     pattern: str | None = None
     frame: str | None = None
     reasons: re.Pattern[str] | None = None
     read: Callable[[re.Match[str]], Finding | None] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.words, str):
+            object.__setattr__(self, "words", (self.words,))
 
     def find(self, text: str) -> Finding | None:
         """The first message of this form in *text*."""
@@ -152,21 +156,6 @@ class Recogniser:
             return None
         frame = compiled(self.frame, re.MULTILINE).search(match.string, match.end())
         return frame[1] if frame else None
-
-
-def row(
-    family: Family,
-    error_type: str | Callable[[re.Match[str]], str],
-    words: str | tuple[str, ...],
-    pattern: str | None = None,
-    *,
-    frame: str | None = None,
-    reasons: re.Pattern[str] | None = None,
-    read: Callable[[re.Match[str]], Finding | None] | None = None,
-) -> Recogniser:
-    """A recogniser whose patterns take ``^`` and ``$`` for the borders of lines."""
-    words = (words,) if isinstance(words, str) else words
-    return Recogniser(family, error_type, words, pattern, frame, reasons, read)
 
 
 def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:

@@ -1,13 +1,14 @@
 """Reports of test runners other than Python's: JavaScript, Go, Rust, Java, C++, and TAP."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from contextgraph.model import Family
 from contextgraph.trace.errors.crashes import CRASHES, GO_PANIC, RUST_PANIC
-from contextgraph.trace.errors.finding import Finding, Search, first_in, line_at, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, Search, first_in, line_at
 
-_failed_test = partial(row, Family.TEST_FAILURE)
+_failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
 _FAILED = "test failure"
 _PASSED = re.compile(
@@ -17,9 +18,6 @@ _PASSED = re.compile(
     r"|PASS|[ \t]+\d+ passing(?: \([^\n]*)?|[#ℹ] fail 0)$",
     re.MULTILINE,
 )
-_PASSED_WORDS = (
-    " passed", "test result: ok", "BUILD SUCCESS", "ok  \t", "PASS", " passing", " fail 0",
-)  # fmt: skip
 _GO_FAIL = re.compile(r"^([ \t]*)--- FAIL: (\S+)", re.MULTILINE)
 _GO_PLACE = re.compile(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
 _GO_NEXT = re.compile(r"^(?:--- |=== RUN|FAIL|ok)", re.MULTILINE)
@@ -89,8 +87,6 @@ def after_passed_tests(text: str) -> str:
 
     What tests print, and the exceptions that they expect, stand before it.
     """
-    if not any(word in text for word in _PASSED_WORDS):
-        return text
     end = 0
     for match in _PASSED.finditer(text):
         end = match.end()
@@ -101,14 +97,10 @@ def _failure(error_type: str, message: str, location: str | None = None) -> Find
     return Finding(Family.TEST_FAILURE, error_type, message.strip(), location)
 
 
-def _crash_in_test(crash: Finding) -> Finding:
-    return _failure(crash.error_type, crash.message, crash.location)
-
-
 def _go(text: str) -> Finding | None:
     failed = _GO_FAIL.search(text)
     if (failed or _GO_PACKAGE.search(text)) and (panic := GO_PANIC.find(text)):
-        return _crash_in_test(panic)
+        return replace(panic, family=Family.TEST_FAILURE)
     if failed is None:
         return None
     name, end = _deepest_subtest(text, failed)
@@ -137,7 +129,7 @@ def _rust(text: str) -> Finding | None:
     if not _RUST_FAILED.search(text):
         return None
     if panic := RUST_PANIC.find(text):
-        return _crash_in_test(panic)
+        return replace(panic, family=Family.TEST_FAILURE)
     output = _RUST_OUTPUT.search(text)
     return _failure(_FAILED, output[1] if output else line_at(text, text.find("FAILED")))
 
@@ -189,7 +181,7 @@ def _without_exception(text: str, heading: str, block: str, location: str | None
         message = _JS_MESSAGE.match(block)
         return _failure(_FAILED, message[1] if message else heading, location)
     if crash := first_in(CRASHES, text):
-        return _crash_in_test(crash)
+        return replace(crash, family=Family.TEST_FAILURE)
     test = _JS_TEST.search(block)
     return _failure(_FAILED, test[1] if test else heading, location)
 

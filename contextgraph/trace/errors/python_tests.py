@@ -1,13 +1,14 @@
 """Reports of pytest, unittest, doctest and tox: the first failure."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from contextgraph.model import Family
 from contextgraph.trace.errors.crashes import last_traceback
-from contextgraph.trace.errors.finding import Finding, class_name, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, class_name
 
-_failed_test = partial(row, Family.TEST_FAILURE)
+_failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
 _SUMMARY = re.compile(
     r"^(?:=+ )?((?:no tests ran|\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?"
@@ -110,7 +111,7 @@ def _in_block(block: str) -> Finding:
     if raised is None:
         native = last_traceback(block)
         if native is not None:
-            return Finding(Family.TEST_FAILURE, native.error_type, native.message, native.location)
+            return replace(native, family=Family.TEST_FAILURE)
         raised = ""
     named = places[-1][3] if places else ""
     error_type, message = _class_and_message(raised)
@@ -160,9 +161,9 @@ def unittest_failure(text: str) -> Finding | None:
     block = _UNITTEST_BLOCK.search(text)
     if block is None:
         failed = _FAILED.search(text)
-        return Finding(Family.TEST_FAILURE, "test failure", failed.group()) if failed else None
+        return Finding(Family.TEST_FAILURE, _UNKNOWN, failed.group()) if failed else None
     end = _UNITTEST_END.search(text, block.end())
     raised = last_traceback(text[block.end() : end.start() if end else len(text)])
     if raised is None:
-        return Finding(Family.TEST_FAILURE, "test failure", block[1])
-    return Finding(Family.TEST_FAILURE, raised.error_type, raised.message, raised.location)
+        return Finding(Family.TEST_FAILURE, _UNKNOWN, block[1])
+    return replace(raised, family=Family.TEST_FAILURE)

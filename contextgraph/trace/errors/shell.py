@@ -4,13 +4,11 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, first_in, row
+from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
 
-_shell = partial(row, Family.SHELL)
-_environment = partial(row, Family.ENVIRONMENT)
+_shell = partial(Recogniser, Family.SHELL)
+_environment = partial(Recogniser, Family.ENVIRONMENT)
 
-_LINE_NUMBER = re.compile(r": (?:line )?\d+: ")
-_SHELL_WORDS = ("sh: ", "eval")
 _SYNTAX = ("syntax error", "unexpected eof", "unexpected end of file")
 _REASON = re.compile(
     r"command not found|[Nn]o such file or directory|Permission denied|[Ii]s a directory|"
@@ -175,10 +173,8 @@ def shell_message(text: str) -> Finding | None:
     if finding := first_in(_INTERPRETERS, text):
         return finding
     lines = f"\n{text}"
-    if any(word in text for word in _SHELL_WORDS) or _LINE_NUMBER.search(text):
-        finding = _SHELL.find(lines)
-        if finding:
-            return Finding(finding.family, _unified(finding.error_type), finding.message)
+    if finding := _SHELL.find(lines):
+        return Finding(finding.family, _unified(finding.error_type), finding.message)
     return first_in(_CORE_TOOLS, lines)
 
 

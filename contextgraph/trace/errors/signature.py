@@ -2,7 +2,7 @@
 
 import re
 
-from contextgraph.model import Action, ErrorSignature, Family
+from contextgraph.model import Action, ErrorSignature, Family, Step
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action
 from contextgraph.trace.errors.agent_tools import refused_edit, timeout, tool_message
@@ -103,6 +103,17 @@ def recognise(
     if finding is None and _is_logged_failure(action, exit_code, is_error):
         finding = _unexplained(reading, text, exit_code)
     return signature_for(finding) if finding else None
+
+
+def error_at(step: Step, reading: ActionReading) -> ErrorSignature | None:
+    """The failure that *step* shows, whose action does what *reading* says."""
+    return recognise(
+        step.action,
+        step.observation,
+        exit_code=step.exit_code,
+        is_error=step.is_error,
+        reading=reading,
+    )
 
 
 def signature_of(text: str) -> ErrorSignature | None:

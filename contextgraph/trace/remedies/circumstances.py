@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern, State
 from contextgraph.trace.actions.reading import new_text, read_action
-from contextgraph.trace.edits import Span
+from contextgraph.trace.edits import Span, numbered_lines
 from contextgraph.trace.remedies.edits import FILE_TO_EDIT, UNDEFINED
 from contextgraph.trace.remedies.placeholders import (
     ABSOLUTE,
@@ -91,13 +91,8 @@ def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
 
 def _lines(shown: str, first: int, last: int) -> list[str]:
     """Lines *first* to *last*, without blank ones, of the last numbered view in *shown*."""
-    found = []
-    rest = shown[at + 1 :] if (at := shown.rfind(f"\n{first}:")) >= 0 else ""
-    for number, line in enumerate(rest.split("\n", last - first + 1), start=first):
-        if number > last or not line.startswith(f"{number}:"):
-            break
-        found.append(line.removeprefix(f"{number}:").rstrip())
-    return [line for line in found if line]
+    found = numbered_lines(shown, shown.rfind(f"\n{first}:"), first, last)
+    return [line.rstrip() for line in found if line.strip()]
 
 
 def _identifiers(lines: Sequence[str]) -> set[str]:

@@ -86,7 +86,7 @@ def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyActio
     if not commands:
         return None
     command = commands[0]
-    if command.program == "export" or not command.program:
+    if command.program == "export":
         return next(iter(_settings(command, part)), None)
     if command.installs or command.program.endswith("setup.py"):
         return _installed(command, part, names)
@@ -96,7 +96,7 @@ def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyActio
         return _created(command, part, names)
     if command.program in ("rm", "rmdir", "unlink"):
         return _deleted(command, part, names)
-    return _other(command, part)
+    return _done(_line(part), RemedyPattern(RemedyKind.OTHER, command.name), part)
 
 
 def _other_folder(failed: StepTrace, worked: StepTrace) -> Iterator[RemedyAction]:
@@ -151,10 +151,7 @@ def _settings(command: Command, line: str) -> Iterator[RemedyAction]:
         name, _, value = setting.partition("=")
         is_folder = "/" in value or value in (".", "src", "lib") or value.startswith("$PWD")
         general = "<source folder>" if is_folder or name == "PYTHONPATH" else value
-        pattern = RemedyPattern(RemedyKind.SET_ENV, f"{name}={general}")
-        yield RemedyAction(
-            RemedyKind.SET_ENV, setting, pattern, parameters=(("command", _line(line)),)
-        )
+        yield _done(setting, RemedyPattern(RemedyKind.SET_ENV, f"{name}={general}"), line)
 
 
 def _other_program(old: Command, new: Command, was: str, now: str, repo_name: str) -> RemedyAction:
@@ -256,10 +253,9 @@ def _installed(command: Command, line: str, names: Names) -> RemedyAction:
     parameters: tuple[str, ...] = (version,) if version else ()
     if program not in ("pip", "conda", "python"):
         parameters = (version, program)
-    pattern = RemedyPattern(
-        RemedyKind.INSTALL, _package_placeholder(name, names), parameters=parameters
-    )
-    return RemedyAction(RemedyKind.INSTALL, target, pattern, parameters=(("command", _line(line)),))
+    package = _package_placeholder(name, names)
+    pattern = RemedyPattern(RemedyKind.INSTALL, package, parameters=parameters)
+    return _done(target, pattern, line)
 
 
 def _package_placeholder(name: str, names: Names) -> str:
@@ -284,11 +280,9 @@ def _is_branch(command: Command) -> bool:
 def _reverted(command: Command, part: str, edited: frozenset[str]) -> RemedyAction:
     files = [word for word in command.words if is_path(word)]
     is_edited = any(file in edited for file in files) or (edited and not files)
-    pattern = RemedyPattern(
-        RemedyKind.REVERT, "<the file just edited>" if is_edited else "<working tree>"
-    )
+    general = "<the file just edited>" if is_edited else "<working tree>"
     target = " ".join(files) or command.program
-    return RemedyAction(RemedyKind.REVERT, target, pattern, parameters=(("command", _line(part)),))
+    return _done(target, RemedyPattern(RemedyKind.REVERT, general), part)
 
 
 def _created(command: Command, part: str, names: Names) -> RemedyAction:
@@ -301,20 +295,17 @@ def _created(command: Command, part: str, names: Names) -> RemedyAction:
         general = name
     else:
         general = names.role_of(path) or FILE
-    pattern = RemedyPattern(RemedyKind.CREATE, general)
-    return RemedyAction(RemedyKind.CREATE, path, pattern, parameters=(("command", _line(part)),))
+    return _done(path, RemedyPattern(RemedyKind.CREATE, general), part)
 
 
 def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
     path = next(iter(command.words), "")
-    pattern = RemedyPattern(RemedyKind.DELETE, names.role_of(path) or FILE)
-    return RemedyAction(RemedyKind.DELETE, path, pattern, parameters=(("command", _line(part)),))
+    return _done(path, RemedyPattern(RemedyKind.DELETE, names.role_of(path) or FILE), part)
 
 
-def _other(command: Command, part: str) -> RemedyAction:
-    pattern = RemedyPattern(RemedyKind.OTHER, command.name)
-    line = _line(part)
-    return RemedyAction(RemedyKind.OTHER, line, pattern, parameters=(("command", line),))
+def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:
+    """What the command *line* does, with the line itself."""
+    return RemedyAction(pattern.kind, target, pattern, parameters=(("command", _line(line)),))
 
 
 def _shows(step: StepTrace, found: StepTrace) -> bool:

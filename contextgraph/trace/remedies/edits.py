@@ -233,8 +233,6 @@ def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: 
         return "<the line that opens the block>"
     if gone and not come and now[1] - now[0] < was[1] - was[0]:
         return "<fewer lines>"
-    if not come and not gone:
-        return "<another order or indentation>"
     one, other = "".join(gone), "".join(come)
     for pattern, placeholder in _SPELLINGS:
         if pattern.sub("", one) == pattern.sub("", other):

@@ -106,9 +106,7 @@ def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
 
 def runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
     """True for a program that names tests which their runner could not run, or soon ran some."""
-    if failed.error is None or later.reading.kind is not ActionKind.RUN:
-        return False
-    if failed.error.family is Family.TEST_FAILURE and not ran_no_test(failed):
+    if failed.error and failed.error.family is Family.TEST_FAILURE and not ran_no_test(failed):
         return False
     names = _TEST_NAME.findall(" ".join(failed.reading.targets))
     if later.index - failed.index <= _NEAR and _TESTS_RAN.search(later.step.observation or ""):
@@ -150,8 +148,6 @@ def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
 
 
 def _is_in(target: str, other: str) -> bool:
-    if target == other or target.startswith((f"{other}/", f"{other}::")):
-        return True
     # One runner wants files, another modules.
     return f".{_dotted(other)}." in f".{_dotted(target)}."
 

@@ -226,7 +226,7 @@ def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[Reme
 def _between(
     steps: Sequence[StepTrace], failed: StepTrace, until: StepTrace
 ) -> Sequence[StepTrace]:
-    first = steps[0].index if steps else 0
+    first = steps[0].index
     return steps[failed.index + 1 - first : until.index - first]
 
 
@@ -332,7 +332,9 @@ def _parts(
     done = set(line_of(failed).changes)
     made: dict[str, Change | None] = {}
     for step in (*between, until):
-        if is_tool_edit(step) or not _took_effect(step):
+        # A line makes its changes, too, where what it runs then fails.
+        took_effect = step.succeeded or (step.error and step.reading.kind.runs)
+        if is_tool_edit(step) or not took_effect:
             continue
         for part in line_of(step).changes:
             if _UNDOING.match(part):
@@ -341,13 +343,6 @@ def _parts(
                 made[part] = _written(step, failed) if "<<" in part else None
     chosen = [part for part in made if not part.startswith("rm ")] or list(made)
     return {part: made[part] for part in chosen[-_MAX_CHANGES:]}
-
-
-def _took_effect(step: StepTrace) -> bool:
-    """True where a line made its changes, whether or not what it ran then failed."""
-    if step.error is None:
-        return step.succeeded
-    return step.reading.kind.runs and step.error.family in _OF_RUNS
 
 
 def _bears(part: str) -> bool:
@@ -368,10 +363,9 @@ def _bearing_edits(
     steps: Sequence[StepTrace], between: Sequence[StepTrace], end: Cleared
 ) -> list[Change]:
     """The accepted edits that bear on an error: those that touch what it names, else the last."""
-    first = steps[0].index if steps else 0
     accepted = [step for step in between if is_tool_edit(step) and step.succeeded]
-    made = [change_of(steps, step.index - first) for step in accepted]
-    made = [change for change in made if change.added or change.removed]
+    changes = [change_of(steps, step.index - steps[0].index) for step in accepted]
+    made = [change for change in changes if change.added or change.removed]
     bearing = [change for change in made if _touches(change, end.opened.error)]
     return (bearing or made)[-_MAX_CHANGES:]
 

@@ -271,8 +271,6 @@ def _run_pattern(pattern: RemedyPattern) -> str:
     program = pattern.target
     if program in _PATHS or "<script>" in program:
         return _PATHS.get(program, "")
-    if pattern.parameters == ("first",):
-        return f"run `{program}` first"
     flags = [one for one in pattern.parameters if one.startswith("-")]
     parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
     parts += [f"run `{program}` without `{pattern.replaced}`"] if pattern.replaced else []
