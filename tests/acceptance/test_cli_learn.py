@@ -36,11 +36,14 @@ def store(tmp_path: Path) -> Path:
 
 
 def interrupt(process: "subprocess.Popen[bytes]") -> None:
-    """Press Ctrl-C until *process* ends: Python misses one that falls between two reads."""
-    for _ in range(20):
+    """Press Ctrl-C until *process* ends: Python misses one that falls between two reads.
+
+    A second one would also interrupt the end of a process that has seen the first.
+    """
+    for _ in range(4):
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(3)
+            process.wait(15)
         except subprocess.TimeoutExpired:
             continue
         return
