@@ -29,6 +29,7 @@ from contextgraph.readers.fields import (
     as_row,
     content_text,
     is_conversation,
+    loose_text,
     row_at,
     rows_at,
     text,
@@ -131,10 +132,10 @@ def _run(row: Row, messages: Sequence[Row], place: Place) -> RawTrajectory:
     conversation = conversation_of(turns_of(messages))
     known = RawTrajectory(
         source_format=NAME,
-        instance_id=text(row, "instance_id") if isinstance(row.get("instance_id"), str) else "",
+        instance_id=loose_text(row, "instance_id"),
         repo="",
         task="",
-        agent=text(row, "agent") if isinstance(row.get("agent"), str) else "",
+        agent=loose_text(row, "agent"),
         model=_model(row),
         started_at=time_in(row),
     )

@@ -101,6 +101,12 @@ def text_or_none(row: Row, name: str) -> str | None:
     raise ValueError(_wrong(name, value, "text"))
 
 
+def loose_text(row: Row, name: str) -> str:
+    """The text at *name*; empty where it is anything else, as in rows of many hands."""
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def row_at(row: Row, name: str) -> Row:
     """The object at *name*; empty where it is absent or null."""
     value = row.get(name)

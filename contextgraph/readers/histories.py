@@ -24,7 +24,7 @@ from contextgraph.readers.conversation import (
     shown,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import Row, content_text, loose_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 
@@ -118,12 +118,8 @@ def _qwen_turns(row: Row) -> Iterator[Turn]:
 
 
 def _session_facts(row: Row) -> dict[str, str]:
-    model = row.get("model")
-    return {
-        "session": text(row, "sessionId"),
-        "folder": text(row, "cwd"),
-        "model": model if isinstance(model, str) else "",
-    }
+    facts = {"session": text(row, "sessionId"), "folder": text(row, "cwd")}
+    return facts | {"model": loose_text(row, "model")}
 
 
 # Copilot CLI
@@ -138,11 +134,10 @@ def is_copilot_line(value: object) -> bool:
 
 def _copilot_facts(row: Row) -> dict[str, str]:
     data = row_at(row, "data")
-    model = data.get("selectedModel", data.get("model"))
     return {
         "session": text(data, "sessionId") if row.get("type") == "session.start" else "",
         "folder": text(row_at(data, "context"), "cwd"),
-        "model": model if isinstance(model, str) else "",
+        "model": loose_text(data, "selectedModel") or loose_text(data, "model"),
     }
 
 

@@ -1,7 +1,7 @@
 """Runs of mini-swe-agent: a bare list of messages (early v1), v1, and v1.1."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from contextgraph.model import RawTrajectory
@@ -18,6 +18,7 @@ from contextgraph.readers.fields import (
     Row,
     content_text,
     is_conversation,
+    loose_text,
     row_at,
     rows_at,
     text,
@@ -175,15 +176,12 @@ def _commands(message: Row) -> list[tuple[str, str]]:
     if parsed := rows_at(row_at(message, "extra"), "actions"):
         return [(text(action, "tool_call_id"), text(action, "command")) for action in parsed]
     if calls := rows_at(message, "tool_calls"):
-        return [(text(call, "id"), _command(tool_call(call).arguments)) for call in calls]
+        return [
+            (text(call, "id"), loose_text(tool_call(call).arguments, "command")) for call in calls
+        ]
     blocks = [match["command"].strip() for match in _BLOCK.finditer(content_text(message))]
     # mini-swe-agent runs a reply's block only if it is the only one
     return [("", blocks[0] if len(blocks) == 1 else "")]
-
-
-def _command(arguments: Mapping[str, object]) -> str:
-    command = arguments.get("command")
-    return command if isinstance(command, str) else ""
 
 
 def _thoughts(message: Row, time: datetime | None) -> Iterator[Thought]:

@@ -16,7 +16,7 @@ from contextgraph.readers.conversation import (
     each_row,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import Row, content_text, loose_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call
 from contextgraph.text import may_be_fenced
@@ -84,37 +84,30 @@ def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -
     rows = [event for event in events if isinstance(event, dict)]
     known = RawTrajectory(
         source_format=NAME,
-        instance_id=_loose_text(row, "instance_id"),
-        repo=_loose_text(instance, "repo"),
-        task=_loose_text(instance, "problem_statement")
-        or _loose_text(row_at(row, "issue"), "body"),
+        instance_id=loose_text(row, "instance_id"),
+        repo=loose_text(instance, "repo"),
+        task=loose_text(instance, "problem_statement") or loose_text(row_at(row, "issue"), "body"),
         agent=AGENT,
-        model=_loose_text(row_at(metadata, "llm_config"), "model")
-        or _loose_text(metadata, "model_name")
+        model=loose_text(row_at(metadata, "llm_config"), "model")
+        or loose_text(metadata, "model_name")
         or next(filter(None, map(_model, rows)), ""),
-        exit_status=_loose_text(row, "error").partition("\n")[0] or None,
-        patch=_loose_text(result, "git_patch") or _loose_text(row, "git_patch") or None,
+        exit_status=loose_text(row, "error").partition("\n")[0] or None,
+        patch=loose_text(result, "git_patch") or loose_text(row, "git_patch") or None,
     )
     if not known.task and not any(isinstance(turn, UserMessage) for turn in turns):
-        turns = [UserMessage(_loose_text(row, "instruction")), *turns]
+        turns = [UserMessage(loose_text(row, "instruction")), *turns]
     return conversation_of(turns).run(known, place)
 
 
-def _loose_text(row: Row, name: str) -> str:
-    """The text at *name*; empty where it is anything else, as in rows of many hands."""
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def _model(event: Row) -> str:
-    return _loose_text(row_at(row_at(event, "tool_call_metadata"), "model_response"), "model")
+    return loose_text(row_at(row_at(event, "tool_call_metadata"), "model_response"), "model")
 
 
 def _prompts(event: Row) -> Iterator[Prompt]:
     if event.get("action") == "system":
-        yield Prompt(_loose_text(row_at(event, "args"), "content"))
+        yield Prompt(loose_text(row_at(event, "args"), "content"))
     if isinstance(prompt := event.get("system_prompt"), dict):
-        yield Prompt(_loose_text(prompt, "text"))
+        yield Prompt(loose_text(prompt, "text"))
     if may_be_fenced(shown := content_text(event, "extended_content")):
         # What hooks showed: stripped before learning; its ids say what this run was shown.
         yield Prompt(shown)
@@ -135,18 +128,18 @@ def _action_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
     if name in _NOISE:
         return
     if name == "message":
-        words = _loose_text(args, "content") or _loose_text(event, "message")
+        words = loose_text(args, "content") or loose_text(event, "message")
         is_agent = event.get("source", "agent") == "agent"
         yield Thought(words, time_in(event)) if is_agent else UserMessage(words)
         return
     metadata = row_at(event, "tool_call_metadata")
     reply = _reply(metadata)
     # Of several calls in one reply each event repeats its text.
-    reply_id = _loose_text(row_at(metadata, "model_response"), "id")
+    reply_id = loose_text(row_at(metadata, "model_response"), "id")
     if not reply_id or reply_id not in seen:
-        yield Thought(_loose_text(args, "thought") or content_text(reply), time_in(event))
+        yield Thought(loose_text(args, "thought") or content_text(reply), time_in(event))
     seen.add(reply_id)
-    call_id = _loose_text(metadata, "tool_call_id")
+    call_id = loose_text(metadata, "tool_call_id")
     calls = (call for call in rows_at(reply, "tool_calls") if call.get("id") == call_id)
     tool, arguments = next(map(tool_call, calls), ("", {}))
     if not arguments:
@@ -172,7 +165,7 @@ def _observation_turns(event: Row) -> Iterator[Turn]:
         str(event["cause"]) if event.get("cause") is not None else "",
         exit_code=code if type(code) is int and code != -1 else None,
         is_error=True if name == "error" or event.get("success") is False else None,
-        cwd=_loose_text(metadata, "working_dir") or None,
+        cwd=loose_text(metadata, "working_dir") or None,
         denied=name == "user_rejected",
     )
 
@@ -181,10 +174,10 @@ def _message_turns(event: Row) -> Iterator[Turn]:
     """The turns of a V1 event that is neither a call nor a result."""
     message = row_at(event, "llm_message")
     if event.get("kind") == "AgentErrorEvent":
-        yield Result(_loose_text(event, "error"), _loose_text(event, "tool_call_id"), is_error=True)
+        yield Result(loose_text(event, "error"), loose_text(event, "tool_call_id"), is_error=True)
     elif event.get("kind") == "UserRejectObservation":
-        reason = _loose_text(event, "rejection_reason")
-        yield Result(reason, _loose_text(event, "tool_call_id"), denied=True)
+        reason = loose_text(event, "rejection_reason")
+        yield Result(reason, loose_text(event, "tool_call_id"), denied=True)
     elif message.get("role") == "assistant":
         yield Thought(content_text(message), time_in(event))
     elif message.get("role") == "user":
@@ -194,27 +187,27 @@ def _message_turns(event: Row) -> Iterator[Turn]:
 def _sdk_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
     """The turns of a call or result of V1; calls of one reply share ``llm_response_id``."""
     if event.get("kind") == "ActionEvent":
-        reply = _loose_text(event, "llm_response_id")
+        reply = loose_text(event, "llm_response_id")
         if not reply or reply not in seen:
-            yield Thought(_loose_text(event, "reasoning_content"), time_in(event))
+            yield Thought(loose_text(event, "reasoning_content"), time_in(event))
             yield Thought(content_text(event, "thought"), time_in(event))
         seen.add(reply)
         arguments = json_arguments(row_at(event, "tool_call").get("arguments"))
         if not arguments and isinstance(event.get("action"), dict):
             arguments = row_at(event, "action")
         named: dict[str, Json] = {k: v for k, v in arguments.items() if k not in _NO_ARGUMENTS}
-        tool = _loose_text(event, "tool_name")
-        yield Call(tool, named, _loose_text(event, "tool_call_id"), time_in(event))
+        tool = loose_text(event, "tool_name")
+        yield Call(tool, named, loose_text(event, "tool_call_id"), time_in(event))
         return
     observation = row_at(event, "observation")
     metadata = row_at(observation, "metadata")
     code = observation.get("exit_code")
     yield Result(
         content_text(observation),
-        _loose_text(event, "tool_call_id"),
+        loose_text(event, "tool_call_id"),
         exit_code=code if type(code) is int and code != -1 else None,
         is_error=True if observation.get("is_error") is True else None,
-        cwd=_loose_text(metadata, "working_dir") or None,
+        cwd=loose_text(metadata, "working_dir") or None,
         denied=event.get("kind") == "UserRejectObservation",
     )
 
