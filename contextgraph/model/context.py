@@ -122,10 +122,7 @@ class WordCounts:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTally:
-    """How a kind of error went within a scope: counts of runs and of steps.
-
-    *cleared_runs*: in which it was cleared; *trajectories* are the newest ten runs, newest first.
-    """
+    """How an error went within a scope; *trajectories* are the newest ten runs, newest first."""
 
     error: ErrorPattern
     runs: int
@@ -265,8 +262,8 @@ class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
     *title* is the first line of its task, *files* are those that it changed, *changed* is what in
-    them, empty for a run of another repository. *probability* is that people would link its task to
-    that of the query; *is_shown*: close enough for the text of the answer.
+    them (in the same repository). *probability*: that people would link its task to that of the
+    query; *is_shown*: close enough for the text.
     """
 
     trajectory_id: str
