@@ -1,5 +1,6 @@
 """The playbook of a repository, from the facts of its runs."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ RUNS = 32
 FILES = 20
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
+_OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
@@ -81,6 +83,8 @@ class Playbooks:
                 # A release from elsewhere hides the checkout; other versions know other variables.
                 if not any(is_own_module(word, repo) for word in record.command.split())
                 and not sets_own_variable(record.line)
+                # Where the shell is in that folder already, it has no such folder.
+                and not _OTHER_FOLDER.search(record.command)
             ),
             failing_tests=_failing(runs),
             package=package[0],
