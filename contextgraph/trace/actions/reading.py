@@ -101,11 +101,11 @@ def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
 
 def imported_names(text: str) -> frozenset[str]:
     """What the Python code in *text* imports, but for modules that any script needs."""
-    found: set[str] = set()
+    imported: set[str] = set()
     for module, names in _IMPORT.findall(text):
         parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]
-        found.update(f"{module}.{part}" if module else part for part in parts if part)
-    return frozenset(found - _COMMON_MODULES)
+        imported.update(f"{module}.{part}" if module else part for part in parts if part)
+    return frozenset(imported - _COMMON_MODULES)
 
 
 def _is_typed(tool: str, text: str) -> bool:
