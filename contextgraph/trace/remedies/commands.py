@@ -53,12 +53,16 @@ def other_command(failed: StepTrace, worked: StepTrace, repo_name: str) -> list[
     """What the command *worked* does otherwise than the one that *failed*."""
     was, now = run_of(failed), run_of(worked)
     actions = [*_other_folder(failed, worked)]
-    # The text of an edit is no command.
-    line = now.partition("\n")[0] if worked.reading.verb == "edit" else now
-    old, new = commands_in(was), commands_in(line)
+    old, new = map(_commands, (failed, worked))
     if old and new and was.split() != now.split():
         actions += _replacement(old[-1], new[-1], was, now, repo_name)
     return actions or [retry(_line(now))]
+
+
+def _commands(step: StepTrace) -> tuple[Command, ...]:
+    # The text of an edit is not a command.
+    is_edit = step.reading.verb == "edit"
+    return commands_in(step.reading.command if is_edit else run_of(step))
 
 
 def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAction]:
