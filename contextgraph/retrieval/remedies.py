@@ -289,14 +289,14 @@ def _agreed(
     agreement: Agreement | None,
 ) -> tuple[float, float, float]:
     """`same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
-    is_exact = any(one.is_exact for one in recoveries)
+    is_exact = any(recovery.is_exact for recovery in recoveries)
     doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
     _, of_template, of_type = (
-        fsum(one.values()) / (total + doubt) for one, total in zip(did, totals, strict=True)
+        fsum(shares.values()) / (total + doubt) for shares, total in zip(did, totals, strict=True)
     )
     is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-    is_repeated = len({one.instance for one in recoveries}) > 1
-    if (is_repeated or is_only_one) and any(one.is_supported for one in recoveries):
+    is_repeated = len({recovery.instance for recovery in recoveries}) > 1
+    if (is_repeated or is_only_one) and any(recovery.is_supported for recovery in recoveries):
         return of_template, 0.0, of_type
     return 0.0, of_template, 0.0
 
