@@ -99,7 +99,7 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     signature = query.signature
     if signature is None:
         return ()
-    recoveries = recoveries_for(query, signature, candidates)
+    recoveries = [*recoveries_for(query, signature, candidates)]
     groups = _grouped(recoveries)
     _simplify(groups)
     cleared = _shares(recoveries)
@@ -152,12 +152,10 @@ def advice_of(
     active comes after all active advice that is probable enough to be shown.
     """
     by_channel = {
-        name: {_identity(candidate): candidate for candidate in of_name}
-        for name, of_name in candidates.items()
+        name: {_identity(candidate): candidate for candidate in group}
+        for name, group in candidates.items()
     }
-    unique = {
-        key: candidate for of_name in by_channel.values() for key, candidate in of_name.items()
-    }
+    unique = {key: candidate for group in by_channel.values() for key, candidate in group.items()}
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {entry.key: advice_id(query.signature, entry.best.form.remedy) for entry in entries}
     known = credits_for(store, [*ids.values()])
