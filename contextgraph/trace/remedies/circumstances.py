@@ -35,6 +35,8 @@ _NUMBERED = re.compile(r"^(\d+):", re.MULTILINE)
 _MORE_LINES = "<more lines"
 # What is written where it is expected that a command may fail.
 _PROBING = re.compile(r"\b2>|\|\||\btest -|\[ -")
+# What has no ending is a class or a package rather than a file: no folder has it.
+_NO_FILE_SOUGHT = re.compile(r"""\s*find_file\s+["']?[^\s.*"']+["']?(?:\s|$)""")
 
 
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
@@ -154,11 +156,12 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
     Many causes end in the same message. An edit was meant for another file where this one has no
     such lines, and for more lines where its text repeats what follows its range. It lacks a name
     where no other is undefined; but an import, only where its range is right. A path that an agent
-    asks about may rightly be missing, and so may a folder where there is a module of its name.
+    asks about may rightly be missing, and so may a folder where there is a module of its name. A
+    name without an ending is not found as a file anywhere.
     """
     attempt, shown = state.last_action, state.last_outcome
     if pattern.target == CURRENT_FOLDER:
-        return _PROBING.search(attempt) is None
+        return not (_PROBING.search(attempt) or _NO_FILE_SOUGHT.match(attempt))
     if pattern.kind is RemedyKind.EDIT and UNDEFINED_NAME in pattern.target:
         is_only_one = len({*UNDEFINED.findall(shown)}) < 2
         return is_only_one and (
