@@ -133,9 +133,7 @@ def _scopes(
     """The repositories that have enough clearances, then all together."""
     for repo, part in _partition(clearances, lambda clearance: clearance.repo):
         if repo and len(part) >= policy.min_clearances:
-            occurrences = tuple(
-                occurrence for occurrence in history.occurrences if occurrence.repo == repo
-            )
+            occurrences = tuple(run for run in history.occurrences if run.repo == repo)
             yield _Scope(repo, occurrences, part)
     if len(clearances) >= policy.min_clearances:
         yield _Scope(None, history.occurrences, clearances)
@@ -325,11 +323,7 @@ def _group(
         if fits(clearance.recovered.message, clearance.task_type)
     ]
     cleared = {clearance.trajectory_id for clearance in clearances}
-    met = {
-        occurrence.trajectory_id
-        for occurrence in scope.occurrences
-        if fits(occurrence.message, occurrence.task_type)
-    }
+    met = {run.trajectory_id for run in scope.occurrences if fits(run.message, run.task_type)}
     supporting = {clearance.trajectory_id for clearance in agreement.clearances}
     longest = max(clearance.steps for clearance in agreement.clearances)
     as_fast = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}
