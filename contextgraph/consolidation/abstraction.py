@@ -110,9 +110,14 @@ class Abstraction:
 
     def _known(self, error_ids: Sequence[str]) -> _Known:
         before = self.store.methodologies.get(errors=error_ids)
-        gone = sorted({one.superseded_by for one in before if one.superseded_by})
+        gone = sorted(
+            {methodology.superseded_by for methodology in before if methodology.superseded_by}
+        )
         survivors = self.store.methodologies.get(gone) if gone else ()
-        return _Known({one.id: one for one in before}, {one.id: one for one in survivors})
+        return _Known(
+            {methodology.id: methodology for methodology in before},
+            {survivor.id: survivor for survivor in survivors},
+        )
 
     def _derived(self, groups: Sequence[MethodologyGroup], known: _Known) -> list[Derived]:
         """The methodology of each of *groups*, worded and retired as before."""
@@ -147,11 +152,11 @@ class Abstraction:
         return replace(now, status=before.status, superseded_by=before.superseded_by)
 
     def _compare(
-        self, found: Iterable[Derived], known: _Known, changes: Changes, counts: Counts
+        self, derived: Iterable[Derived], known: _Known, changes: Changes, counts: Counts
     ) -> None:
-        not_found = dict(known.before)
-        for _, now in found:
-            before = not_found.pop(now.id, None)
+        not_derived = dict(known.before)
+        for _, now in derived:
+            before = not_derived.pop(now.id, None)
             counts.statistics.examined += 1
             if now == before:
                 continue
@@ -165,7 +170,9 @@ class Abstraction:
             survivor = known.survivor_of(now)
             if survivor.status is not MethodologyStatus.RETIRED:
                 changes.resolved.append(resolved_by(now, survivor.id))
-        gone = [one.id for one in not_found.values() if not _is_tombstone(one)]
+        gone = [
+            methodology.id for methodology in not_derived.values() if not _is_tombstone(methodology)
+        ]
         changes.removed += gone
         counts.abstract.removed += len(gone)
 

@@ -193,10 +193,11 @@ class MemoryConsolidator:
         """*todo*, and the methodologies whose credit is not the one that is stored with them."""
         known = credit_of_methodologies(self._store, self._store.methodologies.ids())
         other = [
-            one
-            for one in self._store.methodologies.get([*known.by_name])
-            for credit in [known.of(one.id)]
-            if (one.success_count, one.failure_count) != (credit.helped, credit.failed)
+            methodology
+            for methodology in self._store.methodologies.get([*known.by_name])
+            for credit in [known.of(methodology.id)]
+            if (methodology.success_count, methodology.failure_count)
+            != (credit.helped, credit.failed)
         ]
         errors = {*todo.error_ids, *(methodology.error_id for methodology in other)}
         return replace(todo, error_ids=tuple(sorted(errors)))

@@ -63,8 +63,8 @@ def judged_remedies(
     raw = run.raw
     for state, done, names in _cleared(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
-        found = [channel(query, store).recoveries for channel in channels.values()]
-        candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
+        proposed = [channel(query, store).recoveries for channel in channels.values()]
+        candidates = dict.fromkeys(candidate for of_channel in proposed for candidate in of_channel)
         judged = []
         for entry in entries_of(query, candidates):
             advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)
@@ -94,22 +94,22 @@ def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names]]:
     """The states at errors that were verifiably cleared, and what cleared them, each once."""
     states = list(states_of(run.raw))
     seen: set[tuple[str, str, Remedy]] = set()
-    for one in run.recoveries:
-        done = remedy_of(one.actions, run.raw.repo)
-        again = (one.error.error_type, one.error.message, done) in seen
-        if one.verified and not one.workaround and done and not again:
-            seen.add((one.error.error_type, one.error.message, done))
-            names = names_in(one.error.error_type, one.error.message)
-            yield states[one.error_step - run.steps[0].index + 1], done, names
+    for recovery in run.recoveries:
+        done = remedy_of(recovery.actions, run.raw.repo)
+        again = (recovery.error.error_type, recovery.error.message, done) in seen
+        if recovery.verified and not recovery.workaround and done and not again:
+            seen.add((recovery.error.error_type, recovery.error.message, done))
+            names = names_in(recovery.error.error_type, recovery.error.message)
+            yield states[recovery.error_step - run.steps[0].index + 1], done, names
 
 
 def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
     """The gate that fits the remedies of *errors*, of a memory of so many *runs*."""
     remedies = [remedy for at_error in errors for remedy in at_error]
-    features = np.array([(*astuple(one.features), 1.0) for one in remedies])
-    right = np.array([float(one.is_right) for one in remedies])
+    features = np.array([(*astuple(remedy.features), 1.0) for remedy in remedies])
+    right = np.array([float(remedy.is_right) for remedy in remedies])
     *coefficients, intercept = _coefficients(features, right).tolist()
-    raw = _held_out(features, right, [one.instance for one in remedies])
+    raw = _held_out(features, right, [remedy.instance for remedy in remedies])
     names = [field.name for field in fields(RemedyFeatures)]
     return FittedGate(
         coefficients=dict(zip(names, coefficients, strict=True)),
@@ -123,13 +123,13 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:
     """Those of a logistic regression that is drawn towards the shipped ones (Newton's method)."""
     shipped = np.array([*SHIPPED.coefficients.values(), SHIPPED.intercept])
-    found, prior = shipped, _PRIOR * np.eye(len(shipped))
+    coefficients, prior = shipped, _PRIOR * np.eye(len(shipped))
     for _ in range(_ITERATIONS):
-        share = _share(features, found)
-        slope = features.T @ (share - right) + _PRIOR * (found - shipped)
+        share = _share(features, coefficients)
+        slope = features.T @ (share - right) + _PRIOR * (coefficients - shipped)
         curvature = (features * (share * (1 - share))[:, None]).T @ features + prior
-        found = found - np.linalg.solve(curvature, slope)
-    return found
+        coefficients = coefficients - np.linalg.solve(curvature, slope)
+    return coefficients
 
 
 def _share(features: Numbers, coefficients: Numbers) -> Numbers:
@@ -139,11 +139,11 @@ def _share(features: Numbers, coefficients: Numbers) -> Numbers:
 
 def _held_out(features: Numbers, right: Numbers, instances: Sequence[str]) -> Numbers:
     """The probability of each remedy by coefficients that were fitted without its instance."""
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(instances))}
-    fold = np.array([numbers[one] % _FOLDS for one in instances])
+    numbers = {instance: number for number, instance in enumerate(dict.fromkeys(instances))}
+    folds = np.array([numbers[instance] % _FOLDS for instance in instances])
     raw = np.zeros(len(right))
-    for one in range(_FOLDS):
-        rest, held = fold != one, fold == one
+    for fold in range(_FOLDS):
+        rest, held = folds != fold, folds == fold
         raw[held] = _share(features[held], _coefficients(features[rest], right[rest]))
     return raw
 

@@ -80,7 +80,9 @@ def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[Metho
     (`from typing import Optional`), a type of task only where all types have nothing in common.
     """
     clearances = [
-        one for one in history.clearances if one.recovered.verified and not one.recovered.workaround
+        clearance
+        for clearance in history.clearances
+        if clearance.recovered.verified and not clearance.recovered.workaround
     ]
     return tuple(
         group
@@ -131,7 +133,7 @@ def _scopes(
     """The repositories that have enough clearances, then all together."""
     for repo, part in _partition(clearances, lambda clearance: clearance.repo):
         if repo and len(part) >= policy.min_clearances:
-            occurrences = tuple(one for one in history.occurrences if one.repo == repo)
+            occurrences = tuple(run for run in history.occurrences if run.repo == repo)
             yield _Scope(repo, occurrences, part)
     if len(clearances) >= policy.min_clearances:
         yield _Scope(None, history.occurrences, clearances)
@@ -146,7 +148,9 @@ def _groups_in(
         if whole.remedies:
             yield _group(history, scope, "", None, whole)
         else:
-            for kind, part in _partition(scope.clearances, lambda one: one.task_type.value):
+            for kind, part in _partition(
+                scope.clearances, lambda clearance: clearance.task_type.value
+            ):
                 agreement = finder.common(part)
                 if agreement.remedies:
                     yield _group(history, scope, "", TaskType(kind), agreement)
@@ -195,11 +199,11 @@ class _RemedyFinder:
 
     def _supported(self, clearances: Iterable[Clearance]) -> dict[_Key, _Support]:
         """Each remedy with the clearances that support it."""
-        found: dict[_Key, list[tuple[Clearance, RemedyAction]]] = {}
+        supported: dict[_Key, list[tuple[Clearance, RemedyAction]]] = {}
         for clearance in clearances:
             for key, action in dict(self._remedies(clearance)).items():
-                found.setdefault(key, []).append((clearance, action))
-        return {**found}
+                supported.setdefault(key, []).append((clearance, action))
+        return {**supported}
 
     def _remedies(self, clearance: Clearance) -> Iterator[tuple[_Key, RemedyAction]]:
         """What *clearance* supports: its actions, the paths they correct, and their patterns.
@@ -225,7 +229,8 @@ class _RemedyFinder:
         policy = self.policy
         return (
             len(clearances) >= policy.min_clearances
-            and len({one.trajectory_id for one in clearances}) >= max(policy.min_runs, least_runs)
+            and len({clearance.trajectory_id for clearance in clearances})
+            >= max(policy.min_runs, least_runs)
             and (
                 not self.is_general
                 or len({clearance.repo for clearance in clearances}) >= policy.min_repositories
@@ -240,7 +245,9 @@ def _pattern_text(pattern: RemedyPattern) -> str:
 
 def _best(common: Mapping[_Key, _Support]) -> _Key:
     """The remedy of most runs, or a concrete one that most of these did."""
-    weights = {key: _weight([one for one, _ in support]) for key, support in common.items()}
+    weights = {
+        key: _weight([clearance for clearance, _ in support]) for key, support in common.items()
+    }
     ranked = sorted(common, key=lambda key: (-weights[key], key.rank))
     concrete = next((key for key in ranked if not key.is_general), ranked[0])
     is_usual = weights[concrete] >= _CONCRETE_SHARE * weights[ranked[0]]
@@ -316,7 +323,7 @@ def _group(
         if fits(clearance.recovered.message, clearance.task_type)
     ]
     cleared = {clearance.trajectory_id for clearance in clearances}
-    met = {one.trajectory_id for one in scope.occurrences if fits(one.message, one.task_type)}
+    met = {run.trajectory_id for run in scope.occurrences if fits(run.message, run.task_type)}
     supporting = {clearance.trajectory_id for clearance in agreement.clearances}
     longest = max(clearance.steps for clearance in agreement.clearances)
     as_fast = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}

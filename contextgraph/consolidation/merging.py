@@ -47,14 +47,14 @@ class Similarity:
         pairs = zip(_texts(methodology), _texts(other), strict=True)
         return min(max(self._dice(a, b), self._cosine(a, b)) for a, b in pairs)
 
-    def _dice(self, one: str, other: str) -> float:
-        for text in (one, other):
+    def _dice(self, first: str, second: str) -> float:
+        for text in (first, second):
             if text not in self._words:
                 self._words[text] = frozenset(words(text))
-        return dice(self._words[one], self._words[other])
+        return dice(self._words[first], self._words[second])
 
-    def _cosine(self, one: str, other: str) -> float:
-        first, second = self._vectors[one], self._vectors[other]
+    def _cosine(self, text: str, other: str) -> float:
+        first, second = self._vectors[text], self._vectors[other]
         return cosines(first, [second])[0] if first and second else 0.0
 
     def _embedded(self, texts: Sequence[str]) -> Sequence[Vector | None]:
@@ -89,8 +89,14 @@ def merge(
     for batch in in_batches(error_ids):
         changes = Changes()
         of_types = store.methodologies.of_types(batch)
-        new = [known for known in of_types if not seen.issuperset(one.id for one in known)]
-        similarity.prepare(one for known in new for one in known if _is_alive(one))
+        new = [
+            known
+            for known in of_types
+            if not seen.issuperset(methodology.id for methodology in known)
+        ]
+        similarity.prepare(
+            methodology for known in new for methodology in known if _is_alive(methodology)
+        )
         for known in new:
             seen.update(methodology.id for methodology in known)
             counts.examined += len(known)
@@ -109,7 +115,7 @@ def _merge(
     pairs = list(_duplicates(known, policy, similarity))
     for stays, goes in pairs:
         # What that one had itself replaced follows on.
-        for methodology in (goes, *(one for one in known if one.superseded_by == goes.id)):
+        for methodology in (goes, *(merged for merged in known if merged.superseded_by == goes.id)):
             retired = replace(methodology, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
             changes.methodologies.append(retired)
             changes.resolved.append(resolved_by(methodology, stays.id))
@@ -173,7 +179,7 @@ def _with_heads(
         own = frozenset(words(describe_remedy(clearance.recovered.actions)))
         weight, head = max(
             ((_close(own, of_head), head) for head, of_head in heads),
-            key=lambda one: one[0],
+            key=lambda weighted: weighted[0],
             default=(0.0, clearance.source),
         )
         if weight < threshold:
@@ -182,7 +188,7 @@ def _with_heads(
         yield clearance.source, head, round(weight, 4)
 
 
-def _close(one: frozenset[str], other: frozenset[str]) -> float:
+def _close(first: frozenset[str], second: frozenset[str]) -> float:
     """Their coefficient, 0 where their sizes already show that it is small."""
-    shorter, longer = sorted((len(one), len(other)))
-    return dice(one, other) if 2 * shorter > longer else 0.0
+    shorter, longer = sorted((len(first), len(second)))
+    return dice(first, second) if 2 * shorter > longer else 0.0

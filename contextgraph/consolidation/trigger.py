@@ -78,7 +78,12 @@ class ConsolidationTrigger:
         # Not after an error: a user who interrupts does not want to wait.
         learned = self._learned - before
         if learned and not self._batches:
-            report = self._run(lambda one: learned >= one.policy.interval or one.is_due(), progress)
+            report = self._run(
+                lambda consolidator: (
+                    learned >= consolidator.policy.interval or consolidator.is_due()
+                ),
+                progress,
+            )
             if on_report is not None and report is not None:
                 on_report(report)
 

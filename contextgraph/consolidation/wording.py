@@ -103,7 +103,9 @@ class Rewriter:
 
     def _todo(self, error_ids: Collection[str]) -> Iterator[Derived]:
         """The methodologies of these errors that need words, with what to word."""
-        return (one for one in self.derive(sorted(error_ids)) if self._needs_words(one[1]))
+        return (
+            derived for derived in self.derive(sorted(error_ids)) if self._needs_words(derived[1])
+        )
 
     def _needs_words(self, methodology: Methodology) -> bool:
         """True where the model has not answered yet for the remedies as they are now."""
@@ -131,7 +133,10 @@ class Rewriter:
 
         Where remedies were changed or removed meanwhile, the answer is of no use.
         """
-        stored = {one.id: one for one in self.store.methodologies.get([m.id for _, m in batch])}
+        stored = {
+            methodology.id: methodology
+            for methodology in self.store.methodologies.get([m.id for _, m in batch])
+        }
         changed = [
             replace(now, words=answer.words)
             for (_, planned), answer in zip(batch, answers, strict=True)

@@ -273,12 +273,12 @@ def embed_missing(
 
 def _embed_missing(source: TextVectors, embedder: Embedder, progress: Progress) -> Usage:
     usage, size = NO_USAGE, _FIRST_BATCH
-    while found := source.texts_to_embed(size, embedder.space):
+    while texts := source.texts_to_embed(size, embedder.space):
         began = time.perf_counter()
-        answer = embedder.embed([*found.values()])
-        source.add(embedder.space, dict(zip(found, answer.vectors, strict=True)))
+        answer = embedder.embed([*texts.values()])
+        source.add(embedder.space, dict(zip(texts, answer.vectors, strict=True)))
         usage += answer.usage
-        progress(len(found))
+        progress(len(texts))
         seconds = time.perf_counter() - began
         size = min(2 * size, _MAX_BATCH) if seconds < _BATCH_SECONDS / 2 else size
         size = max(size // 2, 1) if seconds > 2 * _BATCH_SECONDS else size

@@ -52,7 +52,7 @@ class VectorCache:
         digests = [*texts_by_digest]
 
         def read(connection: sqlite3.Connection) -> dict[str, Vector]:
-            found = {}
+            vectors = {}
             for start in range(0, len(digests), _BATCH):
                 some = digests[start : start + _BATCH]
                 marks = ", ".join("?" * len(some))
@@ -60,8 +60,8 @@ class VectorCache:
                     f"SELECT text, data FROM vector WHERE space = ? AND text IN ({marks})",
                     (space, *some),
                 ):
-                    found[texts_by_digest[digest]] = Vector(space, data)
-            return found
+                    vectors[texts_by_digest[digest]] = Vector(space, data)
+            return vectors
 
         return self._run(read, {})
 
@@ -275,7 +275,7 @@ def _prepared(texts: Sequence[str]) -> tuple[list[str], int]:
     """
     masked = [mask_secrets(text.encode("utf-8", "replace").decode()).strip() for text in texts]
     sent = [clip_tokens(text, MAX_TOKENS, at="end") for text in masked]
-    return sent, sum(one != other for one, other in zip(masked, sent, strict=True))
+    return sent, sum(whole != clipped for whole, clipped in zip(masked, sent, strict=True))
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:

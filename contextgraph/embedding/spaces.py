@@ -59,16 +59,16 @@ class EmbedderFactory:
                 f"no embedder {name!r}; write tfidf, local, local/FOLDER, openai/MODEL[@N] or "
                 "litellm/PROVIDER/MODEL@N"
             )
-        found = remote_model(model, self.price, maker)
+        remote = remote_model(model, self.price, maker)
         budget = self.costs.budget
-        if budget.max_cost is not None and found.price is None:
+        if budget.max_cost is not None and remote.price is None:
             raise SettingsError(
                 f"--max-cost needs the price of {name}; set embedding_price in contextgraph.toml "
                 "(US dollars for a million tokens)"
             )
         if maker == LITELLM:
-            return LitellmEmbedder(found, self.providers, self.costs, policy)
-        return RemoteEmbedder(found, self.endpoint, self.costs, policy)
+            return LitellmEmbedder(remote, self.providers, self.costs, policy)
+        return RemoteEmbedder(remote, self.endpoint, self.costs, policy)
 
 
 class ActiveEmbedder:
@@ -135,11 +135,11 @@ class ActiveEmbedder:
         if self._configured is not None and self._configured.space == space:
             return self._configured
         try:
-            found = self._embedders.create(space, self._policy)
+            embedder = self._embedders.create(space, self._policy)
         except SettingsError as error:
             raise EmbeddingError(f"no embedder for space {space} ({error}); {_REMEDY}") from error
-        assert found is not None  # only `tfidf` by itself is none
-        return found
+        assert embedder is not None  # only `tfidf` by itself is none
+        return embedder
 
 
 _REMEDY = "run: contextgraph reembed"
@@ -203,9 +203,9 @@ class EmbeddingSpaceManager:
         counts, usage = [], NO_USAGE
         for source in (self._store.vectors, self._store.notes):
             texts, after = 0, ""
-            while found := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
-                texts, after = texts + len(found), max(found)
-                usage += target.estimate([*found.values()]) if target else NO_USAGE
+            while batch := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
+                texts, after = texts + len(batch), max(batch)
+                usage += target.estimate([*batch.values()]) if target else NO_USAGE
             counts.append(texts)
         return ReembeddingPlan(space or TFIDF, counts[0], sum(counts), usage)
 

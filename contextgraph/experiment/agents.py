@@ -140,10 +140,10 @@ def _is_solved(environment: Any, check: str) -> bool:
 
 def _tokens(messages: Sequence[Mapping[str, Any]]) -> int | None:
     """All tokens that the replies report, in the form of either API of OpenAI."""
-    found = []
+    totals = []
     for message in messages:
         response = message.get("extra", {}).get("response", message)
         usage = response.get("usage") if isinstance(response, Mapping) else None
         if usage:
-            found.append(int(usage["total_tokens"]))
-    return sum(found) if found else None
+            totals.append(int(usage["total_tokens"]))
+    return sum(totals) if totals else None

@@ -67,7 +67,7 @@ class Watched:
         assert self._placebos is not None
         chosen: list[str] = []
         while self._placebos:
-            best = min(self._placebos, key=lambda one: abs(one[1] - tokens))
+            best = min(self._placebos, key=lambda placebo: abs(placebo[1] - tokens))
             if chosen and abs(best[1] - tokens) >= tokens:  # farther off than to stop here
                 break
             self._placebos.remove(best)

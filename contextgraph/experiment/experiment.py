@@ -247,5 +247,5 @@ class Experiment:
 
     def _unrelated_to(self, repo: str) -> list[str]:
         """What the memory shows to runs of other repositories."""
-        others = (one for name, one in self._unrelated.items() if name.lower() != repo.lower())
+        others = (texts for name, texts in self._unrelated.items() if name.lower() != repo.lower())
         return [text for texts in others for text in texts]

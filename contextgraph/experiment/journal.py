@@ -81,10 +81,10 @@ class Journal:
     def settings(self) -> Mapping[str, Json]:
         """What the experiment was begun with. Raises `SettingsError` where there is none."""
         try:
-            found: dict[str, Json] = orjson.loads(self._settings.read_bytes())
+            settings: dict[str, Json] = orjson.loads(self._settings.read_bytes())
         except OSError as error:
             raise SettingsError(f"{self.folder} holds no experiment") from error
-        return found
+        return settings
 
     def attempts(self) -> dict[Key, Attempt]:
         """The last record of each attempt."""

@@ -152,8 +152,8 @@ def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
 def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -> Comparison:
     """The attempts *after* of *arm* compared with those *before*, on tasks that both have."""
     both = sorted(after.keys() & before.keys())
-    shares = {one: (_solved(before[one]), _solved(after[one])) for one in both}
-    one, two = _passes(before, 1), _passes(after, 1)
+    shares = {task: (_solved(before[task]), _solved(after[task])) for task in both}
+    passes_before, passes_after = _passes(before, 1), _passes(after, 1)
     means = {}
     for name, amount in _AMOUNTS.items():
         first, second = _sums(before, amount), _sums(after, amount)
@@ -164,7 +164,7 @@ def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -
         arm=arm,
         against=against,
         tasks=len(both),
-        solved=difference({task: (one[task], two[task]) for task in both}, seed),
+        solved=difference({task: (passes_before[task], passes_after[task]) for task in both}, seed),
         p=mcnemar([(old > new, new > old) for old, new in shares.values()]),
         rescues=_changes(shares, after, solved=True),
         regressions=_changes(shares, after, solved=False),
@@ -192,11 +192,11 @@ def pass_at(attempts: int, solved: int, k: int) -> float:
 
 def _by_task(attempts: Sequence[Attempt]) -> ByTask:
     """The attempts that are not broken, by instance."""
-    found = defaultdict[str, list[Attempt]](list)
+    by_task = defaultdict[str, list[Attempt]](list)
     for attempt in attempts:
         if not attempt.error:
-            found[attempt.instance_id].append(attempt)
-    return found
+            by_task[attempt.instance_id].append(attempt)
+    return by_task
 
 
 def _solved(attempts: Sequence[Attempt]) -> float:
@@ -214,12 +214,12 @@ def _passes(by_task: ByTask, k: int) -> dict[str, Share]:
 
 def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[str, Share]:
     """Task -> the sum over its attempts, and how many have that amount."""
-    found = {}
+    sums = {}
     for task, made in by_task.items():
         known = [value for attempt in made if (value := amount(attempt)) is not None]
         if known:
-            found[task] = Share(sum(known), len(known))
-    return found
+            sums[task] = Share(sum(known), len(known))
+    return sums
 
 
 def _change(task: str, old: float, new: float, attempts: Sequence[Attempt]) -> TaskChange:
@@ -276,7 +276,7 @@ def _interval(
     """*value* with its interval, in as few digits as matter; a dash where there is none."""
     if value is None:
         return "–"
-    numbers = [one * scale for one in (value.value, value.low, value.high)]
+    numbers = [number * scale for number in (value.value, value.low, value.high)]
     largest = max(map(abs, numbers))
     digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
     middle, low, high = (f"{number:{'+' if signed else ''}.{digits}f}" for number in numbers)

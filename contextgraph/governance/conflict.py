@@ -246,5 +246,5 @@ def _is_number(word: str) -> bool:
     return word in _NUMERALS or bool(_NUMBER.match(word))
 
 
-def _matcher(one: Sequence[str], other: Sequence[str]) -> "SequenceMatcher[str]":
-    return SequenceMatcher(None, one, other, autojunk=False)
+def _matcher(first: Sequence[str], second: Sequence[str]) -> "SequenceMatcher[str]":
+    return SequenceMatcher(None, first, second, autojunk=False)

@@ -84,8 +84,10 @@ def credits_of(
     """
     events = [event for exposure in record.exposures for event in _events(exposure, record, key)]
     credit, harmful = _settled(events, record), set[str]()
-    while found := [(one.trust, name) for name, one in credit.items() if one.is_quarantined]:
-        rest = [name for _, name in sorted(found) if name not in harmful]
+    while quarantined := [
+        (standing.trust, name) for name, standing in credit.items() if standing.is_quarantined
+    ]:
+        rest = [name for _, name in sorted(quarantined) if name not in harmful]
         if not rest:
             break
         harmful.add(rest[0])

@@ -116,7 +116,7 @@ class AdviceFile:
     def for_repository(self, repo: str, tree: WorkingTree | None = None) -> Advice:
         """What all work in this repository begins with, without what *tree* lacks."""
         known = self._repository(repo)
-        shown = [line for one in known.lines if (line := _line(one, tree))]
+        shown = [text for line in known.lines if (text := _line(line, tree))]
         return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
 
     def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
@@ -131,20 +131,20 @@ class AdviceFile:
         from contextgraph.trace.project import command_use
 
         use = command_use(line)
-        found = [known[one] for one in (use.text, use.runner) if one in known] if use else []
-        return next((text for text, paths in found if _has_all(tree, paths)), "")
+        warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []
+        return next((text for text, paths in warnings if _has_all(tree, paths)), "")
 
     def for_edit(self, repo: str, path: str) -> Sequence[str]:
         """What people noted of the file *path*, relative to the root, or of a folder that has it.
 
         A note may name the end of the path only.
         """
-        found = (
+        notes = (
             texts
             for name, texts in self._repository(repo).files.items()
             if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
         )
-        return list(dict.fromkeys(chain.from_iterable(found)))
+        return list(dict.fromkeys(chain.from_iterable(notes)))
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -206,18 +206,20 @@ def write_advice(
             connection.execute("PRAGMA journal_mode = OFF")
             if outdated is None:
                 connection.executescript(_SCHEMA)
-            patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
+            patterns = [
+                (pattern.family, pattern.error_type, pattern.template) for pattern in outdated or ()
+            ]
             connection.executemany(_REMOVE, patterns)
-            connection.executemany(_PUT_ERROR, ((*key, _written(one)) for key, one in errors))
+            connection.executemany(_PUT_ERROR, ((*key, _written(advice)) for key, advice in errors))
             connection.executemany(
                 "INSERT OR REPLACE INTO repository VALUES (?, ?)",
-                ((repo, _written(one)) for repo, one in repositories),
+                ((repo, _written(advice)) for repo, advice in repositories),
             )
             connection.execute("DELETE FROM source")
             connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))
             connection.commit()
-            found: tuple[int, int] = connection.execute(_COUNTS).fetchone()
-    return found
+            counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
+    return counts
 
 
 def _written(advice: Advice | RepositoryAdvice) -> str:
@@ -243,7 +245,9 @@ def _replacing(path: Path) -> "Iterator[Path]":
 def _line(line: Line, tree: WorkingTree | None) -> str:
     """*line* with those items whose names *tree* has; empty for none."""
     title, parts = line
-    shown = [text for text, names in parts if tree is None or all(tree.has(*one) for one in names)]
+    shown = [
+        text for text, names in parts if tree is None or all(tree.has(*name) for name in names)
+    ]
     return f"{title} {', '.join(shown)}" if shown else ""
 
 
@@ -253,7 +257,7 @@ def _could_replace(programs: Sequence[str], attempt: str) -> bool:
         return True
     from contextgraph.trace.remedies.circumstances import names_program
 
-    return any(names_program(one, attempt) for one in programs)
+    return any(names_program(program, attempt) for program in programs)
 
 
 def _has_all(tree: WorkingTree | None, paths: Sequence[str]) -> bool:
@@ -264,13 +268,19 @@ def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iter
     """The keys of *signature*, the most exact first."""
     variants = signature.variants()
     for where in dict.fromkeys((repo, "")):
-        for one in variants:
+        for variant in variants:
             if where and names:
-                yield (where, one.family, one.error_type, one.template, "\n".join(names))
-            yield (where, one.family, one.error_type, one.template, "")
+                yield (
+                    where,
+                    variant.family,
+                    variant.error_type,
+                    variant.template,
+                    "\n".join(names),
+                )
+            yield (where, variant.family, variant.error_type, variant.template, "")
     for where in dict.fromkeys((repo, "")):
-        for one in variants:
-            yield (where, one.family, one.error_type, "", "")
+        for variant in variants:
+            yield (where, variant.family, variant.error_type, "", "")
 
 
 def _named(advice: Advice, names: Sequence[str], repo: str) -> Advice:

@@ -42,7 +42,7 @@ def agents_md(memory: AgentMemory, repo: str) -> list[str]:
     like an instruction to an agent.
     """
     playbook = memory.playbook(repo)
-    lines = [one.text for one in playbook_lines(playbook) if not gives_instructions(one.text)]
+    lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
     return [*(f"{line[:1].upper()}{line[1:]}" for line in lines), *_remedies(memory, repo)]
 
 
@@ -74,9 +74,9 @@ def _front_matter(path: Path, repo: str) -> str:
 def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
     """The most frequent errors of *repo* for which tasks agree on a remedy, with that remedy."""
     tallies = memory.store.recoveries.errors(Scope(repo), _LOOKED_AT)
-    agreed = (one.error for one in tallies if one.cleared_runs >= _AGREEING)
-    found = (_remedy(memory, repo, error) for error in agreed)
-    yield from islice(filter(None, found), _LISTED)
+    agreed = (tally.error for tally in tallies if tally.cleared_runs >= _AGREEING)
+    remedies = (_remedy(memory, repo, error) for error in agreed)
+    yield from islice(filter(None, remedies), _LISTED)
 
 
 def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:

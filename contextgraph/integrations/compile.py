@@ -108,7 +108,7 @@ def _compiled(
         changed = {*todo.error_ids, *(consolidated or ())}
         if consolidated is not None:
             changed |= _judged(memory.store)
-        tallies = [one for one in tallies if one.error.id in changed]
+        tallies = [tally for tally in tallies if tally.error.id in changed]
     compiler = _Compiler(memory)
     counts = write_advice(
         path,
@@ -116,16 +116,16 @@ def _compiled(
         compiler.errors(tallies),
         compiler.repositories({*todo.repos, *_with_notes(memory.store), *repos} - {""}),
         _submission_warnings(memory),
-        outdated=None if before is None else [one.error for one in tallies],
+        outdated=None if before is None else [tally.error for tally in tallies],
     )
     return CompiledAdvice(path, *counts)
 
 
 def _judged(store: Store) -> set[str]:
     """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
-    decided = [one.advice for one in store.exposures.record([]).verdicts]
-    errors = {one.error_id for one in store.methodologies.get(decided)}
-    return errors | {one.error_id for one in store.exposures.all() if one.error_id}
+    decided = [verdict.advice for verdict in store.exposures.record([]).verdicts]
+    errors = {methodology.error_id for methodology in store.methodologies.get(decided)}
+    return errors | {exposure.error_id for exposure in store.exposures.all() if exposure.error_id}
 
 
 def _with_notes(store: Store) -> set[str]:
@@ -139,7 +139,9 @@ def _with_notes(store: Store) -> set[str]:
 
 def _submission_warnings(memory: AgentMemory) -> dict[str, str]:
     rates = memory.stats.get_solve_rates()
-    return {sign: submission_warning(sign, one).text for sign, one in rates.items() if one.is_lower}
+    return {
+        sign: submission_warning(sign, rate).text for sign, rate in rates.items() if rate.is_lower
+    }
 
 
 class _Compiler:
@@ -147,7 +149,7 @@ class _Compiler:
         self._store = memory.store
         whole = memory.retriever
         # A message without its names has no meaning that could be compared, and models cost.
-        channels = {name: one for name, one in whole.channels.items() if name != "semantic"}
+        channels = {name: channel for name, channel in whole.channels.items() if name != "semantic"}
         self._retriever = MemoryRetriever(memory.store, channels, whole.gate, weights=whole.weights)
         self._retriever.playbooks = whole.playbooks
 
@@ -157,7 +159,7 @@ class _Compiler:
         for tally in tallies:
             error = tally.error
             cleared = self._cleared(error) if tally.cleared_runs else ()
-            repos = sorted({one.repo.casefold() for one in cleared} | {""})
+            repos = sorted({candidate.repo.casefold() for candidate in cleared} | {""})
             message = _neutral(error.context)
             for repo in repos if cleared else ():
                 yield self._entry(repo, error.signature(message))
@@ -170,7 +172,7 @@ class _Compiler:
 
     def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, RepositoryAdvice]]:
         """What work in each of *repos* begins with, and which commands do not run there."""
-        for repo in {one.casefold(): one for one in sorted(repos)}.values():
+        for repo in {name.casefold(): name for name in sorted(repos)}.values():
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
@@ -181,16 +183,16 @@ class _Compiler:
         playbooks = self._retriever.playbooks
         runs = playbooks.runs(repo, frozenset())
         failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
-        found: dict[str, tuple[str, Sequence[str]]] = {}
+        warnings: dict[str, tuple[str, Sequence[str]]] = {}
         for command in sorted(failed):
             history = playbooks.history(repo, command)
             # That it failed before is known by now: only what runs instead is news.
             if history.form and history.others:
                 paths = [*paths_of_command(history.others[0])]
                 general = replace(history, exact=None)
-                found[command] = command_warning(history), paths
-                found[history.form.command] = command_warning(general), paths
-        return {command: one for command, one in found.items() if one[0]}
+                warnings[command] = command_warning(history), paths
+                warnings[history.form.command] = command_warning(general), paths
+        return {command: warning for command, warning in warnings.items() if warning[0]}
 
     def _noted_files(self, repo: str) -> dict[str, list[str]]:
         """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
@@ -198,11 +200,11 @@ class _Compiler:
             newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
         except ContextGraphError:
             return {}
-        found: dict[str, list[str]] = {}
+        notes: dict[str, list[str]] = {}
         for note in readable(newest, self._store, frozenset(), None):
             for path in () if note.pinned else paths_in_prose(note.content):
-                found.setdefault(path, []).append(f"note: {note_line(note)}")
-        return found
+                notes.setdefault(path, []).append(f"note: {note_line(note)}")
+        return notes
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         question = ErrorQuestion(error.signature(), SignatureLevel.TEMPLATE, _EVERYWHERE)
@@ -213,12 +215,12 @@ class _Compiler:
     ) -> Iterator[tuple[ErrorKey, Advice]]:
         """The advice on *error* where its message quotes the very names of an earlier one."""
         seen = set[tuple[str, tuple[str, ...]]]()
-        for one in cleared:
-            names = quoted_names(one.message)
-            repo = one.repo.casefold()
+        for candidate in cleared:
+            names = quoted_names(candidate.message)
+            repo = candidate.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
-                signature = error.signature(one.message)
+                signature = error.signature(candidate.message)
                 yield self._entry(repo, signature, "\n".join(names))
 
     def _entry(
@@ -226,17 +228,19 @@ class _Compiler:
     ) -> tuple[ErrorKey, Advice]:
         context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
         key = (repo, signature.family, signature.error_type, signature.template, names)
-        found = rendered(context, STEP_TOKENS)
-        if not found.text:
+        rendering = rendered(context, STEP_TOKENS)
+        if not rendering.text:
             return key, Advice()
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
-        paths = sorted({path for one in remedies for path in paths_of_remedy(one)})
+        paths = sorted({path for remedy in remedies for path in paths_of_remedy(remedy)})
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
         return key, Advice(
-            found.text,
-            tuple(map(encoded, found.items)),
-            installs=any(one.kind is RemedyKind.INSTALL for one in chain.from_iterable(remedies)),
+            rendering.text,
+            tuple(map(encoded, rendering.items)),
+            installs=any(
+                action.kind is RemedyKind.INSTALL for action in chain.from_iterable(remedies)
+            ),
             programs=_replaced_programs(remedies),
             paths=paths,
             general=general.text,
@@ -246,8 +250,10 @@ class _Compiler:
 
 def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:
     """The programs that *remedies* replace; none where one of them replaces none."""
-    found = [{replaced_program(one.pattern) for one in remedy} - {""} for remedy in remedies]
-    return tuple(sorted(set().union(*found))) if all(found) else ()
+    programs = [
+        {replaced_program(action.pattern) for action in remedy} - {""} for remedy in remedies
+    ]
+    return tuple(sorted(set().union(*programs))) if all(programs) else ()
 
 
 def _neutral(message: str) -> str:

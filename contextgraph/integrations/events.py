@@ -43,16 +43,16 @@ class HookEvent:
     @property
     def cwd(self) -> str:
         """The folder that the agent works in; OpenHands may name it from where the hook runs."""
-        found = self.text("cwd") or self.text("working_dir")
-        return os.path.abspath(found) if found else ""
+        path = self.text("cwd") or self.text("working_dir")
+        return os.path.abspath(path) if path else ""
 
     @property
     def log(self) -> str:
         """The file or folder where the agent keeps the session; empty where that is not known."""
         if self.agent == "openhands":
             events = f".openhands/conversations/{self.id('session_id').replace('-', '')}/events"
-            found = os.path.join(os.path.expanduser("~"), events)
-            return found if os.path.isdir(found) else ""
+            path = os.path.join(os.path.expanduser("~"), events)
+            return path if os.path.isdir(path) else ""
         return self.text("transcript_path")
 
     @property
@@ -80,29 +80,29 @@ class HookEvent:
 
     def id(self, name: str) -> str:
         """The id at *name*; loading the rules of secrets takes longer than most events."""
-        found = self.text(name)
-        if _USUAL_ID.fullmatch(found):
-            return found
+        value = self.text(name)
+        if _USUAL_ID.fullmatch(value):
+            return value
         from contextgraph.text import masked_name
 
-        return masked_name(found)
+        return masked_name(value)
 
     @property
     def command(self) -> str | None:
         """The shell line of the call that the event is about; None for any other tool."""
-        found = self._arguments.get("command")
-        return found.strip() if isinstance(found, str) else None
+        command = self._arguments.get("command")
+        return command.strip() if isinstance(command, str) else None
 
     @property
     def file(self) -> str:
         """The path of the file that the call is to edit; empty for any other tool."""
         named = (self._arguments.get(name) for name in ("file_path", "notebook_path"))
-        return next((one for one in named if isinstance(one, str)), "")
+        return next((path for path in named if isinstance(path, str)), "")
 
     @property
     def _arguments(self) -> Mapping[str, Any]:
-        found = self.fields.get("tool_input")
-        return found if isinstance(found, dict) else {}
+        arguments = self.fields.get("tool_input")
+        return arguments if isinstance(arguments, dict) else {}
 
     def step(self) -> "Step":
         """The step of a run that the event is about, as readers of logs would read it."""

@@ -95,7 +95,10 @@ class _Responder:
 
     def _playbook(self) -> str:
         """What work in the repository begins with, unless the agent was shown it."""
-        if any(one.event in _BEGINNINGS and one.text and not one.family for one in self._known):
+        if any(
+            record.event in _BEGINNINGS and record.text and not record.family
+            for record in self._known
+        ):
             return ""
         with self._file() as file:
             advice = file.for_repository(self._repo, self._tree)
@@ -124,10 +127,10 @@ class _Responder:
         event = self._event
         with self._file() as file:
             if event.command is None:
-                found = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+                advised = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
             else:
-                found = [file.for_command(self._repo, event.command, self._tree)]
-        texts = [self._shown(Advice(one), self._record()) for one in found if one]
+                advised = [file.for_command(self._repo, event.command, self._tree)]
+        texts = [self._shown(Advice(text), self._record()) for text in advised if text]
         if any(texts) and event.agent == "openhands":
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
         return self._context(*texts)
@@ -157,7 +160,7 @@ class _Responder:
             error_type=error.error_type,
             template=error.template,
         )
-        if not self._is_heard or any(record.repeats(one) for one in self._known):
+        if not self._is_heard or any(record.repeats(known) for known in self._known):
             return self._shown(Advice(), record)
         with self._file() as file:
             names = quoted_names(error.message)
@@ -168,7 +171,7 @@ class _Responder:
         """A message to the user alone: to the agent it would be a reason to go on."""
         with self._file() as file:
             warnings = file.submission_warnings()
-        earlier = {one.text for one in self._known}
+        earlier = {record.text for record in self._known}
         new = {sign: text for sign, text in warnings.items() if text not in earlier}
         shown = [new[sign] for sign in self._signs() if sign in new] if new else []
         for text in shown:
@@ -196,7 +199,7 @@ class _Responder:
         """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
         from contextgraph.text import fence
 
-        is_known = any(one.text == advice.text for one in self._known)
+        is_known = any(known.text == advice.text for known in self._known)
         text = "" if is_known else advice.text
         if text:
             context = f"ctx_{os.urandom(8).hex()}"
@@ -256,8 +259,8 @@ class _Responder:
         if self._event.forgets:
             return ()
         subagent = self._event.id("agent_id")
-        own = [one for one in self._session if one.subagent == subagent]
-        return own[max((n for n, one in enumerate(own) if one.forgets), default=0) :]
+        own = [record for record in self._session if record.subagent == subagent]
+        return own[max((n for n, record in enumerate(own) if record.forgets), default=0) :]
 
     @cached_property
     def _session(self) -> Sequence[HookRecord]:
@@ -267,7 +270,7 @@ class _Responder:
     @cached_property
     def _repo(self) -> str:
         """The name of the repository, as readers name it; calls git once for a folder."""
-        known = (one.repo for one in self._session if one.folder == self._event.folder)
+        known = (record.repo for record in self._session if record.folder == self._event.folder)
         if (repo := next(known, None)) is not None:
             return repo
         from contextgraph.readers.repository import repository_name

@@ -99,8 +99,8 @@ def hook_command(store: str | None, *, is_shared: bool = False) -> str:
     if is_shared:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
     program = shutil.which("contextgraph")
-    found = shlex.quote(program) if program else f"{shlex.quote(sys.executable)} -m contextgraph"
-    return f"{found} hook{option}"
+    command = shlex.quote(program) if program else f"{shlex.quote(sys.executable)} -m contextgraph"
+    return f"{command} hook{option}"
 
 
 class SettingsFile:
@@ -204,8 +204,8 @@ def _without_ours(config: Config) -> Config:
         rest = [cut for group in groups if (cut := _group_without_ours(group)) or cut == group]
         if rest or not groups:
             hooks[event] = rest
-    found = config.get("hooks")
-    if not found or hooks == found:
+    before = config.get("hooks")
+    if not before or hooks == before:
         return config
     others = {key: value for key, value in config.items() if key != "hooks"}
     return {**config, "hooks": hooks} if hooks else others
@@ -215,7 +215,7 @@ def _group_without_ours(group: Any) -> Any:
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list):
         return group
-    rest = [one for one in entries if not _is_ours(one)]
+    rest = [entry for entry in entries if not _is_ours(entry)]
     if rest == entries:
         return group
     return {**group, "hooks": rest} if rest else {}

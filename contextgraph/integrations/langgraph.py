@@ -97,7 +97,7 @@ def _request(messages: Messages) -> "AnyMessage":
 
 def _latest_turn(messages: Messages) -> "tuple[AnyMessage, list[AnyMessage]]":
     """The latest message that is not the output of a tool, and the outputs that follow it."""
-    outputs = list(takewhile(lambda one: one.type == "tool", reversed(messages)))
+    outputs = list(takewhile(lambda message: message.type == "tool", reversed(messages)))
     return messages[len(messages) - len(outputs) - 1], outputs[::-1]
 
 

@@ -136,7 +136,7 @@ class _Run:
         elif data.type == "response" and data.response is not None:
             self._answer(data.input, data.response.output_text, data.response.model)
         elif data.type == "generation":
-            answers = [content_text(one) for one in data.output or ()]
+            answers = [content_text(message) for message in data.output or ()]
             self._answer(data.input, "\n".join(answers), data.model or "")
 
     def _answer(
@@ -153,5 +153,5 @@ def _latest_message(request: str | Sequence[Mapping[str, Any]]) -> UserMessage:
     """The last message of the user in *request*; a session has earlier ones before it."""
     if isinstance(request, str):
         return UserMessage(request)
-    messages = (one for one in reversed(request) if one.get("role") == "user")
+    messages = (message for message in reversed(request) if message.get("role") == "user")
     return UserMessage(content_text(next(messages, {})))

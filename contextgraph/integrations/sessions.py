@@ -121,12 +121,14 @@ class HookFiles:
         lines = [line for path in taken for line in _lines(path)]
         transcripts = dict.fromkeys(Path(str(line["transcript"])) for line in lines)
         # Claude Code writes those of sub-agents into a folder beside that of their session.
-        paths = dict.fromkeys(path for one in transcripts for path in (one, one.with_suffix("")))
+        paths = dict.fromkeys(
+            path for transcript in transcripts for path in (transcript, transcript.with_suffix(""))
+        )
         return [str(path) for path in paths if path.exists()], taken
 
     def note_shown(self, store: "Store") -> None:
         """Record in *store* what was shown, so that it is credited when the session is learned."""
-        if shown := [_exposure(one) for one in self.records() if one.context]:
+        if shown := [_exposure(record) for record in self.records() if record.context]:
             store.exposures.add(shown)
         self._remove_old()
 
@@ -150,7 +152,7 @@ def _exposure(record: HookRecord) -> "Exposure":
     if record.family:
         family = Family(record.family)
         error = error_id(ErrorSignature(family, record.error_type, "", record.template))
-    items = [decoded(ShownItem, one) for one in record.items]
+    items = [decoded(ShownItem, item) for item in record.items]
     return Exposure.of(
         record.context,
         items,

@@ -120,14 +120,14 @@ class WorkersReader:
         job = self._new_job(given, max_run_size, follow_links)
         handlers: dict[str, Callable[[Any], None]] = {"error": on_error, "skip": on_skip}
         handlers |= {"bytes": on_bytes, "conflict": on_conflict}
-        found = _without_aside(self._work(job, paths), handlers)
+        records = _without_aside(self._work(job, paths), handlers)
         # Several workers may have read the calls of one run.
-        for one in last_calls(found, _Found.run, lambda _source, error: on_skip(error)):
-            if one.kind == "run":
-                self._last = one.value
-                yield one.value.raw
+        for record in last_calls(records, _Found.run, lambda _source, error: on_skip(error)):
+            if record.kind == "run":
+                self._last = record.value
+                yield record.value.raw
             else:
-                handlers[one.kind](one.value)
+                handlers[record.kind](record.value)
 
     def keep(self, raw: RawTrajectory) -> None:
         """Have the writer use what the workers made of the run that was read last, now *raw*."""
@@ -136,14 +136,14 @@ class WorkersReader:
 
 
 def _without_aside(
-    found: Iterable[_Found], handlers: Mapping[str, Callable[[Any], None]]
+    records: Iterable[_Found], handlers: Mapping[str, Callable[[Any], None]]
 ) -> Iterator[_Found]:
-    """The records in *found*, without those that *handlers* take."""
-    for one in found:
-        if one.kind in ("bytes", "conflict"):
-            handlers[one.kind](one.value)
+    """The *records*, without those that *handlers* take."""
+    for record in records:
+        if record.kind in ("bytes", "conflict"):
+            handlers[record.kind](record.value)
         else:
-            yield one
+            yield record
 
 
 class _Worker:
@@ -159,19 +159,19 @@ class _Worker:
 
     def do(self, task: _Task) -> Iterator[_Found]:
         """What is in *task*, in order."""
-        for found in _read_task(self._reader, task):
-            if found.kind == "run":
-                prepared = self._memory.writer.prepared(found.value, self._known)
-                yield replace(found, value=prepared)
+        for record in _read_task(self._reader, task):
+            if record.kind == "run":
+                prepared = self._memory.writer.prepared(record.value, self._known)
+                yield replace(record, value=prepared)
             else:
-                yield found
+                yield record
 
 
 def _read_task(reader: Reader, task: _Task) -> Iterator[_Found]:
     for _, group in groupby(task, type):
         some = list(group)
-        yield from _read(reader, [one for one in some if isinstance(one, Source)])
-        yield from (one for one in some if isinstance(one, _Found))
+        yield from _read(reader, [source for source in some if isinstance(source, Source)])
+        yield from (record for record in some if isinstance(record, _Found))
 
 
 def _read(reader: Reader, some: Iterable[Source]) -> Iterator[_Found]:
@@ -206,24 +206,24 @@ def _sources(paths: "Iterable[StrPath]", *, follow_links: bool) -> Iterator[Sour
 
 def _divided(some: Iterable[Source | _Found], max_size: int) -> Iterator[Source | _Found]:
     """*some* sources, large ones in parts that can be read by themselves."""
-    for one in some:
-        if isinstance(one, Source):
-            for part in divided(one, max_size):
+    for entry in some:
+        if isinstance(entry, Source):
+            for part in divided(entry, max_size):
                 yield _Found("error", part) if isinstance(part, ReadError) else part
         else:
-            yield one
+            yield entry
 
 
 def _tasks(some: Iterable[Source | _Found], most_bytes: int) -> Iterator[_Task]:
     """*some* in groups that are worth a task each, of about *most_bytes*."""
     task: list[Source | _Found] = []
     size = 0
-    for one in some:
-        added = one.size if isinstance(one, Source) else most_bytes // RUNS_AT_ONCE
+    for entry in some:
+        added = entry.size if isinstance(entry, Source) else most_bytes // RUNS_AT_ONCE
         if task and (size + added > most_bytes or len(task) >= _TASK_FILES):
             yield task
             task, size = [], 0
-        task.append(one)
+        task.append(entry)
         size += added
     if task:
         yield task
@@ -234,25 +234,25 @@ def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Foun
     reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
 
     def divided_or_read() -> Iterator[Source | _Found]:
-        found = _sources(paths, follow_links=job.follow_links)
-        for one in _divided(found, job.max_run_size):
-            if isinstance(one, Source) and (is_stream(one) or one.size > _LARGEST_BYTES):
-                yield from _read(reader, [one])
+        entries = _sources(paths, follow_links=job.follow_links)
+        for entry in _divided(entries, job.max_run_size):
+            if isinstance(entry, Source) and (is_stream(entry) or entry.size > _LARGEST_BYTES):
+                yield from _read(reader, [entry])
             else:
-                yield one
+                yield entry
 
     waiting: deque[Connection] = deque()
     with _processes(workers, job) as connections:
         for task in _tasks(divided_or_read(), _TASK_BYTES):
-            found: list[_Found] = []
+            records: list[_Found] = []
             if len(waiting) == workers:
                 connection = waiting.popleft()
-                found = _result(connection)
+                records = _result(connection)
             else:
                 connection = next(connections)
             _send(connection, task)  # to work on it while what was found is written
             waiting.append(connection)
-            yield from found
+            yield from records
         for connection in waiting:
             yield from _result(connection)
 
@@ -266,12 +266,12 @@ def _send(connection: "Connection", task: _Task) -> None:
 
 def _result(connection: "Connection") -> list[_Found]:
     try:
-        found: list[_Found] | Exception = connection.recv()
+        result: list[_Found] | Exception = connection.recv()
     except (EOFError, ConnectionError) as error:
         raise ContextGraphError(_KILLED) from error
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 @contextmanager
@@ -310,10 +310,10 @@ def _serve(connection: "Connection", job: _Job) -> None:
             task = connection.recv()
             try:
                 worker = worker or _Worker(job)
-                found: object = list(worker.do(task))
+                result: object = list(worker.do(task))
             except Exception as error:  # noqa: BLE001  (raised again by the parent)
-                found = error
-            connection.send(found)
+                result = error
+            connection.send(result)
 
 
 def _ray() -> Any:
@@ -360,8 +360,8 @@ def _divided_there(max_size: int, row: "dict[str, Any]") -> "Iterator[dict[str, 
 def _done_there(job: Any, batch: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
     """In a worker of a cluster: what is found in the tasks of *batch*, pickled."""
     for task in batch["task"]:
-        for found in _worker_there(job).do(pickle.loads(task)):
-            yield {"found": [pickle.dumps(found)]}
+        for record in _worker_there(job).do(pickle.loads(task)):
+            yield {"found": [pickle.dumps(record)]}
 
 
 @lru_cache(1)

@@ -90,7 +90,7 @@ def _tag_overlap(value: Json, wanted: frozenset[str]) -> float:
     """The share of the *wanted* tags, which are in lower case, that *value* has."""
     if not isinstance(value, list):
         return 0.0
-    own = {one.casefold() for one in value if isinstance(one, str)}
+    own = {tag.casefold() for tag in value if isinstance(tag, str)}
     return len(own & wanted) / len(wanted)
 
 
@@ -105,7 +105,7 @@ def _summary(content: Json) -> str:
     """What *content* says in a line: its summary, else its text, else its JSON."""
     fields = content if isinstance(content, dict) else {"text": content}
     named = (fields.get("summary"), fields.get("text"))
-    written = (one for one in named if isinstance(one, str) and one.strip())
+    written = (text for text in named if isinstance(text, str) and text.strip())
     text = next(written, "") or orjson.dumps(content).decode()
     if gives_instructions(text):
         return "(looks like an instruction to the agent: read the file before you trust it)"

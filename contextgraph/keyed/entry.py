@@ -105,9 +105,9 @@ def _masked(value: object, name: str = "") -> Json:
     if isinstance(value, str):
         return mask_after(f'"{name}": "', value) if name else mask_secrets(value)
     if isinstance(value, Mapping):
-        return {_field_name(key): _masked(one, _field_name(key)) for key, one in value.items()}
+        return {_field_name(key): _masked(field, _field_name(key)) for key, field in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(one, name) for one in value]
+        return [_masked(member, name) for member in value]
     if isinstance(value, float) and not isfinite(value):
         raise TypeError(f"{value} is not a number of JSON")
     if value is None or isinstance(value, bool | int | float):

@@ -114,18 +114,18 @@ class KeyedFiles:
 
     def get(self, key: str) -> Envelope | None:
         """The envelope of a live *key*."""
-        found = self._entry(self.index / index_path(key))
-        return found[0] if found else None
+        entry = self._entry(self.index / index_path(key))
+        return entry[0] if entry else None
 
     def live(self) -> list[dict[str, Json]]:
         """The envelopes of all live keys as objects of JSON, in no order."""
         if not self.state.exists():
             return []
         lines = self.state.read_bytes().split(b"\n")
-        found: list[dict[str, Json]] = orjson.loads(
+        envelopes: list[dict[str, Json]] = orjson.loads(
             b"[%b]" % b",".join([line for line in lines if line[:1] == b"{"])
         )
-        return found
+        return envelopes
 
     def logged_live(self) -> list[Envelope]:
         """The envelopes of all live keys by the log, the latest last."""
@@ -280,9 +280,9 @@ def _locked(path: Path, operation: int) -> Iterator[None]:
         yield
 
 
-def _same(one: Iterable[dict[str, Json]], other: Iterable[dict[str, Json]]) -> bool:
+def _same(first: Iterable[dict[str, Json]], second: Iterable[dict[str, Json]]) -> bool:
     """Whether both hold the same envelopes, in any order."""
-    return sorted(map(orjson.dumps, one)) == sorted(map(orjson.dumps, other))
+    return sorted(map(orjson.dumps, first)) == sorted(map(orjson.dumps, second))
 
 
 def _record(envelope: Envelope) -> dict[str, Json]:

@@ -28,7 +28,7 @@ def normalised_key(key: str) -> str:
         raise InvalidEntryError(f"key {key!r} has control characters or a line end")
     # First as a whole: some secrets have a slash.
     whole = mask_secrets(normalize("NFC", key))
-    segments = [mask_secrets(one) for one in whole.split("/") if one]
+    segments = [mask_secrets(segment) for segment in whole.split("/") if segment]
     if not segments:
         raise InvalidEntryError(f"key {key!r} names nothing")
     if {".", ".."} & {*segments}:

@@ -110,8 +110,8 @@ class KeyedMemory:
     def keys(self, prefix: str = "/") -> list[str]:
         """The live keys that start with *prefix*, sorted."""
         with self._files.reading():
-            found = [str(one["key"]) for one in self._files.live()]
-        return sorted(key for key in found if key.startswith(prefix))
+            keys = [str(envelope["key"]) for envelope in self._files.live()]
+        return sorted(key for key in keys if key.startswith(prefix))
 
     def brief(
         self,

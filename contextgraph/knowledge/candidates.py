@@ -52,7 +52,7 @@ class Candidates:
         """Notes that people said in several sessions, and in how many; the most frequent first."""
         notes = self._store.newest(_scope(repo, NoteKind.NOTE), _LISTED)
         counted = ((note, sessions(note)) for note in notes)
-        return tuple(sorted((one for one in counted if one[1] > 1), key=lambda one: -one[1]))
+        return tuple(sorted((pair for pair in counted if pair[1] > 1), key=lambda pair: -pair[1]))
 
     def accept(self, ids: Collection[str]) -> int:
         """Remember these candidates as notes; returns how many there were."""
@@ -68,8 +68,8 @@ class Candidates:
 
     def reject(self, ids: Collection[str]) -> int:
         """Do not propose these candidates again; returns how many there were."""
-        found = [note.id for note in self._store.get([*ids]).values() if _waits(note)]
-        return self._notes.archive(found)
+        waiting = [note.id for note in self._store.get([*ids]).values() if _waits(note)]
+        return self._notes.archive(waiting)
 
     def _candidate(self, correction: Correction, run: RawTrajectory, run_id: str) -> Note:
         content, repo = mask_secrets(clean(correction.text)).strip(), repo_name(run.repo)

@@ -44,7 +44,9 @@ def _targets(note: Note, types: Collection[str]) -> list[str]:
 
 def with_link(note: Note, link: Link) -> Note:
     """*note* with *link* in place of one of its type to the same target."""
-    others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))
+    others = (
+        other for other in note.links if (other.type, other.target) != (link.type, link.target)
+    )
     return replace(note, links=(*others, link))
 
 

@@ -150,14 +150,14 @@ def _conflicts(notes: Sequence[Note]) -> list[tuple[Note, Note]]:
         for other in note.contradicts
         if other in known
     }
-    return [(known[one], known[other]) for one, other in sorted(pairs)]
+    return [(known[first], known[second]) for first, second in sorted(pairs)]
 
 
 def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
     """Id of a note -> that of a note which contradicts it and is clearly more credible by now."""
     resolved: dict[str, str] = {}
-    for one, other in _conflicts(notes):
-        low, high = sorted((one, other), key=lambda note: credibility_of(note, now))
+    for first, second in _conflicts(notes):
+        low, high = sorted((first, second), key=lambda note: credibility_of(note, now))
         margin = credibility_of(high, now) - credibility_of(low, now)
         if margin >= CREDIBILITY_MARGIN and not low.pinned:
             resolved[low.id] = high.id
@@ -213,7 +213,7 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         sources = (source for note in others for source in (note.source, *note.confirmed_by))
         return replace(
             reduce(confirmed_by, sources, note),
-            tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
+            tags=tuple(dict.fromkeys(tag for merged in (note, *others) for tag in merged.tags)),
             credibility=max(note.credibility for note in group),
             links=(*note.links, *links),
         )

@@ -100,9 +100,9 @@ class Notes:
         query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
         related = self._store.for_text(query, scope, _COMPARED)
         compared = verdicts(note, related, self._judge)
-        for one, verdict in compared:
+        for other, verdict in compared:
             if verdict.relation is Relation.SAME:
-                return self._confirm(one, note)
+                return self._confirm(other, note)
         before = (Link(LinkType.FOLLOWS, note.id) for note in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
         receipt = self._store_beside(note, compared)
@@ -222,8 +222,8 @@ class Notes:
 
     def restore(self, ids: Collection[str]) -> int:
         """Recall archived notes again; returns how many were archived."""
-        found = [note.id for note in self._store.get([*ids]).values() if note.archived_at]
-        return len(self._store.change(found, lambda note: replace(note, archived_at=None)))
+        archived = [note.id for note in self._store.get([*ids]).values() if note.archived_at]
+        return len(self._store.change(archived, lambda note: replace(note, archived_at=None)))
 
     def prune(
         self,
@@ -283,15 +283,15 @@ class Notes:
 
     def _store_beside(self, note: Note, compared: Sequence[tuple[Note, Verdict]]) -> NoteReceipt:
         """Store *note*, and with it what it means for those that it was compared with."""
-        superseded = [one for one in compared if one[1].relation is Relation.SUPERSEDES]
-        contradicted = [one for one in compared if one[1].relation is Relation.CONTRADICTS]
+        superseded = [pair for pair in compared if pair[1].relation is Relation.SUPERSEDES]
+        contradicted = [pair for pair in compared if pair[1].relation is Relation.CONTRADICTS]
         ids = tuple(note.id for note, _ in contradicted)
         replaced = {note.id for note, _ in superseded}
 
-        def marked(one: Note) -> Note:
-            if one.id in replaced:
-                return replace(one, superseded_by=note.id)
-            return replace(one, contradicts=tuple(dict.fromkeys((*one.contradicts, note.id))))
+        def marked(other: Note) -> Note:
+            if other.id in replaced:
+                return replace(other, superseded_by=note.id)
+            return replace(other, contradicts=tuple(dict.fromkeys((*other.contradicts, note.id))))
 
         links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
         note = replace(note, contradicts=ids, links=links)

@@ -115,7 +115,7 @@ class Pages:
         mentioned = note.targets(LinkType.MENTIONS)
         self._store.change(
             mentioned,
-            lambda one: replace(one, tags=normalized_tags((*one.tags, *note.tags))),
+            lambda entity: replace(entity, tags=normalized_tags((*entity.tags, *note.tags))),
             new=[note],
         )
 
@@ -125,7 +125,7 @@ class Pages:
         scope = NoteScope(repos, (NoteKind.PAGE,))
         notes = self._store.for_text(terms, scope, max(_PROPOSED, limit))
         scores = bm25(terms, [stem_counts(_weighted(note)) for note in notes])
-        ranked = sorted(zip(notes, scores, strict=True), key=lambda one: (-one[1], one[0].id))
+        ranked = sorted(zip(notes, scores, strict=True), key=lambda pair: (-pair[1], pair[0].id))
         most = ranked[0][1] if ranked else 0.0
         return [PageFound(_page_of(note), score / most) for note, score in ranked if score > 0]
 

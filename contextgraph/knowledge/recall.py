@@ -83,8 +83,8 @@ def searched_text(note: Note) -> str:
 def _cosines(store: NoteStore, question: Question) -> Mapping[str, float]:
     if question.vector is None:
         return {}
-    found = store.nearest(question.vector, question.scope, _WITH_COSINE)
-    return {id_: cosine for id_, cosine in found.items() if cosine > 0}
+    nearest = store.nearest(question.vector, question.scope, _WITH_COSINE)
+    return {id_: cosine for id_, cosine in nearest.items() if cosine > 0}
 
 
 def _channel_scores(
@@ -112,17 +112,17 @@ def _weights(terms: Sequence[str], notes: Collection[Note]) -> dict[str, float]:
 
 def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:
     """The notes up to two before and two after *notes* in their repositories."""
-    found, ring = dict(notes), dict(notes)
+    around, ring = dict(notes), dict(notes)
     for _ in range(2):
-        before = [id_ for note in ring.values() for id_ in _follows(note) if id_ not in found]
+        before = [id_ for note in ring.values() for id_ in _follows(note) if id_ not in around]
         after = {
             note.id: note
             for note in store.linking([*ring])
-            if note.id not in found and not ring.keys().isdisjoint(_follows(note))
+            if note.id not in around and not ring.keys().isdisjoint(_follows(note))
         }
         ring = {**store.get(before), **after}
-        found |= ring
-    return found
+        around |= ring
+    return around
 
 
 def _follows(note: Note) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def _recollection(
     question: Question,
 ) -> Recollection:
     first = beside.get(note.id, frozenset())
-    second = {id_ for one in first for id_ in beside[one]} - {note.id, *first}
+    second = {id_ for neighbour in first for id_ in beside[neighbour]} - {note.id, *first}
     neighbours = _NEXT * _sum(own, first) + _SECOND * _sum(own, second)
     why = {
         **scores,

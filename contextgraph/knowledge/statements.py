@@ -105,7 +105,7 @@ def verdicts(
     """What *new* is to each of *related*: by their words, where *judge* does not say."""
     statement = statement_of(new)
     verdicts = {note.id: verdict(statement, statement_of(note)) for note in related}
-    is_known = any(one.relation is Relation.SAME for one in verdicts.values())
+    is_known = any(by_words.relation is Relation.SAME for by_words in verdicts.values())
     if judge and not is_known and not new.security.is_secret:
         for note in _most_similar(new, related):
             answer = judge(new.content, note.content)

@@ -140,8 +140,8 @@ def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
 
     Some models put it into a code fence, or reason before it.
     """
-    found = answer[answer.find("{") : answer.rfind("}") + 1]
-    return form.model_validate_json(found).model_dump()
+    json_object = answer[answer.find("{") : answer.rfind("}") + 1]
+    return form.model_validate_json(json_object).model_dump()
 
 
 @dataclass(frozen=True, slots=True)

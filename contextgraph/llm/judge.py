@@ -30,10 +30,10 @@ class ConflictJudge:
         messages = first_messages(PROMPT_VERSION, statements)
         try:
             answer, _ = self.chat.complete(messages, _answer_form())
-            found = fields_in(answer, _answer_form())
+            judgement = fields_in(answer, _answer_form())
         except (RemoteError, ValidationError):
             return None
-        return Verdict(found["relation"], max(0.0, min(1.0, found["confidence"])))
+        return Verdict(judgement["relation"], max(0.0, min(1.0, judgement["confidence"])))
 
 
 @cache

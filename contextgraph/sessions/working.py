@@ -63,7 +63,7 @@ class WorkingMemory:
     ) -> None:
         """Add a call of the tool *name* and its *result*: its text, or fields with an exit code."""
         fields = {"output": result} if isinstance(result, str) else dict(result)
-        codes = [fields.pop(one) for one in _EXIT_CODES if isinstance(fields.get(one), int)]
+        codes = [fields.pop(field) for field in _EXIT_CODES if isinstance(fields.get(field), int)]
         self.add_step(
             Step(
                 index=len(self._lines),
@@ -125,7 +125,10 @@ class WorkingMemory:
 
 
 def _action_text(name: str, args: "Mapping[str, Json]") -> str:
-    command = next((args[one] for one in _SHELL_ARGUMENTS if isinstance(args.get(one), str)), None)
+    command = next(
+        (args[argument] for argument in _SHELL_ARGUMENTS if isinstance(args.get(argument), str)),
+        None,
+    )
     if isinstance(command, str):
         return command
     return f"{name} {json.dumps(dict(args), ensure_ascii=False)}" if args else name
@@ -158,7 +161,7 @@ def _cost(texts: Sequence[str]) -> int:
 def _shared(texts: Sequence[str], tokens: int) -> list[str]:
     """*texts* within *tokens*: short ones whole, the others with equal parts, cut in the middle."""
     shown = dict.fromkeys(range(len(texts)), "")
-    for done, index in enumerate(sorted(shown, key=lambda one: count_tokens(texts[one]))):
+    for done, index in enumerate(sorted(shown, key=lambda position: count_tokens(texts[position]))):
         part = tokens // (len(texts) - done)
         shown[index] = clip_tokens(texts[index], part - count_tokens("\n"))
         tokens -= _cost([shown[index]]) if shown[index] else 0

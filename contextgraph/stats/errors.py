@@ -76,8 +76,8 @@ def _names_file(situation: str) -> bool:
 
 def type_frequency(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, int]:
     """Error type -> in how many fragments it occurred, most frequent first, then by name."""
-    found = {(one.fragment_id, one.error_type) for run in met.values() for one in run}
-    return _most_frequent_first(Counter(error_type for _, error_type in found))
+    pairs = {(error.fragment_id, error.error_type) for run in met.values() for error in run}
+    return _most_frequent_first(Counter(error_type for _, error_type in pairs))
 
 
 def type_transitions(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, dict[str, int]]:
@@ -87,7 +87,9 @@ def type_transitions(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, dict[
     """
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for run in met.values():
-        at = sorted((step, one.error_id, one.error_type) for one in run for step in one.steps)
+        at = sorted(
+            (step, error.error_id, error.error_type) for error in run for step in error.steps
+        )
         for (_, _, before), (_, _, after) in pairwise(at):
             counts[before][after] += 1
     totals = Counter({before: after.total() for before, after in counts.items()})
