@@ -125,8 +125,8 @@ def _lines_of(
         embedded = run.embedded if space else None
         yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        for one in store.methodologies.get(batch):
-            yield MethodologyLine(one, _resolved_by(store, one.id))
+        for methodology in store.methodologies.get(batch):
+            yield MethodologyLine(methodology, _resolved_by(store, methodology.id))
     for trajectory_id in runs:
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))

@@ -196,9 +196,9 @@ def _drop_sentences(record: dict[str, Json]) -> None:
     """Drop the actions of the recoveries of a run of version 0.1."""
     bundle = record.get("bundle")
     recovered = bundle.get("recovered") if isinstance(bundle, dict) else None
-    for one in recovered if isinstance(recovered, list) else ():
-        if isinstance(one, dict):
-            one["actions"] = []
+    for recovery in recovered if isinstance(recovered, list) else ():
+        if isinstance(recovery, dict):
+            recovery["actions"] = []
 
 
 def _drop_shares(record: dict[str, Json]) -> None:

@@ -59,7 +59,7 @@ def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """The actions that are stored as *text*."""
     # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
     records = orjson.loads(text)
-    return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
+    return tuple(decoded(RemedyAction, record) for record in records if isinstance(record, dict))
 
 
 _JSON: Mapping[Any, Form] = {
@@ -82,11 +82,13 @@ class Columns(Generic[Value]):
         fields = [field for field in fields_of(cast(Hashable, kind)) if field.name not in omitted]
         self.names = tuple(field.name for field in fields)
         kinds = [_without_none(field.hint) for field in fields]
-        found = [_form_of(one, {**_JSON, **forms}) for one in kinds]
-        self._writers = tuple((name, form[0]) for name, form in zip(self.names, found, strict=True))
+        field_forms = [_form_of(hint, {**_JSON, **forms}) for hint in kinds]
+        self._writers = tuple(
+            (name, form[0]) for name, form in zip(self.names, field_forms, strict=True)
+        )
         self._readers = tuple(
             (field.name, form[1], None if field.default is MISSING else field.default)
-            for field, form in zip(fields, found, strict=True)
+            for field, form in zip(fields, field_forms, strict=True)
             if form is not _AS_IT_IS or field.default is not MISSING
         )
 

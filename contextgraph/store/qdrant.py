@@ -70,7 +70,7 @@ class QdrantNotes:
         if not words:
             return []
 
-        def found(client: "QdrantClient", most: int) -> list[tuple[float, Note]]:
+        def read(client: "QdrantClient", most: int) -> list[tuple[float, Note]]:
             points = client.query_points(
                 _COLLECTION,
                 query=sparse_vector(words),
@@ -80,7 +80,7 @@ class QdrantNotes:
             ).points
             return [(-round(point.score), _note_of(point.payload)) for point in points]
 
-        return [note for _, note in self._ranked(found, limit)]
+        return [note for _, note in self._ranked(read, limit)]
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         models = _models()
@@ -98,13 +98,15 @@ class QdrantNotes:
                 limit=2 * max(0, limit) + 10,
                 with_payload=["id"],
             ).points
-        ranked = sorted((-round(one.score, rules.COSINE_DECIMALS), _id(one)) for one in points)
+        ranked = sorted(
+            (-round(point.score, rules.COSINE_DECIMALS), _id(point)) for point in points
+        )
         return {id_: -cosine for cosine, id_ in ranked[: max(0, limit)]}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         models = _models()
 
-        def found(client: "QdrantClient", most: int) -> list[tuple[float, Note]]:
+        def read(client: "QdrantClient", most: int) -> list[tuple[float, Note]]:
             points, _ = client.scroll(
                 _COLLECTION,
                 scroll_filter=self._within(scope),
@@ -114,28 +116,28 @@ class QdrantNotes:
             notes = (_note_of(point.payload) for point in points)
             return [(-note.created_at.timestamp(), note) for note in notes]
 
-        return [note for _, note in self._ranked(found, limit, greatest_id=True)]
+        return [note for _, note in self._ranked(read, limit, greatest_id=True)]
 
     def linking(self, ids: Sequence[str]) -> Sequence[Note]:
         with self._client() as client:
-            found = self._all(client, _is("targets", ids))
-        return sorted((_note_of(one.payload) for one in found), key=lambda note: note.id)
+            points = self._all(client, _is("targets", ids))
+        return sorted((_note_of(point.payload) for point in points), key=lambda note: note.id)
 
     def counts(self) -> Mapping[NoteKind, int]:
         with self._client() as client:
-            found = {
+            counts = {
                 kind: client.count(_COLLECTION, self._within(NoteScope(kinds=(kind,)))).count
                 for kind in sorted(NoteKind)
             }
-        return {kind: count for kind, count in found.items() if count}
+        return {kind: count for kind, count in counts.items() if count}
 
     def all(self) -> Iterator[Note]:
         with self._client() as client:
             ids = sorted(map(_id, self._all(client, payload=["id"])))
         for start in range(0, len(ids), _AT_ONCE):
             with self._client() as client:
-                found = self._notes(client, ids[start : start + _AT_ONCE])
-            yield from found
+                notes = self._notes(client, ids[start : start + _AT_ONCE])
+            yield from notes
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
@@ -145,8 +147,8 @@ class QdrantNotes:
         live = models.Filter(must=[_is("live", True)], must_not=embedded)
         with self._client() as client:
             ids = sorted(id_ for id_ in map(_id, self._all(client, live, ["id"])) if id_ > after)
-            found = self._notes(client, ids[: max(0, limit)])
-        return {note.id: rules.note_text(note) for note in found}
+            notes = self._notes(client, ids[: max(0, limit)])
+        return {note.id: rules.note_text(note) for note in notes}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         models = _models()
@@ -187,7 +189,7 @@ class QdrantNotes:
         """Store *notes*; those whose text stays keep their vector."""
         models = _models()
         given = {note.id: note for note in notes}
-        before = {_id(one): one for one in self._points(client, [*given], with_vectors=True)}
+        before = {_id(point): point for point in self._points(client, [*given], with_vectors=True)}
         points = []
         for note in given.values():
             payload, vectors = self._payload(note), {}
@@ -229,8 +231,8 @@ class QdrantNotes:
         return client.retrieve(_COLLECTION, points, with_vectors=with_vectors)
 
     def _notes(self, client: "QdrantClient", ids: Sequence[str]) -> list[Note]:
-        found = [_note_of(point.payload) for point in self._points(client, ids)]
-        return sorted(found, key=lambda note: note.id)
+        notes = [_note_of(point.payload) for point in self._points(client, ids)]
+        return sorted(notes, key=lambda note: note.id)
 
     def _all(
         self,
@@ -240,7 +242,7 @@ class QdrantNotes:
     ) -> Iterator[Any]:
         """All points of the tenant that meet *condition*."""
         models = _models()
-        conditions = [one for one in (_is("tenant", [self._tenant]), condition) if one]
+        conditions = [part for part in (_is("tenant", [self._tenant]), condition) if part]
         where, offset = models.Filter(must=conditions), None
         while True:
             chosen = payload if isinstance(payload, bool) else [*payload]
@@ -253,25 +255,25 @@ class QdrantNotes:
 
     def _ranked(
         self,
-        found: Callable[["QdrantClient", int], list[tuple[float, Note]]],
+        read: Callable[["QdrantClient", int], list[tuple[float, Note]]],
         limit: int,
         *,
         greatest_id: bool = False,
     ) -> list[tuple[float, Note]]:
-        """The first *limit* by score, age and id; *found* gives so many, in the order of scores.
+        """The first *limit* by score, age and id; *read* gives so many, in the order of scores.
 
         The server orders by score only: more are requested until no tie is cut.
         """
         most = 2 * max(0, limit) + 10
         with self._client() as client:
             while True:
-                ranked = found(client, most)
+                ranked = read(client, most)
                 tied = len(ranked) == most and ranked[max(0, limit - 1)][0] == ranked[-1][0]
                 if not tied or most >= _MOST_TIED:
                     break
                 most *= 4
-        ranked.sort(key=lambda one: one[1].id, reverse=greatest_id)
-        ranked.sort(key=lambda one: (one[0], -one[1].created_at.timestamp()))
+        ranked.sort(key=lambda scored: scored[1].id, reverse=greatest_id)
+        ranked.sort(key=lambda scored: (scored[0], -scored[1].created_at.timestamp()))
         return ranked[: max(0, limit)]
 
     def _within(self, scope: NoteScope) -> "models.Filter":

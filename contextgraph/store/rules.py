@@ -129,7 +129,9 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     judged = [run for run in known if run.outcome is not Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
     changes = (run.change for run in (bundle.trajectory, *known))
-    change = next((one for one in changes if one is not ChangeStatus.UNKNOWN), ChangeStatus.UNKNOWN)
+    change = next(
+        (status for status in changes if status is not ChangeStatus.UNKNOWN), ChangeStatus.UNKNOWN
+    )
     trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
         if not precedes(trajectory, run):
@@ -230,15 +232,16 @@ def with_report(
         items = shown.items
         if not shown.is_withheld:
             items = tuple(
-                replace(one, helped=helped) if one.helped is None else one for one in items
+                replace(shown_item, helped=helped) if shown_item.helped is None else shown_item
+                for shown_item in items
             )
         return replace(reported, helped=helped, items=items)
     if shown.is_withheld or not 1 <= item <= len(shown.items):
         return None
-    before, one, after = shown.items[: item - 1], shown.items[item - 1], shown.items[item:]
-    if one.helped is not None:
+    before, shown_item, after = shown.items[: item - 1], shown.items[item - 1], shown.items[item:]
+    if shown_item.helped is not None:
         return None
-    return replace(reported, items=(*before, replace(one, helped=helped), *after))
+    return replace(reported, items=(*before, replace(shown_item, helped=helped), *after))
 
 
 def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exposure]:
@@ -246,7 +249,7 @@ def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exp
 
     A context is not reported when its run never met the error; of several runs the first decides.
     """
-    waiting = {one.context_id: one for one in shown if one.helped is None}
+    waiting = {context.context_id: context for context in shown if context.helped is None}
     reported = []
     for bundle in bundles:
         met = {error.id for error in bundle.errors}
@@ -261,18 +264,22 @@ def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exp
 def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
     """*exposure* as the run of *bundle* went on: an item that it did not try gets no credit."""
     clearances = [
-        one
-        for one in bundle.recovered
-        if one.verified and one.error_id == exposure.error_id and one.cleared_step > seen.step
+        recovery
+        for recovery in bundle.recovered
+        if recovery.verified
+        and recovery.error_id == exposure.error_id
+        and recovery.cleared_step > seen.step
     ]
     cleared = bool(clearances)
-    worked = frozenset(action.pattern for one in clearances for action in one.actions)
+    worked = frozenset(action.pattern for clearance in clearances for action in clearance.actions)
     tried = frozenset(seen.tried)
     items = exposure.items
     if not exposure.is_withheld:
         items = tuple(
-            replace(one, helped=_effect(one, cleared, worked, tried)) if one.helped is None else one
-            for one in items
+            replace(item, helped=_effect(item, cleared, worked, tried))
+            if item.helped is None
+            else item
+            for item in items
         )
     source = exposure.source or bundle.trajectory.contributor
     return replace(exposure, helped=cleared, items=items, source=source)
@@ -306,8 +313,10 @@ def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
     They are those of methodologies that go because what had superseded them goes.
     """
     gone = list(removed)
-    ids = {one.id for one in gone}
-    return sorted({one.error_id for one in gone if one.superseded_by in ids})
+    ids = {methodology.id for methodology in gone}
+    return sorted(
+        {methodology.error_id for methodology in gone if methodology.superseded_by in ids}
+    )
 
 
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
@@ -329,9 +338,9 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
 def paged(page: Callable[[str, int], Sequence[Item]], key: Callable[[Item], str]) -> Iterator[Item]:
     """All items, in the order of their *key*: *page* gives so many that are greater than one."""
     after = ""
-    while found := page(after, _ITEMS_AT_ONCE):
-        yield from found
-        after = key(found[-1])
+    while items := page(after, _ITEMS_AT_ONCE):
+        yield from items
+        after = key(items[-1])
 
 
 def check_space(active: Space | None, vector: Vector) -> None:
@@ -357,11 +366,11 @@ def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) 
         Relation(
             "SHOWN",
             True,
-            one.id,
-            *known.get(one.id, ("gone", one.id)),
-            {"advice": one.advice, "helped": _HELPED[one.helped]},
+            item.id,
+            *known.get(item.id, ("gone", item.id)),
+            {"advice": item.advice, "helped": _HELPED[item.helped]},
         )
-        for one in exposure.items
+        for item in exposure.items
     )
     name = f"context {exposure.context_id}"
     return Explanation(exposure.context_id, "Context", name, facts, in_order(items))

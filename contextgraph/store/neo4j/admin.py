@@ -166,8 +166,8 @@ class Neo4jAdmin:
         exposure = rows.exposure_of(row)
         ids = sorted(item.id for item in exposure.items)
         known = {
-            found["id"]: (found["label"], found["name"])
-            for found in self._connection.rows("names_of", ids=ids)
+            node["id"]: (node["label"], node["name"])
+            for node in self._connection.rows("names_of", ids=ids)
         }
         return rules.explained_context(exposure, known)
 
@@ -185,8 +185,8 @@ class Neo4jAdmin:
         )
 
 
-def _counted(kinds: type[StrEnum], found: Iterable[str]) -> dict[str, int]:
-    count = Counter(found)
+def _counted(kinds: type[StrEnum], names: Iterable[str]) -> dict[str, int]:
+    count = Counter(names)
     return {kind.value: count[kind.value] for kind in kinds}
 
 
@@ -224,8 +224,8 @@ def _schema(connection: Connection) -> HealthCheck:
 
 def _integrity(connection: Connection) -> HealthCheck:
     if offline := connection.rows("offline_indexes"):
-        found = ", ".join(f"{row['name']} is {row['state']}" for row in offline)
-        return HealthCheck("integrity", False, found, _REMEDIES["integrity"])
+        states = ", ".join(f"{row['name']} is {row['state']}" for row in offline)
+        return HealthCheck("integrity", False, states, _REMEDIES["integrity"])
     stray = connection.row("stray_nodes")
     if stray and stray["count"]:
         detail = f"{number_of(stray['count'], 'node')} without a run"

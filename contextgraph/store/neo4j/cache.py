@@ -117,11 +117,11 @@ class CandidateCache:
 
     def fragments(self, keys: Sequence[FragmentKey]) -> list[FragmentCandidate]:
         """The fragments of these keys with their runs, in their order."""
-        found = self._find([*(key.trajectory_id for key in keys), *keys])
+        values = self._find([*(key.trajectory_id for key in keys), *keys])
         return [
-            FragmentCandidate(found[key], found[key.trajectory_id])
+            FragmentCandidate(values[key], values[key.trajectory_id])
             for key in keys
-            if key in found and key.trajectory_id in found
+            if key in values and key.trajectory_id in values
         ]
 
     def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
@@ -134,13 +134,13 @@ class CandidateCache:
         return self._current().by_key.get_or_read(keys, self._read)
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Any]:
-        found = self._connection.rows(
+        values = self._connection.rows(
             "values_of",
             trajectories=[key for key in keys if isinstance(key, str)],
             fragments=[key.fragment_id for key in keys if isinstance(key, FragmentKey)],
             recoveries=[key._asdict() for key in keys if isinstance(key, RecoveryKey)],
         )
-        return dict(map(_value, found))
+        return dict(map(_value, values))
 
     def _current(self) -> _Values:
         """The values that are valid in the state that this snapshot sees."""

@@ -53,11 +53,11 @@ class NamedQueries:
         rows = self.rows(name, **parameters)
         return rows[0] if rows else None
 
-    def found(self, name: str, /, **parameters: object) -> list[Any]:
-        """The list *found* of its only row: each record costs the driver as much as 100 values."""
+    def collected(self, name: str, /, **parameters: object) -> list[Any]:
+        """The list `found` of its only row: each record costs the driver as much as 100 values."""
         (row,) = self.rows(name, **parameters)
-        found: list[Any] = row["found"]
-        return found
+        values: list[Any] = row["found"]
+        return values
 
 
 class Transaction(NamedQueries):
@@ -138,9 +138,9 @@ class Connection(NamedQueries):
         It is read again where another process deleted a part of them meanwhile.
         """
         for _ in range(MAX_READINGS):
-            found = self._read(text, parameters)
-            if not any(map(is_torn, found)):
-                return found
+            rows = self._read(text, parameters)
+            if not any(map(is_torn, rows)):
+                return rows
         raise StoreUnavailableError(
             f"{self.address} is being changed: {MAX_READINGS} readings met what was just deleted; "
             "try again"

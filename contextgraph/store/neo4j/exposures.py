@@ -17,8 +17,8 @@ class Neo4jExposures:
         self._connection = connection
 
     def add(self, exposures: Sequence[Exposure]) -> None:
-        in_order = sorted(exposures, key=lambda one: one.context_id)
-        contexts = [rows.exposure_row(one) for one in in_order]
+        in_order = sorted(exposures, key=attrgetter("context_id"))
+        contexts = [rows.exposure_row(exposure) for exposure in in_order]
         self._connection.write(Transaction.write, "add_exposures", contexts)
 
     def report(
@@ -26,20 +26,20 @@ class Neo4jExposures:
     ) -> bool:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
-            found = map(rows.exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
-            reported = [rules.with_report(one, helped, item, source) for one in found]
-            changed = [one for one in reported if one]
+            exposures = map(rows.exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
+            reported = [rules.with_report(exposure, helped, item, source) for exposure in exposures]
+            changed = [exposure for exposure in reported if exposure]
             _put_reports(transaction, changed)
             return bool(changed)
 
         return self._connection.write(work)
 
     def record(self, advice: Sequence[str]) -> AdviceRecord:
-        found = self._connection.rows(
+        shown = self._connection.rows(
             "advice_record", names=sorted(set(advice)), limit=rules.REPORTS_USED
         )
-        exposures = tuple(map(rows.exposure_of, found))
-        errors = sorted({one.error_id for one in exposures if one.error_id})
+        exposures = tuple(map(rows.exposure_of, shown))
+        errors = sorted({exposure.error_id for exposure in exposures if exposure.error_id})
         rates = self._connection.rows("base_rates", ids=errors) if errors else ()
         decided = self._connection.row("verdicts")
         return AdviceRecord(
@@ -50,7 +50,9 @@ class Neo4jExposures:
         )
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
-        decided = [rows.verdict_row(one) for one in sorted(verdicts, key=attrgetter("advice"))]
+        decided = [
+            rows.verdict_row(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))
+        ]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
     def all(self) -> Iterator[Exposure]:
@@ -73,11 +75,11 @@ def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None
     """Write what is known by now of whether contexts and their items helped."""
     contexts: list[Parameters] = [
         {
-            "context_id": one.context_id,
-            "helped": one.helped,
-            "source": one.source,
-            "items": [[item.id, item.advice, item.helped] for item in one.items],
+            "context_id": exposure.context_id,
+            "helped": exposure.helped,
+            "source": exposure.source,
+            "items": [[item.id, item.advice, item.helped] for item in exposure.items],
         }
-        for one in sorted(reported, key=lambda one: one.context_id)
+        for exposure in sorted(reported, key=attrgetter("context_id"))
     ]
     transaction.write("put_reports", contexts)

@@ -33,7 +33,7 @@ class Neo4jMethodologies:
 
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         folded = repo and repo.casefold()
-        return self._connection.found("methodology_ids", repo=folded, after=after, limit=limit)
+        return self._connection.collected("methodology_ids", repo=folded, after=after, limit=limit)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[tuple[str, str], list[Methodology]] = {}
@@ -81,8 +81,8 @@ def remove(transaction: Transaction, ids: Sequence[str], revision: int) -> None:
     """
     if not ids:
         return
-    found = transaction.rows("with_superseded", ids=ids)
-    gone = [rules.RemovedMethodology(**row) for row in found]
+    with_superseded = transaction.rows("with_superseded", ids=ids)
+    gone = [rules.RemovedMethodology(**row) for row in with_superseded]
     mark_changed(transaction, rules.made_stale(gone), (), revision)
     transaction.rows("remove_methodologies", ids=sorted(methodology.id for methodology in gone))
 
@@ -121,7 +121,11 @@ def _put_resolved(
     resolved: Sequence[ResolvedBy],
 ) -> None:
     """Write the edges between nodes that exist; a tombstone keeps none."""
-    retired = [one.id for one in methodologies if one.status is MethodologyStatus.RETIRED]
+    retired = [
+        methodology.id
+        for methodology in methodologies
+        if methodology.status is MethodologyStatus.RETIRED
+    ]
     if retired:
         transaction.rows("unlink_resolved", ids=sorted(retired))
     transaction.write("link_resolved", list(map(asdict, resolved)))
@@ -129,9 +133,11 @@ def _put_resolved(
 
 def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
     """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
-    ids = {one.fragment_id for edge in similar for one in (edge.fragment, edge.representative)}
-    found = transaction.rows("runs_of_fragments", ids=sorted(ids))
-    present = {Source(row["trajectory_id"], row["id"]) for row in found}
+    ids = {
+        source.fragment_id for edge in similar for source in (edge.fragment, edge.representative)
+    }
+    fragments = transaction.rows("runs_of_fragments", ids=sorted(ids))
+    present = {Source(row["trajectory_id"], row["id"]) for row in fragments}
     edges = [
         {
             "fragment": edge.fragment.fragment_id,

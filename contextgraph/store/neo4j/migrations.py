@@ -98,8 +98,8 @@ def indexes_of(steps: Sequence[Migration]) -> dict[str, str]:
 
 def applied_to(driver: "Driver", database: str) -> dict[str, str]:
     """The checksums of the migrations that *database* records; none for one without a memory."""
-    found = driver.execute_query(query("applied_migrations"), database_=database).records
-    return {row["name"]: row["checksum"] for row in found}
+    applied = driver.execute_query(query("applied_migrations"), database_=database).records
+    return {row["name"]: row["checksum"] for row in applied}
 
 
 def apply(driver: "Driver", database: str, step: Migration) -> None:
@@ -156,9 +156,9 @@ def _migration(path: Path, number: int) -> Migration:
     named = _FILE.fullmatch(path.name)
     if named is None or int(named[1]) != number:
         raise SchemaError(f"{path.name}: expected V{number:04}__<name>.cypher")
-    found = tuple(statements(path.read_text(encoding="utf-8")))
-    if not found:
+    parsed = tuple(statements(path.read_text(encoding="utf-8")))
+    if not parsed:
         raise SchemaError(f"{path.name}: no statement in it")
-    if len({_DDL.match(statement) is None for statement in found}) > 1:
+    if len({_DDL.match(statement) is None for statement in parsed}) > 1:
         raise SchemaError(f"{path.name}: constraints and indexes belong in a file without data")
-    return Migration(path.stem, found)
+    return Migration(path.stem, parsed)

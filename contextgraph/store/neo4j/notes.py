@@ -45,14 +45,14 @@ class Neo4jNotes:
         return self._found("notes_for_text", scope, words=searched, limit=max(0, limit))
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
-        found = self._connection.rows(
+        nearest = self._connection.rows(
             where("nearest_notes", scope.repos),
             vector=vector.numbers().tolist(),
             space=vector.space,
             limit=max(0, limit),
             **_parameters(scope),
         )
-        return {row["id"]: row["cosine"] for row in found}
+        return {row["id"]: row["cosine"] for row in nearest}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         return self._found(where("newest_notes", scope.repos), scope, limit=max(0, limit))
@@ -61,8 +61,8 @@ class Neo4jNotes:
         return _notes_of(self._connection.rows("notes_linking", ids=sorted({*ids})))
 
     def counts(self) -> Mapping[NoteKind, int]:
-        found = self._connection.rows("note_counts")
-        return {NoteKind(row["kind"]): row["count"] for row in found}
+        counts = self._connection.rows("note_counts")
+        return {NoteKind(row["kind"]): row["count"] for row in counts}
 
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
@@ -76,10 +76,10 @@ class Neo4jNotes:
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
-        found = self._connection.rows(
+        unembedded = self._connection.rows(
             "notes_to_embed", limit=max(0, limit), space=space, after=after
         )
-        return {note.id: rules.note_text(note) for note in _notes_of(found)}
+        return {note.id: rules.note_text(note) for note in _notes_of(unembedded)}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         def work(transaction: Transaction) -> None:
@@ -154,8 +154,8 @@ def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
     return {note.id: note for note in _notes_of(queries.rows("notes", ids=sorted({*ids})))}
 
 
-def _notes_of(found: Iterable[Row]) -> list[Note]:
-    return [rules.note_of(row["data"]) for row in found]
+def _notes_of(selected: Iterable[Row]) -> list[Note]:
+    return [rules.note_of(row["data"]) for row in selected]
 
 
 def _parameters(scope: NoteScope) -> Parameters:

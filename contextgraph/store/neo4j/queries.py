@@ -23,13 +23,13 @@ def query(name: str) -> str:
 @cache
 def queries() -> Mapping[str, str]:
     """All queries by name; raises `ValueError` where two have the same name."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for path in sorted((cypher_folder() / "queries").glob("*.cypher")):
         for name, text in _named(path.read_text(encoding="utf-8")):
-            if name in found:
+            if name in by_name:
                 raise ValueError(f"{path.name}: a second query named {name}")
-            found |= _forms(name, text)
-    return found
+            by_name |= _forms(name, text)
+    return by_name
 
 
 def statements(text: str) -> list[str]:

@@ -44,37 +44,39 @@ class Neo4jRecoveries:
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        if unknown := [one.level for one in questions if one.level not in _LEVELS]:
+        if unknown := [question.level for question in questions if question.level not in _LEVELS]:
             raise ValueError(f"recoveries cannot be looked up by {unknown[0]}")
         by_kind: dict[str, list[Parameters]] = {
             f"{level}_{place}": [] for level in _LEVELS for place in _PLACES
         }
-        for number, one in enumerate(questions):
-            by_kind[where(one.level, one.scope.repo)].append({"number": number, **_question(one)})
-        found = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
-        in_order = sorted(found, key=itemgetter("number"))
+        for number, question in enumerate(questions):
+            by_kind[where(question.level, question.scope.repo)].append(
+                {"number": number, **_question(question)}
+            )
+        answers = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
+        in_order = sorted(answers, key=itemgetter("number"))
         keys = dict.fromkeys(RecoveryKey(*key) for row in in_order for key in row["found"])
         return list(self._values.recoveries(keys).values())
 
     def for_text(
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
-        found = self._connection.found(
+        keys = self._connection.collected(
             "recoveries_for_text",
             words=self._words.terms(words, scope.repo),
             limit=max(0, limit),
             **rows.scope_parameters(scope),
         )
-        return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
+        return list(self._values.recoveries([RecoveryKey(*key) for key in keys]).values())
 
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
-        found = self._connection.found("recoveries_of_fragments", ids=sorted(set(fragment_ids)))
-        return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
+        keys = self._connection.collected("recoveries_of_fragments", ids=sorted(set(fragment_ids)))
+        return list(self._values.recoveries([RecoveryKey(*key) for key in keys]).values())
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         ids = sorted(set(error_ids))
-        found = self._connection.rows("error_histories", ids=ids, runs=limit)
-        return list(map(_error_history, found))
+        histories = self._connection.rows("error_histories", ids=ids, runs=limit)
+        return list(map(_error_history, histories))
 
     def errors(
         self,
@@ -90,7 +92,7 @@ class Neo4jRecoveries:
             name = "errors_of_runs"
         else:
             name = where("common_errors", scope.repo)
-        found = self._connection.rows(
+        tallies = self._connection.rows(
             name,
             phase=phase.value if phase else None,
             ids=ids,
@@ -98,7 +100,7 @@ class Neo4jRecoveries:
             limit=max(0, limit),
             **rows.scope_parameters(scope),
         )
-        return list(map(_tally, found))
+        return list(map(_tally, tallies))
 
     def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
         return {
@@ -121,7 +123,7 @@ class Neo4jRecoveries:
         ]
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
-        failed = self._connection.found("errors_often_failed", ids=error_ids, keep=keep)
+        failed = self._connection.collected("errors_often_failed", ids=error_ids, keep=keep)
         pruned = sum(self._repeated(_prune_failed, error, keep) for error in failed)
         return pruned + self._repeated(_remove_orphans)
 
@@ -139,21 +141,21 @@ class Neo4jRecoveries:
 def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
     """Delete some of the failed attempts at an error beyond the newest *keep*; how many."""
     transaction.begin_change()
-    found = transaction.rows(
+    fragments = transaction.rows(
         "failed_fragments", error_id=error_id, keep=keep, limit=methodologies.NODES_AT_ONCE
     )
-    if found:
-        transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
-        files = ((row["repo"], name) for row in found for name in row["files"])
+    if fragments:
+        transaction.rows("remove_fragments", ids=sorted(row["id"] for row in fragments))
+        files = ((row["repo"], name) for row in fragments for name in row["files"])
         run_rows.remove_files(transaction, files)
         transaction.note_change(revisions=1, removals=1)
-    return len(found)
+    return len(fragments)
 
 
 def _remove_orphans(transaction: Transaction) -> int:
     """Delete some of the methodologies that no fragment supports; how many."""
     revision = transaction.begin_change() + 1
-    orphans = transaction.found("orphans", limit=methodologies.NODES_AT_ONCE)
+    orphans = transaction.collected("orphans", limit=methodologies.NODES_AT_ONCE)
     if orphans:
         methodologies.remove(transaction, orphans, revision)
         transaction.note_change(revisions=1)
@@ -192,7 +194,7 @@ def _error_history(row: Row) -> ErrorHistory:
 
 
 def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
-    by_step = sorted(run["cleared"], key=lambda one: (one[1]["error_step"], one[0]))
+    by_step = sorted(run["cleared"], key=lambda pair: (pair[1]["error_step"], pair[0]))
     for fragment, edge in by_step:
         yield Clearance(
             recovered=rows.recovered_of(edge, fragment, error_id),

@@ -51,9 +51,9 @@ def _is_torn(value: dict[str, object] | list[object]) -> bool:
     else:
         parts = [*value.values()]
         is_torn = None in parts and any(
-            one is None and name in _NEVER_NULL for name, one in value.items()
+            part is None and name in _NEVER_NULL for name, part in value.items()
         )
-    return is_torn or any(_is_torn(one) for one in parts if isinstance(one, list | dict))
+    return is_torn or any(_is_torn(part) for part in parts if isinstance(part, list | dict))
 
 
 def scope_parameters(scope: Scope) -> Parameters:

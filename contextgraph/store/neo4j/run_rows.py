@@ -22,8 +22,8 @@ class Packed:
 
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
     """The known ones of these runs, by id."""
-    found = queries.rows("trajectories", ids=ids)
-    return {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in found)}
+    known = queries.rows("trajectories", ids=ids)
+    return {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in known)}
 
 
 def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
@@ -83,7 +83,9 @@ def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> lis
     ids = {former: (former, packed.bundle.trajectory.id) for former, packed in given.items()}
     known = _known(transaction, ids)
     renamed = (ids[former] for former in known if ids[former] != (former, former))
-    transaction.write("note_former_ids", [{"former": one, "now": now} for one, now in renamed])
+    transaction.write(
+        "note_former_ids", [{"former": former, "now": now} for former, now in renamed]
+    )
     removed = remove(transaction, [run.id for runs in known.values() for run in runs], revision)
     inserted = [
         Packed(rules.with_history(given[former].bundle, runs), given[former].raw)
@@ -97,7 +99,7 @@ def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> lis
         revisions=1 + len(inserted),
         removals=1,
         trajectories=len(inserted) - len(removed),
-        recoveries=sum(len(one.recovered) for one in bundles)
+        recoveries=sum(len(bundle.recovered) for bundle in bundles)
         - sum(part["recoveries"] for part in removed),
     )
     return list(known)
@@ -110,11 +112,11 @@ def _known(
 
     The run itself comes first: its outcome counts.
     """
-    found = trajectories(transaction, sorted({*chain(*ids.values())}))
+    runs = trajectories(transaction, sorted({*chain(*ids.values())}))
     return {
-        former: [found[one] for one in dict.fromkeys(both) if one in found]
+        former: [runs[run_id] for run_id in dict.fromkeys(both) if run_id in runs]
         for former, both in ids.items()
-        if former in found
+        if former in runs
     }
 
 
@@ -151,7 +153,7 @@ def forget(transaction: Transaction, trajectory_ids: Sequence[str]) -> int:
     if removed:
         transaction.rows("remove_former_ids", ids=[row["id"] for row in removed])
         remove_unused(transaction, removed)
-        fragments = sorted({one for row in removed for one in row["fragments"]})
+        fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
         transaction.rows("remove_shown_items", ids=fragments)
         transaction.note_change(
             revisions=1,
@@ -262,11 +264,11 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
     ]
 
 
-def _sorted(found: Iterable[Parameters], *keys: str) -> list[Parameters]:
-    return sorted(found, key=itemgetter(*keys))
+def _sorted(records: Iterable[Parameters], *keys: str) -> list[Parameters]:
+    return sorted(records, key=itemgetter(*keys))
 
 
-def _distinct(found: Sequence[Parameters], *keys: str) -> list[Parameters]:
+def _distinct(records: Sequence[Parameters], *keys: str) -> list[Parameters]:
     """The first of those with the same *keys*."""
     key = itemgetter(*keys)
-    return list({key(row): row for row in reversed(found)}.values())[::-1]
+    return list({key(row): row for row in reversed(records)}.values())[::-1]

@@ -61,8 +61,8 @@ class Neo4jRuns:
         return self._connection.write(run_rows.set_outcome, sorted(set(trajectory_ids)), outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
-        found = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
-        return {row["id"]: _learned(row) for row in found}
+        learned = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
+        return {row["id"]: _learned(row) for row in learned}
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
         return run_rows.trajectories(self._connection, sorted(set(trajectory_ids)))
@@ -74,7 +74,7 @@ class Neo4jRuns:
         after: str = "",
         limit: int = ALL,
     ) -> Sequence[str]:
-        return self._connection.found(
+        return self._connection.collected(
             "trajectory_ids",
             repo=repo and repo.casefold(),
             instance=instance,
@@ -88,9 +88,9 @@ class Neo4jRuns:
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
-        keys = self._connection.found("fragments_of", ids=list(by_run)) if by_run else ()
-        for one in self._values.fragments([FragmentKey(*key) for key in keys]):
-            by_run[one.trajectory.id].append(one.fragment)
+        keys = self._connection.collected("fragments_of", ids=list(by_run)) if by_run else ()
+        for candidate in self._values.fragments([FragmentKey(*key) for key in keys]):
+            by_run[candidate.trajectory.id].append(candidate.fragment)
         return by_run
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
@@ -101,7 +101,7 @@ class Neo4jRuns:
     def for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
-        ids = self._connection.found(
+        ids = self._connection.collected(
             where("trajectories_for_task", scope.repo),
             task_types=[task_type.value] if task_type else _TASK_TYPES,
             limit=max(0, limit),
@@ -110,7 +110,7 @@ class Neo4jRuns:
         return self._values.trajectories(ids)
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
-        ids = self._connection.found(
+        ids = self._connection.collected(
             "trajectories_for_text",
             words=self._words.terms(words, scope.repo),
             limit=max(0, limit),
@@ -131,7 +131,7 @@ class Neo4jRuns:
             name = where("fragments_at_file", scope.repo)
         else:
             name = "loop_fragments" if loop_command is not None else where("fragments", scope.repo)
-        keys = self._connection.found(
+        keys = self._connection.collected(
             name,
             phases=[phase.value] if phase else _PHASES,
             file_name=file_name,

@@ -109,8 +109,8 @@ def _dropped_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
 
     Without them queries scan everything, and concurrent processes write duplicates.
     """
-    found = driver.execute_query(query("index_names"), database_=database).records
-    present = {row["name"] for row in found}
+    indexes = driver.execute_query(query("index_names"), database_=database).records
+    present = {row["name"] for row in indexes}
     return tuple(
         Migration(f"index {name}", (statement,), recorded=False)
         for name, statement in indexes_of(migrations()).items()
@@ -126,21 +126,21 @@ def _wrong_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, .
     """
     version = server_version(driver, database)
     indexes = driver.execute_query(query("vector_indexes"), database_=database).records
-    found = {row["name"]: (row["dimensions"], row["similarity"]) for row in indexes}
+    present = {row["name"]: (row["dimensions"], row["similarity"]) for row in indexes}
     spaces = driver.execute_query(query("vector_properties"), database_=database).records
     return tuple(
         _vector_index_repair(row["property"], version)
         for row in spaces
-        if found.get(vector_index(row["property"])) != (_dimensions(row["property"]), "COSINE")
+        if present.get(vector_index(row["property"])) != (_dimensions(row["property"]), "COSINE")
     )
 
 
 def _unused_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
     """What drops the indexes of version 0.1 for the vectors of fragments."""
-    found = driver.execute_query(query("vector_indexes"), database_=database).records
+    indexes = driver.execute_query(query("vector_indexes"), database_=database).records
     return tuple(
         Migration(f"unused index {name}", (f"DROP INDEX {name} IF EXISTS",), recorded=False)
-        for name in (row["name"] for row in found)
+        for name in (row["name"] for row in indexes)
         if name.startswith("fragment_embedding_")
     )
 

@@ -84,17 +84,17 @@ class Neo4jVectors:
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
         property_ = None if space is None else _properties(self._connection).get(space)
-        found = self._connection.rows(
+        unembedded = self._connection.rows(
             "runs_to_embed", limit=max(0, limit), property=property_, after=after
         )
-        runs = (rows.trajectory_of(row["trajectory"]) for row in found)
+        runs = (rows.trajectory_of(row["trajectory"]) for row in unembedded)
         return {run.id: run_text(run) for run in runs}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         def work(transaction: Transaction) -> None:
             transaction.begin_change()
             property_ = _property_of(transaction, space)
-            new = transaction.found("embeddable_runs", ids=sorted(vectors), property=property_)
+            new = transaction.collected("embeddable_runs", ids=sorted(vectors), property=property_)
             _write(transaction, property_, {run: vectors[run] for run in new})
 
         self._connection.write(work)
@@ -117,16 +117,16 @@ class Neo4jVectors:
             "limit": limit,
             **rows.scope_parameters(scope),
         }
-        found: list[Row] = []
+        nearest: list[Row] = []
         if scope.repo is None and active.runs > MAX_COMPARED:
             index = vector_index(active.property)
             if self._can_filter(index):
-                found = self._search_in_scope(index, parameters, limit)
+                nearest = self._search_in_scope(index, parameters, limit)
             else:
-                found = self._search_all(index, parameters, limit)
-        if len(found) < limit:
-            found = self._connection.rows(where("nearest_trajectories", scope.repo), **parameters)
-        return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
+                nearest = self._search_all(index, parameters, limit)
+        if len(nearest) < limit:
+            nearest = self._connection.rows(where("nearest_trajectories", scope.repo), **parameters)
+        return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in nearest}
 
     def _search_in_scope(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """What an index with filters finds."""
@@ -145,20 +145,20 @@ class Neo4jVectors:
 
     def _search_all(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """What of the nearest of all is in scope, up to the limit."""
-        found: list[Row] = []
+        in_scope: list[Row] = []
         nearest = max(_NEAREST_OF_ALL, limit)
-        while len(found) < limit and nearest <= _MAX_NEAREST:
-            found = self._connection.rows(
+        while len(in_scope) < limit and nearest <= _MAX_NEAREST:
+            in_scope = self._connection.rows(
                 "nearest_trajectories_by_index", index=index, nearest=nearest, **parameters
             )
             nearest *= _FACTOR
-        return found
+        return in_scope
 
     def _can_filter(self, index: str) -> bool:
         """True where this vector index can be searched within a scope."""
         if index not in self._has_filters:
-            found = self._connection.rows("vector_indexes")
-            self._has_filters = {row["name"]: "tenant" in row["properties"] for row in found}
+            indexes = self._connection.rows("vector_indexes")
+            self._has_filters = {row["name"]: "tenant" in row["properties"] for row in indexes}
         return self._has_filters.get(index, False)
 
     def _clear_retired(self) -> None:
@@ -189,7 +189,9 @@ def insert(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
     embedded = {bundle.trajectory.id: bundle.embedded for bundle in bundles if bundle.embedded}
     properties = _properties(transaction) if embedded else {}
     for space, property_ in properties.items():
-        of_space = {run: one.vector for run, one in embedded.items() if one.space == space}
+        of_space = {
+            run: embedding.vector for run, embedding in embedded.items() if embedding.space == space
+        }
         _write(transaction, property_, of_space)
 
 

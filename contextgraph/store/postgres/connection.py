@@ -140,8 +140,8 @@ def _migrate(connection: "psycopg.Connection[Any]", name: str) -> None:
     """Create the tables where there are none; others may do so at the same moment."""
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        (found,) = row_of(cursor, "SELECT to_regclass('contextgraph_version') IS NOT NULL", ())
-        if not found:
+        (exists,) = row_of(cursor, "SELECT to_regclass('contextgraph_version') IS NOT NULL", ())
+        if not exists:
             cursor.execute(_SCHEMA)
         (version,) = row_of(cursor, "SELECT version FROM contextgraph_version", ())
     if version != _VERSION:

@@ -94,16 +94,16 @@ class PostgresNotes:
     ) -> Sequence[Note]:
         def work(cursor: "Cursor") -> list[Note]:
             self._put_all(cursor, new)
-            found = _notes(cursor, f"{_OF_IDS} FOR UPDATE", (self._tenant, [*ids]))
-            changed = [function(note) for note in found]
+            stored = _notes(cursor, f"{_OF_IDS} FOR UPDATE", (self._tenant, [*ids]))
+            changed = [function(note) for note in stored]
             self._put_all(cursor, changed)
             return changed
 
         return self._connection.run(work)
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
-        found = self._connection.run(lambda cursor: _notes(cursor, _OF_IDS, (self._tenant, [*ids])))
-        return {note.id: note for note in found}
+        notes = self._connection.run(lambda cursor: _notes(cursor, _OF_IDS, (self._tenant, [*ids])))
+        return {note.id: note for note in notes}
 
     def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
         most = _ALL if scope.tags or scope.pinned else max(1, limit)
@@ -120,11 +120,11 @@ class PostgresNotes:
             cursor.execute(self._nearest(cursor, vector, scope, most))
             return cursor.fetchall()
 
-        found = [
+        ranked = [
             (-round(cosine, rules.COSINE_DECIMALS), id_)
             for id_, cosine in self._connection.run(work)
         ]
-        return {id_: -cosine for cosine, id_ in sorted(found)[: max(0, limit)]}
+        return {id_: -cosine for cosine, id_ in sorted(ranked)[: max(0, limit)]}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         extra = {"limit": max(0, limit)}
@@ -144,8 +144,10 @@ class PostgresNotes:
             "SELECT kind, count(*) FROM contextgraph_note n JOIN contextgraph_place p "
             "ON p.key = n.place WHERE p.tenant = %s AND live GROUP BY kind ORDER BY kind"
         )
-        found = self._connection.run(lambda cursor: cursor.execute(sql, (self._tenant,)).fetchall())
-        return {NoteKind(kind): count for kind, count in found}
+        counts = self._connection.run(
+            lambda cursor: cursor.execute(sql, (self._tenant,)).fetchall()
+        )
+        return {NoteKind(kind): count for kind, count in counts}
 
     def all(self) -> Iterator[Note]:
         return rules.paged(self._page, attrgetter("id"))
@@ -161,8 +163,8 @@ class PostgresNotes:
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
         given = (self._tenant, after, space, space, max(0, limit))
-        found = self._connection.run(lambda cursor: _notes(cursor, _TO_EMBED, given))
-        return {note.id: rules.note_text(note) for note in found}
+        notes = self._connection.run(lambda cursor: _notes(cursor, _TO_EMBED, given))
+        return {note.id: rules.note_text(note) for note in notes}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         given = [
@@ -204,11 +206,11 @@ class PostgresNotes:
         ]
         self._write(cursor, _NO_WORDS, ids=[note.id for note in searched])
         words = ((note.id, {*stems(texts[note.id])}) for note in searched if note.is_live)
-        rows = [{"id": id_, "words": [*found]} for id_, found in words]
+        rows = [{"id": id_, "words": [*note_words]} for id_, note_words in words]
         self._write(cursor, _WORDS, rows=json_of(rows))
 
     def _write(self, cursor: "Cursor", sql: str, **given: object) -> None:
-        if any(one not in ([], "[]") for one in given.values()):
+        if any(value not in ([], "[]") for value in given.values()):
             cursor.execute(sql, {"tenant": self._tenant, **given})
 
     def _within(

@@ -91,9 +91,11 @@ class SqliteAdmin:
                     for label, table in graph.TABLES.items()
                 },
                 edges={name: _count(transaction, which) for name, which in _EDGES.items()},
-                outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
-                changes={one.value: changes.get(one.value, 0) for one in ChangeStatus},
-                methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
+                outcomes={outcome.value: outcomes.get(outcome.value, 0) for outcome in Outcome},
+                changes={change.value: changes.get(change.value, 0) for change in ChangeStatus},
+                methodologies={
+                    status.value: statuses.get(status.value, 0) for status in MethodologyStatus
+                },
                 repositories=_count(transaction, _REPOSITORIES),
             )
 
@@ -101,8 +103,8 @@ class SqliteAdmin:
         with self._database.reading() as transaction:
             if node_id.startswith(rules.CONTEXT_PREFIX):
                 return _explained_context(transaction, node_id)
-            found = (_explained(transaction, label, node_id) for label in _FACTS)
-            return next(filter(None, found), None)
+            explanations = (_explained(transaction, label, node_id) for label in _FACTS)
+            return next(filter(None, explanations), None)
 
     def graph(self) -> "Graph":
         with self._database.reading() as transaction:
@@ -219,10 +221,10 @@ def _explained(transaction: Transaction, label: str, node: str) -> Explanation |
 
 
 def _explained_context(transaction: Transaction, context: str) -> Explanation | None:
-    found = exposures.by_id(transaction, [context])
-    if not found:
+    shown = exposures.by_id(transaction, [context])
+    if not shown:
         return None
-    items = [item.id for item in found[0].items]
+    items = [item.id for item in shown[0].items]
     known: dict[str, tuple[str, str]] = {}
     for label in ("Fragment", "Methodology"):
         name = graph.NAMES[label].format(x="x")
@@ -230,4 +232,4 @@ def _explained_context(transaction: Transaction, context: str) -> Explanation | 
             WHERE x.tenant = ? AND x.id IN (SELECT value FROM json_each(?))"""
         for node, shown_name in transaction.rows(sql, (transaction.tenant, rows.text_of(items))):
             known[node] = (label, shown_name)
-    return rules.explained_context(found[0], known)
+    return rules.explained_context(shown[0], known)

@@ -70,7 +70,9 @@ def damaged(connection: Connection) -> list[str]:
     try:
         computed = _computed(connection)
         stored = {(part, key): value for part, key, value in connection.execute(_ALL)}
-        differing = [one for one in computed | stored if computed.get(one, 0) != stored.get(one, 0)]
+        differing = [
+            entry for entry in computed | stored if computed.get(entry, 0) != stored.get(entry, 0)
+        ]
         runs = dict(connection.execute("SELECT key, id FROM trajectory"))
     finally:
         connection.text_factory = str

@@ -55,9 +55,9 @@ class SqliteExposures:
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
     ) -> bool:
         with self._database.writing() as transaction:
-            found = by_id(transaction, [context_id])
-            reported = [rules.with_report(one, helped, item, source) for one in found]
-            changed = [one for one in reported if one]
+            exposures = by_id(transaction, [context_id])
+            reported = [rules.with_report(exposure, helped, item, source) for exposure in exposures]
+            changed = [exposure for exposure in reported if exposure]
             _put_reports(transaction, changed)
             return bool(changed)
 
@@ -65,10 +65,12 @@ class SqliteExposures:
         with self._database.reading() as transaction:
             tenant = transaction.tenant
             of_advice = {"tenant": tenant, "names": rows.text_of(advice)}
-            found = _values(transaction, transaction.rows(_OF_ADVICE, of_advice)) if advice else []
-            errors = rows.text_of(sorted({one.error_id for one in found if one.error_id}))
+            shown = _values(transaction, transaction.rows(_OF_ADVICE, of_advice)) if advice else []
+            errors = rows.text_of(
+                sorted({exposure.error_id for exposure in shown if exposure.error_id})
+            )
             return AdviceRecord(
-                tuple(found),
+                tuple(shown),
                 {
                     error: (runs, cleared)
                     for error, runs, cleared in transaction.rows(_BASE_RATES, (tenant, errors))
@@ -82,7 +84,7 @@ class SqliteExposures:
             transaction.write_all(
                 f"INSERT OR REPLACE INTO verdict (tenant, {rows.columns_of(rows.VERDICTS)}) "
                 "VALUES (?, ?, ?, ?)",
-                [(transaction.tenant, *rows.VERDICTS.row(one)) for one in verdicts],
+                [(transaction.tenant, *rows.VERDICTS.row(verdict)) for verdict in verdicts],
             )
 
     def all(self) -> Iterator[Exposure]:
@@ -97,24 +99,24 @@ class SqliteExposures:
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:
     """Those of these contexts that were shown, by id."""
-    found = transaction.rows(_BY_ID, (transaction.tenant, rows.text_of(context_ids)))
-    return _values(transaction, found)
+    shown = transaction.rows(_BY_ID, (transaction.tenant, rows.text_of(context_ids)))
+    return _values(transaction, shown)
 
 
 def report_shown(transaction: Transaction, bundle: Bundle) -> None:
     """Report the contexts that the run of *bundle* was shown: whether it cleared their errors."""
     if bundle.exposures:
-        shown = by_id(transaction, [one.context_id for one in bundle.exposures])
+        shown = by_id(transaction, [seen.context_id for seen in bundle.exposures])
         _put_reports(transaction, rules.reports_of([bundle], shown))
 
 
-def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposure]:
+def _values(transaction: Transaction, shown: Sequence[rows.Row]) -> list[Exposure]:
     return [
         rows.EXPOSURES.value(
             row,
             items=tuple(map(rows.SHOWN_ITEMS.value, transaction.rows(_ITEMS, (key,)))),
         )
-        for key, *row in found
+        for key, *row in shown
     ]
 
 
@@ -127,8 +129,8 @@ def _insert(transaction: Transaction, exposure: Exposure) -> None:
             "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
-                for position, one in enumerate(exposure.items)
+                (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(item))
+                for position, item in enumerate(exposure.items)
             ],
         )
 
@@ -143,5 +145,5 @@ def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None
         )
         transaction.write_all(
             "UPDATE shown_item SET helped = ? WHERE exposure = ? AND item = ? AND advice = ?",
-            [(one.helped, key, one.id, one.advice) for one in exposure.items],
+            [(item.helped, key, item.id, item.advice) for item in exposure.items],
         )

@@ -221,9 +221,9 @@ def _add_nodes(
 ) -> None:
     alias = "t" if label == "Trajectory" else "x"
     sql = _NODES[label].format(name=f"{NAMES[label].format(x=alias)} AS name")
-    found = transaction.connection.execute(sql, since)
-    names = [column[0] for column in found.description]
-    for row in found:
+    cursor = transaction.connection.execute(sql, since)
+    names = [column[0] for column in cursor.description]
+    for row in cursor:
         attributes = dict(zip(names, row, strict=True))
         graph.add_node(attributes.pop("id"), label=label, **attributes)
 
@@ -241,7 +241,7 @@ def _add_edges(
 
 def relations_of(transaction: Transaction, label: str, key: int) -> list[Relation]:
     """The relations of the node of this *label* and *key*."""
-    found = []
+    relations = []
     for edges in (*_OF_RUNS, *_ABSTRACTED):
         for alias, outgoing in ((edges.source, True), (edges.target, False)):
             if LABELS[alias] != label:
@@ -250,5 +250,7 @@ def relations_of(transaction: Transaction, label: str, key: int) -> list[Relatio
             for row in transaction.rows(edges.sql(f"{alias}.key = ?"), (key,)):
                 other, name = row[2:4] if outgoing else row[:2]
                 properties = edges.named(row[4:])
-                found.append(Relation(edges.type, outgoing, other, other_label, name, properties))
-    return found
+                relations.append(
+                    Relation(edges.type, outgoing, other, other_label, name, properties)
+                )
+    return relations

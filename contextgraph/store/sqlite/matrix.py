@@ -69,14 +69,14 @@ class Matrix:
         keys = rows.about[_RUN, inside].tolist()
         ids = _ids(transaction, keys)
         # A run without an id was added after this reader began.
-        found = sorted(
+        ranked = sorted(
             (-value, ids[key], key, row)
             for value, key, row in zip(cosines.tolist(), keys, inside.tolist(), strict=True)
             if key in ids
         )
         return [
             (key, Vector(vector.space, rows.vectors[row].tobytes()))
-            for _, _, key, row in found[:limit]
+            for _, _, key, row in ranked[:limit]
         ]
 
     def _caught_up(self, transaction: Transaction, space: int, dimensions: int) -> VectorRows:

@@ -99,8 +99,8 @@ class SqliteMethodologies:
                     "template": signature.template,
                     "limit": max(0, limit),
                 }
-                if found := transaction.rows(sql, parameters):
-                    return [rows.METHODOLOGIES.value(row, sources=()) for row in found]
+                if matching := transaction.rows(sql, parameters):
+                    return [rows.METHODOLOGIES.value(row, sources=()) for row in matching]
             return ()
 
     def put(
@@ -155,7 +155,11 @@ def _put_resolved(
     tenant = transaction.tenant
     transaction.write_all(
         "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
-        [(tenant, one.id) for one in methodologies if one.status is MethodologyStatus.RETIRED],
+        [
+            (tenant, methodology.id)
+            for methodology in methodologies
+            if methodology.status is MethodologyStatus.RETIRED
+        ],
     )
     transaction.write_all(
         "INSERT OR REPLACE INTO resolved_by SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE "
@@ -188,16 +192,16 @@ def _put_similar(transaction: Transaction, links: Sequence[SimilarTo]) -> int:
 def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source, int]:
     """The keys of those of *fragments* that are stored."""
     named = rows.text_of([(source.trajectory_id, source.fragment_id) for source in fragments])
-    found = transaction.rows(_KEYS, {"tenant": transaction.tenant, "named": named})
-    return {Source(run, fragment): key for run, fragment, key in found}
+    keys = transaction.rows(_KEYS, {"tenant": transaction.tenant, "named": named})
+    return {Source(run, fragment): key for run, fragment, key in keys}
 
 
 def _rows(
     transaction: Transaction, sql: str, parameters: Parameters
 ) -> list[tuple[rows.Row, tuple[Source, ...]]]:
     """The key and columns of each that *sql* finds, with its sources."""
-    found = transaction.rows(sql, parameters)
-    sources: dict[int, list[Source]] = {row[0]: [] for row in found}
+    selected = transaction.rows(sql, parameters)
+    sources: dict[int, list[Source]] = {row[0]: [] for row in selected}
     for key, run, fragment in transaction.rows(_SOURCES, (str(list(sources)),)):
         sources[key].append(Source(run, fragment))
-    return [(row, tuple(sorted(sources[row[0]]))) for row in found]
+    return [(row, tuple(sorted(sources[row[0]]))) for row in selected]

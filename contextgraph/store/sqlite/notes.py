@@ -74,18 +74,18 @@ class SqliteNotes:
             for word in dict.fromkeys(words):
                 shared.update(word_index.texts_with(transaction, "note", places, word))
             where, parameters = _within(transaction, scope)
-            found: list[Note] = []
+            notes: list[Note] = []
             # Only of those that share most words the rows are read.
             for number in sorted({*shared.values()}, reverse=True):
                 keys = [key for key, words_shared in shared.items() if words_shared == number]
-                found += _notes_of(
+                notes += _notes_of(
                     transaction,
                     _OF_KEYS.format(scope=where),
-                    {**parameters, "keys": rows.text_of(keys), "limit": max(0, limit - len(found))},
+                    {**parameters, "keys": rows.text_of(keys), "limit": max(0, limit - len(notes))},
                 )
-                if len(found) >= limit:
+                if len(notes) >= limit:
                     break
-            return found
+            return notes
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         import numpy as np
@@ -95,11 +95,11 @@ class SqliteNotes:
         with self._database.reading() as transaction:
             where, parameters = _within(transaction, scope)
             search = _NEAREST if scope.repos is not None else _NEAREST_OF_ALL
-            found = transaction.connection.execute(
+            cursor = transaction.connection.execute(
                 search.format(scope=where),
                 {**parameters, "space": vector.space, "most": MOST_VECTORS},
             )
-            while some := found.fetchmany(_VECTORS_AT_ONCE):
+            while some := cursor.fetchmany(_VECTORS_AT_ONCE):
                 ids += [id_ for id_, _ in some]
                 numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
                 parts.append(products(numbers.reshape(len(some), -1), vector))
@@ -129,12 +129,12 @@ class SqliteNotes:
 
     def counts(self) -> Mapping[NoteKind, int]:
         with self._database.reading() as transaction:
-            found = transaction.rows(
+            counts = transaction.rows(
                 "SELECT kind, count(*) FROM note WHERE tenant = ? AND live "
                 "GROUP BY kind ORDER BY kind",
                 (transaction.tenant,),
             )
-        return {NoteKind(kind): count for kind, count in found}
+        return {NoteKind(kind): count for kind, count in counts}
 
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
@@ -154,10 +154,10 @@ class SqliteNotes:
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
         with self._database.reading() as transaction:
-            found = _notes_of(
+            notes = _notes_of(
                 transaction, _TO_EMBED, (transaction.tenant, after, space, max(0, limit))
             )
-        return {note.id: rules.note_text(note) for note in found}
+        return {note.id: rules.note_text(note) for note in notes}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         with self._database.writing() as transaction:

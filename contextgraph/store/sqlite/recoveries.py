@@ -117,15 +117,15 @@ class SqliteRecoveries:
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        if unknown := [one.level for one in questions if one.level not in _LEVELS]:
+        if unknown := [question.level for question in questions if question.level not in _LEVELS]:
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
         with self._database.reading() as transaction:
             places: dict[int, rows.Row] = {}
             for number, question in enumerate(questions):
                 for key, verified, seen_at in _newest(transaction, question, limit):
                     places.setdefault(key, (number, -verified, -seen_at))
-            found = zip(places.values(), transaction.recoveries([*places]), strict=True)
-            return [one for _, one in sorted(found, key=_order)]
+            placed = zip(places.values(), transaction.recoveries([*places]), strict=True)
+            return [candidate for _, candidate in sorted(placed, key=_order)]
 
     def for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -144,8 +144,8 @@ class SqliteRecoveries:
 
     def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:
-            found = (_history(transaction, one, limit) for one in sorted(set(error_ids)))
-            return [history for history in found if history]
+            histories = (_history(transaction, error, limit) for error in sorted(set(error_ids)))
+            return [history for history in histories if history]
 
     def errors(
         self,
@@ -166,8 +166,8 @@ class SqliteRecoveries:
     def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
         by_run: dict[str, list[ErrorSteps]] = {}
         with self._database.reading() as transaction:
-            found = transaction.rows(_ERROR_STEPS, (transaction.tenant,))
-            for run, fragment, error, error_type, steps in found:
+            error_steps = transaction.rows(_ERROR_STEPS, (transaction.tenant,))
+            for run, fragment, error, error_type, steps in error_steps:
                 met = ErrorSteps(fragment, error, error_type, rows.tuple_of(steps))
                 by_run.setdefault(run, []).append(met)
         return by_run
@@ -209,20 +209,20 @@ def _newest(
     sql = _FOR_ERROR.format(index=scope.index(index), level=agrees, scope=where)
     parameters = {**scope.parameters, **_signature(question.signature)}
     cursor = transaction.connection.execute(sql, parameters)
-    found = list(islice(cursor, max(0, limit)))
-    ties = list(takewhile(lambda row: row[1:] == found[-1][1:], cursor)) if found else []
+    newest = list(islice(cursor, max(0, limit)))
+    ties = list(takewhile(lambda row: row[1:] == newest[-1][1:], cursor)) if newest else []
     if ties:
         moment = ties[0][1:]
-        last = [row[0] for row in (*found, *ties) if row[1:] == moment]
-        found = [row for row in found if row[1:] != moment]
-        first = transaction.first_recoveries(last, limit - len(found))
-        found += [(key, *moment) for key in first]
-    return found
+        last = [row[0] for row in (*newest, *ties) if row[1:] == moment]
+        newest = [row for row in newest if row[1:] != moment]
+        first = transaction.first_recoveries(last, limit - len(newest))
+        newest += [(key, *moment) for key in first]
+    return newest
 
 
-def _order(found: tuple[rows.Row, RecoveryCandidate]) -> rows.Row:
-    place, one = found
-    return *place, one.fragment_id, one.error_id, one.error_step
+def _order(placed: tuple[rows.Row, RecoveryCandidate]) -> rows.Row:
+    place, candidate = placed
+    return *place, candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
 def _signature(signature: ErrorSignature) -> dict[str, str]:
@@ -310,14 +310,14 @@ def _error_key(transaction: Transaction, error_id: str) -> int:
 
 def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
     """Delete failed attempts at an error beyond the newest *keep*; how many."""
-    found = transaction.rows(_FAILED, (_error_key(transaction, error_id), keep))
-    if found:
+    failed = transaction.rows(_FAILED, (_error_key(transaction, error_id), keep))
+    if failed:
         revision = transaction.new_revision(removing=True)
         run_rows.note_abstracted(transaction)
         transaction.write_all(
             "INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)",
-            [(transaction.tenant, fragment, revision) for _, fragment, _ in found],
+            [(transaction.tenant, fragment, revision) for _, fragment, _ in failed],
         )
     for statement in _ROWS_OF_A_FRAGMENT:
-        transaction.write_all(statement, [{"fragment": key, "run": run} for key, _, run in found])
-    return len(found)
+        transaction.write_all(statement, [{"fragment": key, "run": run} for key, _, run in failed])
+    return len(failed)

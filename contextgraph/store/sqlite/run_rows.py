@@ -76,14 +76,14 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     }
     keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
     errors = _insert_errors(transaction, bundle)
-    for table, found in (
+    for table, table_rows in (
         ("fragment", _fragment_rows(bundle, keys)),
         ("touched", _touched_rows(bundle, keys)),
         ("met", _met_rows(bundle, errors)),
         ("caused", _caused_rows(bundle, keys, errors)),
         ("recovered", _recovered_rows(bundle, run, keys, errors)),
     ):
-        transaction.insert(table, [{**of_run, **row} for row in found])
+        transaction.insert(table, [{**of_run, **row} for row in table_rows])
     _insert_texts(transaction, run, bundle)
     if bundle.embedded:
         insert_vector(transaction, run, bundle.embedded)
@@ -189,8 +189,8 @@ def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
     text = rules.trajectory_text(bundle.trajectory)
     word_index.add_texts(transaction, "trajectory", run.place, [(run.key, text)])
     texts = [
-        (run.first + number, rules.recovery_text(one.message, one.actions))
-        for number, one in enumerate(bundle.recovered)
+        (run.first + number, rules.recovery_text(recovery.message, recovery.actions))
+        for number, recovery in enumerate(bundle.recovered)
     ]
     word_index.add_texts(transaction, "recovered", run.place, texts)
 
@@ -264,7 +264,7 @@ def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
         )
     transaction.write_all(
         "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
-        [(tenant, one.id) for one in removed],
+        [(tenant, methodology.id) for methodology in removed],
     )
 
 

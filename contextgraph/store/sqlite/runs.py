@@ -96,9 +96,9 @@ class SqliteRuns:
             return statuses
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = [(former, one, packed(one.raw)) for former, one in bundles.items()]
+        given = [(former, bundle, packed(bundle.raw)) for former, bundle in bundles.items()]
         with self._database.writing() as transaction:
-            return [one[0] for one in given if _replace(transaction, *one)]
+            return [replacement[0] for replacement in given if _replace(transaction, *replacement)]
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
@@ -135,11 +135,11 @@ class SqliteRuns:
             return None if run is None else _raw(transaction, run)
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
-        found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+        by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
         with self._database.reading() as transaction:
-            for candidate in transaction.fragments(fragment_keys(transaction, [*found])):
-                found[candidate.trajectory.id].append(candidate.fragment)
-        return found
+            for candidate in transaction.fragments(fragment_keys(transaction, [*by_run])):
+                by_run[candidate.trajectory.id].append(candidate.fragment)
+        return by_run
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._database.writing() as transaction:
@@ -162,8 +162,8 @@ class SqliteRuns:
             )
             parameters = {"task_type": task_type.value} if task_type else {}
             keys = found_keys(transaction, sql, within, limit, parameters)
-            found = transaction.trajectories(keys)
-            return [found[key] for key in keys]
+            trajectories = transaction.trajectories(keys)
+            return [trajectories[key] for key in keys]
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:
@@ -204,8 +204,8 @@ class SqliteRuns:
 def _known(transaction: Transaction, trajectory_ids: Iterable[str]) -> dict[str, Trajectory]:
     """The known ones of these runs, by id."""
     keys = transaction.run_keys(trajectory_ids)
-    found = transaction.trajectories(keys)
-    return {found[key].id: found[key] for key in keys}
+    known = transaction.trajectories(keys)
+    return {known[key].id: known[key] for key in keys}
 
 
 def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
@@ -234,7 +234,7 @@ def _fragments_sql(scope: SqlScope, named: Collection[str]) -> str:
 def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
     """Replace the run *former* by *bundle*; False where it is unknown."""
     own = bundle.trajectory.id
-    runs = [run_rows.run_of(transaction, one) for one in dict.fromkeys((former, own))]
+    runs = [run_rows.run_of(transaction, run_id) for run_id in dict.fromkeys((former, own))]
     if runs[0] is None:
         return False
     keys = [run.key for run in runs if run]
@@ -314,7 +314,7 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
     keys = fragment_keys(transaction, [trajectory.id])
     return Bundle(
         trajectory=trajectory,
-        fragments=tuple(one.fragment for one in transaction.fragments(keys)),
+        fragments=tuple(candidate.fragment for candidate in transaction.fragments(keys)),
         errors=tuple(rows.ERRORS.value(row[:6]) for row in errors),
         caused=tuple(
             CausedError(row[0], row[1], rows.tuple_of(row[2]), rows.tuple_of(row[3]))

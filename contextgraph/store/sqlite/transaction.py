@@ -114,13 +114,13 @@ class Transaction:
 
     def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row that *sql* finds."""
-        found: Row | None = self.connection.execute(sql, parameters).fetchone()
-        return found
+        row: Row | None = self.connection.execute(sql, parameters).fetchone()
+        return row
 
     def number(self, sql: str, parameters: Parameters = ()) -> int:
         """The number that *sql* finds, 0 where it finds no row."""
-        found = self.row(sql, parameters)
-        return int(found[0]) if found else 0
+        row = self.row(sql, parameters)
+        return int(row[0]) if row else 0
 
     def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """The first column of all rows that *sql* finds."""
@@ -166,8 +166,8 @@ class Transaction:
 
     def revision(self) -> tuple[int, int]:
         """The current revision, and the number of changes that removed something."""
-        found = self.row("SELECT revision, removals FROM tenant WHERE key = ?", (self.tenant,))
-        return (found[0], found[1]) if found else (0, 0)
+        row = self.row("SELECT revision, removals FROM tenant WHERE key = ?", (self.tenant,))
+        return (row[0], row[1]) if row else (0, 0)
 
     def scoped(self, scope: Scope) -> SqlScope:
         """*scope* with the numbers that stand for its repository and time."""
@@ -211,15 +211,15 @@ class Transaction:
 
     def fragments(self, keys: Sequence[int]) -> list[FragmentCandidate]:
         """The fragments with these keys, in their order."""
-        found = self.values.fragments.get_or_read(keys, self._read_fragments)
-        runs = self.trajectories([run for run, _ in found.values()])
-        of_keys = map(found.__getitem__, keys)
+        fragments = self.values.fragments.get_or_read(keys, self._read_fragments)
+        runs = self.trajectories([run for run, _ in fragments.values()])
+        of_keys = map(fragments.__getitem__, keys)
         return [FragmentCandidate(fragment, runs[run]) for run, fragment in of_keys]
 
     def recoveries(self, keys: Sequence[int]) -> list[RecoveryCandidate]:
         """The recoveries with these keys, in their order."""
-        found = self.values.recoveries.get_or_read(keys, self._read_recoveries)
-        return [found[key] for key in keys]
+        recoveries = self.values.recoveries.get_or_read(keys, self._read_recoveries)
+        return [recoveries[key] for key in keys]
 
     def first_recoveries(self, keys: Sequence[int], limit: int) -> list[int]:
         """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
@@ -231,15 +231,15 @@ class Transaction:
 
     def _first_in_index(self, keys: frozenset[int], limit: int) -> list[int]:
         """The first *limit* of many *keys* by fragment, and all others of the last fragment."""
-        found: list[int] = []
+        first: list[int] = []
         last = ""
         for key, fragment in self.connection.execute(_ALL_IN_ORDER, (self.tenant,)):
-            if len(found) >= limit and fragment != last:
+            if len(first) >= limit and fragment != last:
                 break
             if key in keys:
-                found.append(key)
+                first.append(key)
                 last = fragment
-        return found
+        return first
 
     def first_trajectories(self, keys: Sequence[int], limit: int) -> list[int]:
         """The first *limit* of the runs with these *keys*, by id."""

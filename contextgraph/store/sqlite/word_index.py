@@ -69,8 +69,8 @@ def texts_with(
         f"SELECT group_concat(rowid) FROM {table}_text WHERE {table}_text MATCH ?",
         (f'{scope}"{_token(transaction.tenant, word)}"',),
     )
-    found: list[int] = orjson.loads(f"[{keys or ''}]")
-    return found
+    rowids: list[int] = orjson.loads(f"[{keys or ''}]")
+    return rowids
 
 
 class Indexed(NamedTuple):
@@ -148,7 +148,7 @@ def _add_rest(
         (str([*counts]),),
     )
     for key, text in texts:
-        counts[key] += sum(tokens[one] for one in tokens.keys() & text.split())
+        counts[key] += sum(tokens[token] for token in tokens.keys() & text.split())
 
 
 def _visible(
@@ -218,11 +218,11 @@ class WordIndex:
 
     def _added_since(self, transaction: Transaction, key: int) -> tuple[int, int]:
         """How many texts have a greater *key*, and the greatest key."""
-        found = transaction.row(
+        row = transaction.row(
             f"SELECT count(*), max(key) FROM {self._table} WHERE tenant = ? AND key > ?",
             (transaction.tenant, key),
         )
-        added, newest = found or (0, None)
+        added, newest = row or (0, None)
         return added, key if newest is None else newest
 
     def _read(self, transaction: Transaction, tokens: Sequence[str]) -> dict[str, int]:
