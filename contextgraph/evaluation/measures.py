@@ -90,6 +90,10 @@ class ReliabilityPoint:
 # Measure -> method -> figure, in the order in which they are shown.
 Measures = Mapping[str, Mapping[str, Estimate]]
 ShareOf = Callable[[Moment, Verdict], Share | None]
+# Measure -> the moments that count, the share that one adds, and the methods compared.
+_Definitions = dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]]
+# Where the run does not show what was right, only the memory is queried.
+_OURS = (OURS,)
 
 
 def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
@@ -102,38 +106,38 @@ def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], see
     return {name: estimates for name, estimates in figures.items() if estimates}
 
 
-def _definitions(
-    moments: Sequence[Moment],
-) -> dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]]:
-    """Measure -> the moments that count, the share that one adds, and the methods compared."""
-    errors = [moment for moment in moments if moment.kind is MomentKind.ERROR]
-    cleared = [moment for moment in errors if moment.has_answer]
-    answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
-    acted = [moment for moment in errors if moment.next_kind]
+def _definitions(moments: Sequence[Moment]) -> _Definitions:
     starts = [moment for moment in moments if moment.kind is MomentKind.START]
     named = [moment for moment in starts if moment.has_answer]
     related = [moment for moment in moments if moment.kind is MomentKind.RELATED]
-    ours = (OURS,)
+    return {
+        **_at_errors([moment for moment in moments if moment.kind is MomentKind.ERROR]),
+        "answered: starts": (starts, _answered, _OURS),
+        "tokens per answer at starts": (starts, _tokens, _OURS),
+        **{f"localisation@{k}": (named, _ranked(k), METHODS) for k in (1, 5)},
+        **{f"localisation@{k} shown": (named, _shown(k), METHODS) for k in (1, 5)},
+        "localisation reachable": (named, _reachable, _OURS),
+        **{f"related@{k}": (related, _ranked(k), METHODS) for k in (1, 5, 10)},
+        "related MRR": (related, _reciprocal, METHODS),
+        "answered: related": (related, _answered, METHODS),
+    }
+
+
+def _at_errors(errors: Sequence[Moment]) -> _Definitions:
+    cleared = [moment for moment in errors if moment.has_answer]
+    answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
+    acted = [moment for moment in errors if moment.next_kind]
     return {
         **{f"clearance@{k}": (cleared, _ranked(k), METHODS) for k in (1, 3, 5)},
-        "clearance reachable": (cleared, _reachable, ours),
+        "clearance reachable": (cleared, _reachable, _OURS),
         **{f"clearance@{k} shown": (cleared, _shown(k), METHODS) for k in (1, 3, 5)},
         **{f"precision@{k}": (answered, _shown(k), METHODS) for k in (1, 3, 5)},
         **{f"kind of next command@{k}": (acted, _same_kind(k), METHODS) for k in (1, 3)},
         "answered: cleared errors": (cleared, _answered, METHODS),
-        # Where the run does not show what was right, only the memory is queried.
-        "answered: all errors": (errors, _answered, ours),
-        "answered: starts": (starts, _answered, ours),
-        "tokens per answer": (errors, _tokens, ours),
-        "tokens per answer at starts": (starts, _tokens, ours),
-        "tokens per right answer": (cleared, _tokens_of_right, ours),
+        "answered: all errors": (errors, _answered, _OURS),
+        "tokens per answer": (errors, _tokens, _OURS),
+        "tokens per right answer": (cleared, _tokens_of_right, _OURS),
         "steps earlier": (cleared, _earlier, METHODS),
-        **{f"localisation@{k}": (named, _ranked(k), METHODS) for k in (1, 5)},
-        **{f"localisation@{k} shown": (named, _shown(k), METHODS) for k in (1, 5)},
-        "localisation reachable": (named, _reachable, ours),
-        **{f"related@{k}": (related, _ranked(k), METHODS) for k in (1, 5, 10)},
-        "related MRR": (related, _reciprocal, METHODS),
-        "answered: related": (related, _answered, METHODS),
     }
 
 

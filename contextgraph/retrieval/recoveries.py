@@ -141,7 +141,7 @@ class _Checks:
         self.weight_of = cache(partial(_weight, signature.family, current))
         self.could_help = cache(partial(_could_help, query))
         self.has_evidence = cache(partial(_has_evidence, query))
-        self.failed_before = cache(partial(_failed_before, query))
+        self.failed = cache(partial(_failed_before, query))
 
 
 def recoveries_for(
@@ -150,28 +150,28 @@ def recoveries_for(
     """Those of *candidates* that have something to say about the error of *query*."""
     checks = _Checks(query, signature)
     repo = query.state.repo.casefold()
-    is_exception = signature.family in EXCEPTIONS
     for candidate, about, score, similar in _scored(query, signature, candidates):
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         form = _near_form(query, signature, candidate, about) if is_near else about.general
         if checks.could_help(form) and (weight := checks.weight_of(candidate.circumstances)):
             level = signature_level(signature, candidate)
-            is_same = candidate.message == signature.message and level in SAME_TEMPLATE
+            is_exact = is_near and candidate.message == signature.message and level in SAME_TEMPLATE
+            avoids = candidate.workaround and signature.family in EXCEPTIONS
+            is_withheld = (
+                avoids or _was_of_no_use(candidate) or checks.failed(form) or about.is_hazardous
+            )
             yield FoundRecovery(
                 candidate,
                 form,
                 level,
                 is_near,
-                is_exact=is_near and is_same,
-                relevance=score,
-                similarity=similar,
-                weight=weight,
-                is_withheld=(is_exception and candidate.workaround)
-                or _was_of_no_use(candidate)
-                or checks.failed_before(form)
-                or about.is_hazardous,
-                is_supported=checks.has_evidence(form, _names_same(query, candidate), is_near),
-                instance=candidate.instance_id,
+                is_exact,
+                score,
+                similar,
+                weight,
+                is_withheld,
+                checks.has_evidence(form, _names_same(query, candidate), is_near),
+                candidate.instance_id,
             )
 
 
