@@ -78,13 +78,7 @@ class Playbooks:
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
             setup=tuple(
-                record
-                for record in _records(runs, ActionKind.INSTALL)
-                # A release from elsewhere hides the checkout; other versions know other variables.
-                if not any(is_own_module(word, repo) for word in record.command.split())
-                and not sets_own_variable(record.line)
-                # Where the shell is in that folder already, it has no such folder.
-                and not _OTHER_FOLDER.search(record.command)
+                record for record in _records(runs, ActionKind.INSTALL) if _is_setup(record, repo)
             ),
             failing_tests=_failing(runs),
             package=package[0],
@@ -188,6 +182,17 @@ class Playbooks:
 
 
 _Use: TypeAlias = tuple[KnownRun, CommandUse]
+
+
+def _is_setup(record: CommandRecord, repo: str) -> bool:
+    """Whether an installation that worked is one for others, too.
+
+    A release of the project itself hides the checkout, other versions know other variables, and a
+    shell that is in the checkout already has no such folder.
+    """
+    is_release = any(is_own_module(word, repo) for word in record.command.split())
+    in_folder = _OTHER_FOLDER.search(record.command)
+    return not (is_release or in_folder or sets_own_variable(record.line))
 
 
 def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
