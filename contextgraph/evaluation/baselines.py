@@ -79,12 +79,12 @@ class Bm25:
         scores = np.zeros(len(lengths))
         for word in dict.fromkeys(words(text)):
             if word in self._postings:
-                numbers, counts = (np.frombuffer(one, np.intc) for one in self._postings[word])
+                numbers, counts = (np.frombuffer(array, np.intc) for array in self._postings[word])
                 weight = rarity(len(numbers), len(lengths))
                 scores[numbers] += weight * counts * (_K1 + 1) / (counts + norms[numbers])
-        found = np.flatnonzero((scores > 0) & visible)
-        order = np.lexsort((found, -scores[found]))[:limit]
-        return [(float(scores[number]), int(number)) for number in found[order]]
+        matches = np.flatnonzero((scores > 0) & visible)
+        order = np.lexsort((matches, -scores[matches]))[:limit]
+        return [(float(scores[number]), int(number)) for number in matches[order]]
 
 
 class _Visibility:
@@ -165,7 +165,7 @@ class RecoveryBaselines:
             for patterns, instances in self._by_type.get(error_type, {}).items()
             if (seen := instances.keys() - hidden)
         ]
-        best = sorted(counted, key=lambda found: -found[0])[:limit]
+        best = sorted(counted, key=lambda entry: -entry[0])[:limit]
         remedies = tuple(_in_general(patterns) for _, patterns in best)
         return Answer(remedies, float(best[0][0]) if best else 0.0)
 
@@ -174,11 +174,11 @@ class RecoveryBaselines:
     ) -> Answer[Remedy]:
         """The recoveries whose text is most like *text*: of *repo*, else of all repositories."""
         visible = self._scope(repo, hidden) if in_scope else self._anywhere(repo, hidden)
-        found = self._index.best(text, limit, visible)
-        if in_scope and not found:
+        matches = self._index.best(text, limit, visible)
+        if in_scope and not matches:
             return self.bm25(text, limit, hidden, repo, in_scope=False)
-        remedies = tuple(self._remedies[number] for _, number in found)
-        return Answer(remedies, found[0][0] if found else 0.0)
+        remedies = tuple(self._remedies[number] for _, number in matches)
+        return Answer(remedies, matches[0][0] if matches else 0.0)
 
     def reaches(self, done: Remedy, names: Names, hidden: Collection[str]) -> bool:
         """Whether any visible recovery is the remedy *done*: recalling cannot find more."""
@@ -231,10 +231,10 @@ class TaskBaselines:
         """The tasks most like *text*, of *repo*, else of all; and the score of the first."""
         everywhere = self._visible.anywhere(hidden)
         visible = self._visible.within(repo, hidden) if in_scope else everywhere
-        found = self._index.best(text[:_TASK_CHARS], limit, visible)
-        if in_scope and not found:
-            found = self._index.best(text[:_TASK_CHARS], limit, everywhere)
-        return [self._tasks[number] for _, number in found], found[0][0] if found else 0.0
+        matches = self._index.best(text[:_TASK_CHARS], limit, visible)
+        if in_scope and not matches:
+            matches = self._index.best(text[:_TASK_CHARS], limit, everywhere)
+        return [self._tasks[number] for _, number in matches], matches[0][0] if matches else 0.0
 
 
 def files_at_random(tasks: Sequence[PastTask], chance: random.Random) -> Answer[str]:

@@ -146,5 +146,5 @@ class _Session:
 
 def _fingerprint(learned: Sequence[str], judged: Sequence[str]) -> str:
     """The same for the same runs, whatever order their files came in."""
-    lines = [f"learn {one}" for one in sorted(learned)] + [f"judge {one}" for one in sorted(judged)]
+    lines = [f"learn {run}" for run in sorted(learned)] + [f"judge {run}" for run in sorted(judged)]
     return blake2b("\n".join(lines).encode(), digest_size=12).hexdigest()

@@ -278,10 +278,10 @@ def files_to_find(raw: RawTrajectory) -> frozenset[str]:
 def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
     """The advice of *context* in the order in which it is shown."""
     return [
-        remedy_of(one.actions, one.repo)
-        if isinstance(one, ErrorSolution)
-        else remedy_of(one.remedies, repo)
-        for one in context.ranked
+        remedy_of(advice.actions, advice.repo)
+        if isinstance(advice, ErrorSolution)
+        else remedy_of(advice.remedies, repo)
+        for advice in context.ranked
     ]
 
 
@@ -294,7 +294,7 @@ def _files_shown(context: MemoryContext) -> list[str]:
 
 def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:
     """The score of the first of all *items*, 0 where there are none."""
-    return next((one.score for one in chain.from_iterable(items)), 0.0)
+    return next((item.score for item in chain.from_iterable(items)), 0.0)
 
 
 def _verdict(answer: Answer[Remedy], done: Remedy, names: Names, kind: str) -> Verdict:

@@ -94,10 +94,12 @@ ShareOf = Callable[[Moment, Verdict], Share | None]
 
 def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
     """All measures that have something behind them."""
-    found = {name: _by_method(*one, seed) for name, one in _definitions(moments).items()}
-    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
-    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
-    return {name: estimates for name, estimates in found.items() if estimates}
+    figures = {
+        name: _by_method(*definition, seed) for name, definition in _definitions(moments).items()
+    }
+    figures["wasted steps saved"] = _by_policy(warnings, _saved, seed)
+    figures["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
+    return {name: estimates for name, estimates in figures.items() if estimates}
 
 
 def _definitions(
@@ -357,7 +359,9 @@ def _by_policy(
     warnings: Sequence[LoopWarnings], share: Callable[[LoopWarnings, str], Share], seed: int
 ) -> dict[str, Estimate]:
     estimates = {
-        policy: estimate(summed((one.instance_id, share(one, policy)) for one in warnings), seed)
+        policy: estimate(
+            summed((loops.instance_id, share(loops, policy)) for loops in warnings), seed
+        )
         for policy in POLICIES
     }
     return {policy: figure for policy, figure in estimates.items() if figure}

@@ -57,7 +57,7 @@ def settings_in_words(report: Report) -> dict[str, str]:
 
 def _listed(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
+        return ", ".join(f"{name} {part}" for name, part in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
@@ -123,30 +123,30 @@ def _svg_figures(report: Report) -> dict[str, str]:
     figures = _figures_of(report)
     from matplotlib import rc_context
 
-    found = {}
+    svg = {}
     # The same report gives the same text.
     with rc_context({"svg.hashsalt": "contextgraph"}):
         for name, figure in figures.items():
             text = StringIO()
             figure.savefig(text, format="svg", metadata={"Date": None})
-            found[name] = text.getvalue()[text.getvalue().index("<svg") :]
-    return found
+            svg[name] = text.getvalue()[text.getvalue().index("<svg") :]
+    return svg
 
 
 def _figures_of(report: Report) -> "dict[str, Figure]":
-    found = {}
+    figures = {}
     for name in _BARS:
         drawn = {of: by for of, by in report.measures.items() if of.startswith(f"{name}@")}
         if drawn:
-            found[name], axes = new_figure(9, 4.5)
+            figures[name], axes = new_figure(9, 4.5)
             _draw_bars(axes, drawn)
     if report.curves:
-        found["coverage_precision"], axes = new_figure(6, 4.5)
+        figures["coverage_precision"], axes = new_figure(6, 4.5)
         _draw_curves(axes, report.curves)
     if points := reliability(report.moments):
-        found["reliability"], axes = new_figure(5, 4.5)
+        figures["reliability"], axes = new_figure(5, 4.5)
         _draw_reliability(axes, points)
-    return found
+    return figures
 
 
 def _draw_bars(axes: "Axes", measures: Measures) -> None:

@@ -127,11 +127,11 @@ def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]])
     best = max(
         (
             (contrast.first, name, contrast)
-            for name, found in contrasts.items()
-            for contrast in found
+            for name, of_baseline in contrasts.items()
+            for contrast in of_baseline
             if contrast.measure == measure
         ),
-        key=lambda found: found[0],
+        key=lambda entry: entry[0],
     )
     return f"{sentence}, {_compared(best[1], best[2])}."
 

@@ -149,7 +149,7 @@ def fragments_of(read: Trace, identity: str) -> tuple[Fragment, ...]:
 
 def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> Fragment:
     steps = read.steps[start : end + 1]
-    recoveries = [one for one in read.recoveries if start <= one.cleared_step <= end]
+    recoveries = [recovery for recovery in read.recoveries if start <= recovery.cleared_step <= end]
     loops = [loop for loop in read.loops if start <= loop.start and loop.end <= end]
     kind, outcome = classify(steps, recoveries, loops)
     loop = max(loops, key=lambda loop: loop.repetitions, default=None)

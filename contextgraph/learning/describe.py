@@ -108,11 +108,11 @@ def _looks(steps: Sequence[StepTrace]) -> list[str]:
     failed = [f"{_of(step)} {outcome(step)}" for step in steps if step.error]
     seen = [step for step in steps if not step.error]
     searches = [step for step in seen if step.reading.kind is ActionKind.SEARCH]
-    found = list(dict.fromkeys(f"{_of(step)} ({_found(step)})" for step in searches))
-    clauses = [f"searched with {some(found)}"] if found else []
+    searched = list(dict.fromkeys(f"{_of(step)} ({_found(step)})" for step in searches))
+    clauses = [f"searched with {some(searched)}"] if searched else []
     if files := _paths([step for step in seen if step.reading.kind is ActionKind.VIEW]):
         clauses.append(f"read {some(files)}")
-    elif seen and not found:
+    elif seen and not searched:
         clauses.append(f"looked around with {_of(seen[0])}")
     return failed[:NAMED] + clauses
 

@@ -43,11 +43,11 @@ def run_ids(raw: RawTrajectory) -> RunIds:
         return RunIds(_digest("trj", (instance_id, agent, *task_and_patch)))
     # One digest that grows by a command at a time.
     growing = blake2b(_encoded((instance_id, agent)), digest_size=12)
-    found = []
+    ids = []
     for command in commands:
         growing.update(_SEPARATOR + _encoded((command,)))
-        found.append(f"trj_{growing.hexdigest()}")
-    return RunIds(found[-1], tuple(found[-2::-1]))
+        ids.append(f"trj_{growing.hexdigest()}")
+    return RunIds(ids[-1], tuple(ids[-2::-1]))
 
 
 def former_trajectory_id(raw: RawTrajectory) -> str:

@@ -55,7 +55,7 @@ def masked(
         model=mask.name(raw.model),
         exit_status=mask.maybe_name(raw.exit_status),
         source=mask.name(raw.source),
-        content_hashes={mask.name(path): one for path, one in raw.content_hashes.items()},
+        content_hashes={mask.name(path): digest for path, digest in raw.content_hashes.items()},
     )
     return safe, mask.contexts
 
@@ -73,7 +73,7 @@ def unmasked_values(raw: RawTrajectory) -> int:
         return 0
     before, after = ((*_texts(run), *_names(run)) for run in (raw, fit))
     # Keys that are masked may become one.
-    return max(1, sum(one != other for one, other in zip(before, after, strict=False)))
+    return max(1, sum(old != new for old, new in zip(before, after, strict=False)))
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[int]:
@@ -221,7 +221,7 @@ class _Mask:
         own = clean(text)
         if self._with_playbooks:
             return mask_secrets(own)
-        own, found = strip_fenced(own)
-        for context in found:
+        own, contexts = strip_fenced(own)
+        for context in contexts:
             self.contexts.setdefault(context, self._step)
         return mask_secrets(own)

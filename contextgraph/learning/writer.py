@@ -111,20 +111,20 @@ class MemoryWriter:
         matched = self._matched(raws, checked_source(source) or self._source)
         if len(raws) > 1 and _go_on(matched):
             return [self.write(raw, source) for raw in raws]
-        found = [
+        results = [
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, matched, strict=True)
         ]
-        made = self._embedded([one for one in found if isinstance(one, Bundle)], False)
+        made = self._embedded([result for result in results if isinstance(result, Bundle)], False)
         statuses = self._store.runs.add([result.bundle for result in made]) if made else ()
         made = self._embedded_by_server(made)
         for raw in raws:
             self._prepared.pop(id(raw), None)
         stored = map(_receipt, made, statuses)
-        receipts = [next(stored) if isinstance(one, Bundle) else one for one in found]
+        receipts = [next(stored) if isinstance(result, Bundle) else result for result in results]
         return [
-            self._joined(raw, one, receipt)
-            for raw, one, receipt in zip(raws, matched, receipts, strict=True)
+            self._joined(raw, known, receipt)
+            for raw, known, receipt in zip(raws, matched, receipts, strict=True)
         ]
 
     def set_outcome(
@@ -132,9 +132,9 @@ class MemoryWriter:
     ) -> Sequence[str]:
         """Set by hand whether the runs of an instance solved it: see `AgentMemory.set_outcome`."""
         runs = self._store.runs
-        found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
+        stored = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
         chosen = [
-            run.id for run in found if run.instance_id == instance_id and agent in ("", run.agent)
+            run.id for run in stored if run.instance_id == instance_id and agent in ("", run.agent)
         ]
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
@@ -143,7 +143,7 @@ class MemoryWriter:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
         runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
-            [one for ids in runs for one in (ids.id, *ids.beginnings)]
+            [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
         )
         # The id of version 0.1 takes as long to compute as masking a run, and few have one.
         former = {
@@ -313,10 +313,11 @@ def checked_source(source: str) -> str:
 
 def _go_on(matched: Sequence[_Matched]) -> bool:
     """Whether a run goes on with another one of *matched*, or with one that is stored."""
-    ids = {one.ids.id for one in matched}
+    ids = {known.ids.id for known in matched}
     return any(
-        (one.run is None and one.beginning is not None) or not ids.isdisjoint(one.ids.beginnings)
-        for one in matched
+        (known.run is None and known.beginning is not None)
+        or not ids.isdisjoint(known.ids.beginnings)
+        for known in matched
     )
 
 

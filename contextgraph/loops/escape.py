@@ -126,10 +126,17 @@ class EscapeFinder:
         if signature is None:
             return []
         context = self._remedies(state)
-        solutions = [one for one in context.error_solutions if can_escape(one, signature)]
-        methodologies = self.store.methodologies.get([one.id for one in context.suggestions])
+        solutions = [
+            solution for solution in context.error_solutions if can_escape(solution, signature)
+        ]
+        methodologies = self.store.methodologies.get(
+            [suggestion.id for suggestion in context.suggestions]
+        )
         remedies = {methodology.id: methodology.remedies[:1] for methodology in methodologies}
-        whys = [*(one.why for one in context.suggestions), *(one.why for one in solutions)]
+        whys = [
+            *(suggestion.why for suggestion in context.suggestions),
+            *(solution.why for solution in solutions),
+        ]
         runs = self._past_runs(whys, signature, state.repo)
         escapes = [
             runs.escape(suggestion.id, remedies[suggestion.id], suggestion.why)
@@ -196,7 +203,11 @@ class EscapeFinder:
         ]
         counts = Counter(text for text, _ in {(escape.text, escape.runs) for escape in escapes})
         least = max(MIN_RUNS, MIN_SHARE * len({escape.runs for escape in escapes}))
-        shared = [one for one in _merged(escapes) if counts[one.text] >= least and _is_shared(one)]
+        shared = [
+            escape
+            for escape in _merged(escapes)
+            if counts[escape.text] >= least and _is_shared(escape)
+        ]
         return sorted(shared, key=lambda escape: (-counts[escape.text], escape.text))
 
     def _continued(
@@ -220,7 +231,9 @@ class EscapeFinder:
         ids = {run for why in whys for run in why.trajectories}
         stored = self.store.runs.trajectories(ids).values()
         names = {run.id: (run.instance_id, run.repo) for run in stored}
-        scopes = dict.fromkeys(Scope(one, self.exclude_instances) for one in (repo or None, None))
+        scopes = dict.fromkeys(
+            Scope(repository, self.exclude_instances) for repository in (repo or None, None)
+        )
         questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}
         for candidate in self.store.recoveries.for_error(questions, _CANDIDATES):
@@ -281,16 +294,16 @@ def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) 
 
 def _merged(escapes: Iterable[Escape]) -> list[Escape]:
     """*escapes* with those of the same words made one, in the order in which they first come."""
-    found: dict[str, Escape] = {}
+    by_text: dict[str, Escape] = {}
     for escape in escapes:
-        first = found.get(escape.text, escape)
-        found[escape.text] = replace(
+        first = by_text.get(escape.text, escape)
+        by_text[escape.text] = replace(
             first,
             runs=tuple(dict.fromkeys(first.runs + escape.runs)),
             is_near=first.is_near or escape.is_near,
             evidence=min(first.evidence, escape.evidence, key=_STRENGTH.__getitem__),
         )
-    return list(found.values())
+    return list(by_text.values())
 
 
 def _is_shared(escape: Escape) -> bool:
@@ -354,7 +367,7 @@ def is_resent(actions: Iterable[RemedyAction]) -> bool:
 
 
 def _names(texts: Iterable[str]) -> frozenset[str]:
-    found = {word for text in texts for word in words(text)}
+    candidates = {word for text in texts for word in words(text)}
     return frozenset(
-        word for word in found if len(word) >= _MIN_LETTERS and word not in _COMMON_WORDS
+        word for word in candidates if len(word) >= _MIN_LETTERS and word not in _COMMON_WORDS
     )

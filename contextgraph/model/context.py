@@ -316,7 +316,9 @@ class MemoryContext:
     @property
     def ranked(self) -> tuple[Suggestion | ErrorSolution, ...]:
         """Suggestions and error solutions in their one order."""
-        return tuple(sorted((*self.suggestions, *self.error_solutions), key=lambda one: one.rank))
+        return tuple(
+            sorted((*self.suggestions, *self.error_solutions), key=lambda advice: advice.rank)
+        )
 
     def __bool__(self) -> bool:
         """True where there is anything to say."""

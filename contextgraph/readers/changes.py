@@ -58,12 +58,12 @@ def _added_by(raw: RawTrajectory) -> _LinesByFile:
 
 
 def _by_name(added: Iterable[tuple[str, str]]) -> _LinesByFile:
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    lines_by_name: defaultdict[str, set[str]] = defaultdict(set)
     for file, line in added:
         name, bare = PurePath(file).name, line.strip()
         if name and len(bare) >= _DISTINCTIVE_CHARS:
-            found[name].add(bare)
-    return found
+            lines_by_name[name].add(bare)
+    return lines_by_name
 
 
 def _at_head(folder: str, lines: Sequence[str]) -> set[str]:
@@ -71,5 +71,5 @@ def _at_head(folder: str, lines: Sequence[str]) -> set[str]:
     patterns = [word for line in lines for word in ("-e", line)]
     # From the root: in a subfolder git looks at that one only.
     root = git_output(folder, "rev-parse", "--show-toplevel").rstrip("\n")
-    found = git_output(root, "grep", "-h", "-I", "-F", *patterns, "HEAD", seconds=_GIT_SECONDS)
-    return {line.strip() for line in found.splitlines()} & {*lines}
+    output = git_output(root, "grep", "-h", "-I", "-F", *patterns, "HEAD", seconds=_GIT_SECONDS)
+    return {line.strip() for line in output.splitlines()} & {*lines}

@@ -113,8 +113,8 @@ def _with_roles(messages: Sequence[Row]) -> Sequence[Row]:
     if not any("from" in message for message in messages):
         return messages
     return [
-        {"role": _ROLES.get(text(one, "from"), text(one, "from")), "content": one.get("value")}
-        for one in messages
+        {"role": _ROLES.get(text(row, "from"), text(row, "from")), "content": row.get("value")}
+        for row in messages
     ]
 
 

@@ -128,14 +128,14 @@ def _agent(row: Row, roots: dict[str, str]) -> str:
 
 def _with_parents(sessions: Iterable[_Session], place: Place) -> list[RawTrajectory | ReadError]:
     """The runs of *sessions*; sub-agents work on the instance and repository of their session."""
-    found, main = list[RawTrajectory | ReadError](), dict[str, RawTrajectory]()
+    results, main = list[RawTrajectory | ReadError](), dict[str, RawTrajectory]()
     for session in sessions:
         run = _run(session, place)
         if isinstance(run, RawTrajectory):
             parent = main.setdefault(session.id, run)
             run = replace(run, instance_id=parent.instance_id, repo=parent.repo)
-        found.append(run)
-    return found
+        results.append(run)
+    return results
 
 
 def _run(session: _Session, place: Place) -> RawTrajectory | ReadError:
@@ -231,8 +231,8 @@ def _result(row: Row, block: Row) -> Iterator[Turn]:
         denied=denied,
         interrupted=facts.get("interrupted") is True,
     )
-    _, found, words = shown.partition(_DENIAL_MESSAGE)
-    if denied and found:
+    _, separator, words = shown.partition(_DENIAL_MESSAGE)
+    if denied and separator:
         yield UserMessage(words)
 
 

@@ -50,8 +50,8 @@ def _opened(name: str) -> Iterator[sqlite3.Connection]:
 
 def _kind(name: str, connection: sqlite3.Connection) -> str:
     """The agent whose database *connection* is, by its tables."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    tables = {row["name"] for row in found}
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {row["name"] for row in rows}
     for agent, kind in _KINDS.items():
         if kind.tables <= tables:
             return agent

@@ -86,21 +86,21 @@ def discover(
     """
     home = home or Path.home()
     environment = os.environ if environment is None else environment
-    found = []
+    histories = []
     for agent, variable, default, patterns in _PLACES:
         folder = Path(environment.get(variable) or home / default)
         files = tuple(_files(folder, patterns, exclude))
         if files:
             runs = sum(map(_sessions, files))
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental
-            found.append(History(agent, folder, files, runs, size_of(files), experimental))
-    return found
+            histories.append(History(agent, folder, files, runs, size_of(files), experimental))
+    return histories
 
 
 def _files(folder: Path, patterns: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
     for pattern in patterns:
         for name in sorted(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True)):
-            if not any(fnmatch(name, one) for one in exclude):
+            if not any(fnmatch(name, excluded) for excluded in exclude):
                 yield Path(name)
 
 

@@ -128,13 +128,13 @@ def task_in(prompt: str) -> str | None:
         return issue if end < 0 else issue[:end]
     if described := _within(prompt, "pr_description"):
         return described[1].replace(_PR_INTRODUCTION, "", 1).strip()
-    if found := _MINI_TASK.search(prompt):
-        return found["task"].strip()
+    if match := _MINI_TASK.search(prompt):
+        return match["task"].strip()
     if issues := [*filter(None, (_within(prompt, tag) for tag in _ISSUE_TAGS))]:
         return min(issues)[1].strip()
     for pattern in (_STATEMENT, _TERMINUS):
-        if found := pattern.search(prompt):
-            return found["task"].strip()
+        if match := pattern.search(prompt):
+            return match["task"].strip()
     return None
 
 
@@ -186,17 +186,17 @@ def output_in(text: str) -> Output:
     text, exit_code = _unwrapped(clean(text))
     cwd = None
     for header in _HEADERS:
-        if found := header.match(text):
-            exit_code = coalesce(exit_code, _code(found))
-            text = text[found.end() :]
+        if match := header.match(text):
+            exit_code = coalesce(exit_code, _code(match))
+            text = text[match.end() :]
     trimmed = True
     while trimmed and text.rstrip()[-1:] in _TRAILER_ENDS:
         start = max(0, len(text) - _TRAILER_CHARS)
         trimmed = False
         for trailer in _TRAILERS:
-            if found := trailer.search(text, start):
-                exit_code, cwd = coalesce(exit_code, _code(found)), cwd or _group(found, "cwd")
-                text, trimmed = text[: found.start()], True
+            if match := trailer.search(text, start):
+                exit_code, cwd = coalesce(exit_code, _code(match)), cwd or _group(match, "cwd")
+                text, trimmed = text[: match.start()], True
     return Output(text, exit_code, cwd)
 
 
@@ -215,15 +215,15 @@ def _unwrapped(text: str) -> tuple[str, int | None]:
     return clean(output), code if type(code) is int else None
 
 
-def _code(found: re.Match[str]) -> int | None:
-    code = _group(found, "code")
+def _code(match: re.Match[str]) -> int | None:
+    code = _group(match, "code")
     return int(code) if code else None
 
 
-def _group(found: re.Match[str], name: str) -> str | None:
-    return found.groupdict().get(name)
+def _group(match: re.Match[str], name: str) -> str | None:
+    return match.groupdict().get(name)
 
 
-def coalesce(one: _T | None, other: _T | None) -> _T | None:
-    """*one*, or *other* where that is None."""
-    return other if one is None else one
+def coalesce(value: _T | None, other: _T | None) -> _T | None:
+    """*value*, or *other* where that is None."""
+    return other if value is None else value

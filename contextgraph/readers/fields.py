@@ -32,7 +32,7 @@ def loads(text: bytes | str) -> Any:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         odd = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
-        if not any(one in content for one in odd):
+        if not any(token in content for token in odd):
             raise
         value = _lenient(content, error)
     if _is_deeper(value, _MAX_DEPTH):

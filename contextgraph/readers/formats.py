@@ -117,19 +117,19 @@ def runs_in(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
         what = "object" if value == {} else "list"
         yield ForeignError(place.file, place.position, f"an empty {what}")
         return
-    found = list(_runs(value, place, 0))
-    yield from found or [_unknown(value, place)]
+    runs = list(_runs(value, place, 0))
+    yield from runs or [_unknown(value, place)]
 
 
 def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | ReadError]:
     """The runs in *value*; none where it has no known format."""
     if form := format_of(value):
-        for found in _parsed(form, value, place):
+        for run in _parsed(form, value, place):
             is_row = isinstance(value, dict) and form.name != own.NAME
-            if isinstance(found, RawTrajectory) and is_row:
-                yield _completed(found, value)
+            if isinstance(run, RawTrajectory) and is_row:
+                yield _completed(run, value)
             else:
-                yield found
+                yield run
     elif depth < _DEEPEST and isinstance(value, dict):
         yield from _wrapped(value, place, depth)
     elif depth and depth < _DEEPEST and isinstance(value, list):
@@ -167,10 +167,10 @@ def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | Rea
         if isinstance(inner, ReadError):
             broken += [inner] if name in _WRAPPING else []
             continue
-        found = list(_runs(inner, _named(place, name), depth + 1))
-        for one in found:
-            yield _completed(one, row) if isinstance(one, RawTrajectory) else one
-        if found and not _is_mapping_of_runs(row):
+        runs = list(_runs(inner, _named(place, name), depth + 1))
+        for run in runs:
+            yield _completed(run, row) if isinstance(run, RawTrajectory) else run
+        if runs and not _is_mapping_of_runs(row):
             return
     yield from broken
 

@@ -63,7 +63,7 @@ def _rewound(lines: Sequence[Any]) -> list[Any]:
         if target is None:
             left.append(line)
             continue
-        ids = [one.get("id") if isinstance(one, dict) else None for one in left]
+        ids = [earlier.get("id") if isinstance(earlier, dict) else None for earlier in left]
         left = left[: ids.index(target)] if target in ids else left
     return left
 

@@ -67,11 +67,11 @@ def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one task; the folder of the extension says whose it is."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
     facts, is_roo = {"session": _task_id(place)}, ROO_EXTENSION in PurePath(place.file).parts
-    for found in lines_run(CLINE, _cline_turns, lambda _: facts, messages, place):
-        if is_roo and isinstance(found, RawTrajectory):
-            yield replace(found, agent=ROO)
+    for run in lines_run(CLINE, _cline_turns, lambda _: facts, messages, place):
+        if is_roo and isinstance(run, RawTrajectory):
+            yield replace(run, agent=ROO)
         else:
-            yield found
+            yield run
 
 
 def _task_id(place: Place) -> str:
@@ -104,12 +104,12 @@ def _cline_turns(message: Row) -> Iterator[Turn]:
 
 def _cline_calls(reply: str) -> tuple[str, list[ToolCall]]:
     """The text of *reply* before its first call in tags, and the calls."""
-    found = list(tagged(reply, _CLINE_TOOLS))
+    tags = list(tagged(reply, _CLINE_TOOLS))
     calls = [
-        ToolCall(one.name, {part.name: without_line_ends(part.text) for part in tagged(one.text)})
-        for one in found
+        ToolCall(tag.name, {part.name: without_line_ends(part.text) for part in tagged(tag.text)})
+        for tag in tags
     ]
-    return reply[: found[0].start] if found else reply, calls
+    return reply[: tags[0].start] if tags else reply, calls
 
 
 def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
@@ -133,17 +133,17 @@ def is_aider(value: object) -> bool:
 def aider_runs(history: str, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of each launch; launches in which nothing was done are passed over."""
     _, *launches = re.split(rf"^{AIDER_START}", history, flags=re.MULTILINE)
-    found = list[RawTrajectory | ReadError]()
+    runs = list[RawTrajectory | ReadError]()
     for launch in launches:
         started, _, body = launch.partition("\n")
         facts = {"session": f"aider-{re.sub(r'[^0-9]', '', started)}"}
         try:
             run = finished_run(AIDER, list(_aider_turns(body)), facts, place)
-            found.append(replace(run, started_at=time_in({"timestamp": started.strip()})))
+            runs.append(replace(run, started_at=time_in({"timestamp": started.strip()})))
         except ReadError as error:
-            found.append(error)
-    done = [one for one in found if isinstance(one, RawTrajectory)]
-    yield from done or found[:1]
+            runs.append(error)
+    done = [run for run in runs if isinstance(run, RawTrajectory)]
+    yield from done or runs[:1]
 
 
 def _aider_turns(body: str) -> Iterator[Turn]:

@@ -74,7 +74,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 
 def _flat(events: Sequence[Any]) -> list[Any]:
     """*events*, also where 2024's evaluations logged them as pairs of action and observation."""
-    return [one for event in events for one in (event if isinstance(event, list) else [event])]
+    return [event for entry in events for event in (entry if isinstance(entry, list) else [entry])]
 
 
 def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -> RawTrajectory:

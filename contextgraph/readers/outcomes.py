@@ -128,7 +128,7 @@ def outcomes_by_folder(root: Path, files: Iterable[Path]) -> Mapping[Path, Outco
     by_folder: dict[Path, list[Outcomes]] = {}
     for file, outcomes in reports.items():
         by_folder.setdefault(_covered(file.parent, root, with_runs), []).append(outcomes)
-    return {folder: agreed(found) for folder, found in by_folder.items()}
+    return {folder: agreed(group) for folder, group in by_folder.items()}
 
 
 def agreed(reports: Iterable[Outcomes]) -> Outcomes:
@@ -224,7 +224,9 @@ class GivenOutcomes:
         contradict each other count for nothing; that, and another outcome in the log, is passed to
         *on_conflict*.
         """
-        known = next((self.verdicts[one] for one in instances if one in self.verdicts), ())
+        known = next(
+            (self.verdicts[instance] for instance in instances if instance in self.verdicts), ()
+        )
         chosen = [verdict for verdict in known if verdict.names and _names(verdict, run)] or known
         outcomes = {verdict.outcome for verdict in chosen}
         if len(outcomes) > 1:
@@ -272,7 +274,7 @@ def _verdicts(file: Path) -> Iterable[Verdict]:
         raise ReadError(str(file), "", f"cannot be read: {error.strerror or error}") from error
     is_of_instance = file.name == "report.json" or set(reported) == {file.parent.name}
     names = _evaluated(file) if is_of_instance else (file_stem(file.name),)
-    return [Verdict(one, outcome, str(file), names) for one, outcome in reported.items()]
+    return [Verdict(instance, outcome, str(file), names) for instance, outcome in reported.items()]
 
 
 def _evaluated(file: Path) -> tuple[str, ...]:
@@ -285,12 +287,14 @@ def _in_table(file: Path) -> Iterator[Verdict]:
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         for row in csv.DictReader(stream):
             cells = {str(name).lower(): (cell or "") for name, cell in row.items() if name}
-            instance = next((cells[one] for one in _INSTANCE_COLUMNS if cells.get(one)), "")
+            instance = next(
+                (cells[column] for column in _INSTANCE_COLUMNS if cells.get(column)), ""
+            )
             outcome = _outcome_in_cell(
-                next((cells[one] for one in _OUTCOME_COLUMNS if cells.get(one)), "")
+                next((cells[column] for column in _OUTCOME_COLUMNS if cells.get(column)), "")
             )
             if instance and outcome is not Outcome.UNKNOWN:
-                names = tuple(cells[one] for one in _RUN_COLUMNS if cells.get(one))
+                names = tuple(cells[column] for column in _RUN_COLUMNS if cells.get(column))
                 yield Verdict(instance, outcome, str(file), names)
 
 
@@ -335,9 +339,9 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
 
 def _names(verdict: Verdict, run: RawTrajectory) -> bool:
     """Whether *verdict* names *run*: by agent and model, or by a folder that it was read from."""
-    known = {_folded(one) for one in (run.agent, run.model, *PurePath(run.source).parts) if one}
+    known = {_folded(name) for name in (run.agent, run.model, *PurePath(run.source).parts) if name}
     named = map(_folded, verdict.names)
-    return all(any(n == one or n.startswith(f"{one}.") for one in known) for n in named)
+    return all(any(n == name or n.startswith(f"{name}.") for name in known) for n in named)
 
 
 def _folded(name: str) -> str:

@@ -69,11 +69,11 @@ def _agentless_turns(row: Row) -> Iterator[Turn]:
         yield Result(text(row, "model_patch") or "the patch is empty")
 
 
-def _lines(found: object) -> Iterator[str]:
-    if isinstance(found, str) and found:
-        yield found
-    elif isinstance(found, list):
-        for item in found:
+def _lines(value: object) -> Iterator[str]:
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, list):
+        for item in value:
             yield from _lines(item)
 
 
@@ -112,9 +112,9 @@ def _autocoderover_turns(files: Mapping[str, Any]) -> Iterator[Turn]:
             yield from _searches(words, calls)
     for message in _latest(files, _PATCH_DIALOGUE):
         words = content_text(message)
-        if message.get("role") == "assistant" and (found := list(_changes(words))):
-            yield Thought(words[: found[0][0].start])
-            for change in found:
+        if message.get("role") == "assistant" and (changes := list(_changes(words))):
+            yield Thought(words[: changes[0][0].start])
+            for change in changes:
                 path, old, new = (part.text.strip("\n") for part in change)
                 yield Call("write_patch", {"path": path, "old_str": old, "new_str": new})
 
@@ -142,15 +142,15 @@ def _layers(files: Mapping[str, Any]) -> Iterator[list[Row]]:
 
 def _latest(files: Mapping[str, Any], name: re.Pattern[str]) -> Sequence[Row]:
     """The messages of the last file so named; each holds the whole dialogue up to then."""
-    numbered = {int(found[1]): file for file in files if (found := name.fullmatch(file))}
+    numbered = {int(match[1]): file for file in files if (match := name.fullmatch(file))}
     return rows_at(files, numbered[max(numbered)]) if numbered else ()
 
 
 def _searches(words: str, calls: list[Row]) -> Iterator[Turn]:
     """The calls whose results a message reports one after the other."""
-    found = list(_FOUND.finditer(words))
-    ends = [*(one.start() for one in found[1:]), len(words)]
-    for result, end in zip(found, ends, strict=False):
+    results = list(_FOUND.finditer(words))
+    ends = [*(result.start() for result in results[1:]), len(words)]
+    for result, end in zip(results, ends, strict=False):
         call = next((c for c in calls if _is_reported(c, result)), None)
         if call is not None:
             calls.remove(call)

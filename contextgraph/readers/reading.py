@@ -43,7 +43,7 @@ _MAX_FRUITLESS = 100_000
 OnError: TypeAlias = Callable[[ReadError], None]
 OnSkip: TypeAlias = Callable[[SkippedError], None]
 
-_Found = TypeVar("_Found")
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(slots=True)
@@ -145,25 +145,25 @@ class Reader:
             else:
                 raise error
 
-        found = self._found(paths, on_bytes or _ignore)
-        for source, one in last_calls(found, _run_read, report):
-            if isinstance(one, RawTrajectory):
-                yield source, self._judge.judged(one, source, on_conflict or _ignore)
+        results = self._found(paths, on_bytes or _ignore)
+        for source, result in last_calls(results, _run_read, report):
+            if isinstance(result, RawTrajectory):
+                yield source, self._judge.judged(result, source, on_conflict or _ignore)
             else:
-                report(source, one)
+                report(source, result)
 
     def _found(
         self, paths: Iterable[StrPath], on_bytes: OnBytes
     ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
         for path in paths:
             try:
-                found = sources(path, follow_links=self._follow_links)
+                files = sources(path, follow_links=self._follow_links)
             except ReadError as error:
                 yield Source(str(path)), error
                 continue
-            for source in found:
-                for one in _in_source(source, on_bytes, self._max_run_size):
-                    yield source, one
+            for source in files:
+                for result in _in_source(source, on_bytes, self._max_run_size):
+                    yield source, result
 
 
 def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
@@ -172,8 +172,8 @@ def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]
     Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
     gives an instance id where the content has none. A run may have 256 MiB.
     """
-    found = records(name, file, _ignore, MAX_RUN_SIZE)
-    return _while_fruitful(one for record in found for one in _runs_of(record))
+    parsed = records(name, file, _ignore, MAX_RUN_SIZE)
+    return _while_fruitful(run for record in parsed for run in _runs_of(record))
 
 
 def _ignore(_value: object) -> None:
@@ -188,35 +188,35 @@ def _is_skipped(error: SkippedError, source: Source, on_skip: OnSkip | None) -> 
 
 
 def last_calls(
-    found: Iterable[_Found],
-    run_in: Callable[[_Found], tuple[Source, RawTrajectory] | None],
+    entries: Iterable[_Entry],
+    run_in: Callable[[_Entry], tuple[Source, RawTrajectory] | None],
     on_repeated: Callable[[Source, SkippedError], None],
-) -> Iterator[_Found]:
-    """*found*; of logged model calls that repeat one conversation, only the longest.
+) -> Iterator[_Entry]:
+    """*entries*; of logged model calls that repeat one conversation, only the longest.
 
     *run_in* gives the run that was found, and its source; *on_repeated* gets the other calls.
     """
-    pending: tuple[_Found, tuple[Source, RawTrajectory]] | None = None
-    for one in found:
-        read_run = run_in(one)
+    pending: tuple[_Entry, tuple[Source, RawTrajectory]] | None = None
+    for entry in entries:
+        read_run = run_in(entry)
         if pending and read_run and _is_next_call(pending[1], read_run):
             source = pending[1][0]
             reason = f"an earlier call of the run in {read_run[1].source}"
             on_repeated(source, SkippedError(source.name, "", reason))
         elif pending:
             yield pending[0]
-        pending = (one, read_run) if read_run else None
+        pending = (entry, read_run) if read_run else None
         if pending is None:
-            yield one
+            yield entry
     if pending:
         yield pending[0]
 
 
 def _run_read(
-    found: tuple[Source, RawTrajectory | ReadError],
+    entry: tuple[Source, RawTrajectory | ReadError],
 ) -> tuple[Source, RawTrajectory] | None:
-    source, one = found
-    return (source, one) if isinstance(one, RawTrajectory) else None
+    source, result = entry
+    return (source, result) if isinstance(result, RawTrajectory) else None
 
 
 def _is_next_call(
@@ -242,7 +242,7 @@ def _in_source(
         left -= taken
         on_bytes(taken)
 
-    runs = (one for record in _records_in(source, count, max_size) for one in _runs_of(record))
+    runs = (run for record in _records_in(source, count, max_size) for run in _runs_of(record))
     yield from _while_fruitful(runs)
     count(left)
 
@@ -300,18 +300,18 @@ def _runs_of(record: Record | ReadError) -> Iterable[RawTrajectory | ReadError]:
 
 
 def _while_fruitful(
-    found: Iterable[RawTrajectory | ReadError],
+    results: Iterable[RawTrajectory | ReadError],
 ) -> Iterator[RawTrajectory | ReadError]:
-    """*found*, up to so many records in a row that are not runs."""
+    """*results*, up to so many records in a row that are not runs."""
     fruitless = 0
-    for one in found:
-        if isinstance(one, RawTrajectory):
+    for result in results:
+        if isinstance(result, RawTrajectory):
             fruitless = 0
         elif (fruitless := fruitless + 1) > _MAX_FRUITLESS:
             reason = f"{_MAX_FRUITLESS:,} records in a row are not runs; the rest is not read"
-            yield ReadError(one.source, one.position, reason)
+            yield ReadError(result.source, result.position, reason)
             return
-        yield one
+        yield result
 
 
 class _Judge:

@@ -64,8 +64,8 @@ def records(
                 file = BytesIO(whole(name, chain([head], stream), max_size))
             for number, row in parquet_rows(name, file, on_bytes, max_size, group):
                 yield Record(row, Place(name, number, "record"))
-        elif (found := _not_in_lines(name, head, stream, max_size)) is not None:
-            yield from found
+        elif (parsed := _not_in_lines(name, head, stream, max_size)) is not None:
+            yield from parsed
         else:
             yield from _text_records(name, chain([head], stream), max_size)
     except ReadError as error:
@@ -139,7 +139,7 @@ def _not_in_lines(
     """The records of a database or a history in plain text; None for a file of JSON."""
     if is_database(head):
         sessions = sessions_in(name, max_size)
-        return (Record(found, Place(name, number, "session")) for number, found in sessions)
+        return (Record(session, Place(name, number, "session")) for number, session in sessions)
     if head[_TAR_MARK_AT:].startswith(_TAR_MARK):
         return iter([ReadError(name, "", "a tar archive: unpack it, and give the folder")])
     if head.lstrip().startswith(AIDER_START.encode()):
@@ -157,10 +157,10 @@ def _text_records(
 ) -> Iterator[Record | ReadError]:
     broken: list[ReadError] = []
     lines = _lines(name, stream, broken, max_size)
-    for found in _json_records(name, lines, broken, max_size):
+    for record in _json_records(name, lines, broken, max_size):
         # A stream without any record is not foreign if it is known to be broken.
-        if not (broken and isinstance(found, ForeignError)):
-            yield found
+        if not (broken and isinstance(record, ForeignError)):
+            yield record
     yield from broken
 
 

@@ -118,8 +118,10 @@ def _remote_sources(url: str) -> Sequence[Source]:
     try:
         system, path = fsspec.core.url_to_fs(url)
         list_files = system.glob if glob.has_magic(path) else system.find
-        found = list_files(path, detail=True)
-        sizes = {system.unstrip_protocol(one): found[one].get("size") or 0 for one in sorted(found)}
+        files = list_files(path, detail=True)
+        sizes = {
+            system.unstrip_protocol(file): files[file].get("size") or 0 for file in sorted(files)
+        }
     except (OSError, ValueError, ImportError) as error:
         raise ReadError(url, "", f"cannot be listed: {error}") from error
     if not sizes:
@@ -165,7 +167,7 @@ def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
 
 def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
     """Each file in *root* and below, sorted by name, with the reason why it is not read, or ""."""
-    found, walked = [], set[str]()
+    entries, walked = [], set[str]()
     for parent, folders, files in os.walk(root, followlinks=follow_links):
         place = os.path.realpath(parent)
         if place in walked:  # a link leads back to it
@@ -174,11 +176,11 @@ def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
         walked.add(place)
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = [os.path.join(parent, name) for name in files if not name.startswith(".")]
-        found += [(path, _refusal(path, root, follow_links=follow_links)) for path in paths]
+        entries += [(path, _refusal(path, root, follow_links=follow_links)) for path in paths]
         links = [path for name in folders if os.path.islink(path := os.path.join(parent, name))]
         refusals = ((path, _refusal(path, root, follow_links=follow_links)) for path in links)
-        found += [(path, reason) for path, reason in refusals if reason]
-    return sorted(found)
+        entries += [(path, reason) for path, reason in refusals if reason]
+    return sorted(entries)
 
 
 def _refusal(path: str, root: str, *, follow_links: bool) -> str:
@@ -267,7 +269,7 @@ class Watch:
 
         Raises `ReadError` where a path does not exist.
         """
-        found = {
+        states = {
             source: _state(source)
             for path in self._paths
             for source in sources(path, follow_links=self._follow_links)
@@ -275,7 +277,7 @@ class Watch:
         }
         due = {
             source: state
-            for source, state in found.items()
+            for source, state in states.items()
             if state != self._read.get(source.name) and now - state[1] / 1e9 >= QUIET_SECONDS
         }
         self._read |= {source.name: state for source, state in due.items()}

@@ -76,7 +76,10 @@ def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:
     calls = [
         ToolCall(
             match["name"],
-            {one["name"]: one["value"] for one in _XML_ARGUMENT.finditer(match["body"])},
+            {
+                argument["name"]: argument["value"]
+                for argument in _XML_ARGUMENT.finditer(match["body"])
+            },
         )
         for match in _XML_CALL.finditer(reply, start)
     ]

@@ -37,22 +37,25 @@ Rankings = Mapping[str, Sequence[CaseHit]]
 
 def cases_of(
     query: Query,
-    found: Rankings,
+    by_channel: Rankings,
     gate: Gate,
     store: Store,
     limit: int,
     weights: Mapping[str, float],
     changed: Callable[[str], PatchSummary],
 ) -> tuple[SimilarCase, ...]:
-    """*found* (by channel) as one ranking, at most *limit*; none where the gate admits none.
+    """*by_channel* as one ranking, at most *limit*; none where the gate admits none.
 
     *changed* gives what the patch of a run changed.
     """
     ranks = ranks_in(
-        {name: [(hit.trajectory.id, hit.evidence) for hit in hits] for name, hits in found.items()}
+        {
+            name: [(hit.trajectory.id, hit.evidence) for hit in hits]
+            for name, hits in by_channel.items()
+        }
     )
-    ranking = ranking_of(query, found, weights, limit)
-    cases = [_case(query, one, ranks[one.run], gate) for one in ranking]
+    ranking = ranking_of(query, by_channel, weights, limit)
+    cases = [_case(query, ranked, ranks[ranked.run], gate) for ranked in ranking]
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
     cases = [
@@ -74,14 +77,14 @@ class RankedRun(NamedTuple):
 
 
 def ranking_of(
-    query: Query, found: Rankings, weights: Mapping[str, float], limit: int
+    query: Query, by_channel: Rankings, weights: Mapping[str, float], limit: int
 ) -> list[RankedRun]:
-    """The best run of each of *limit* instances that were *found* (by channel), best first."""
+    """The best run of each of *limit* instances that are in *by_channel*, best first."""
     by_run: dict[str, list[CaseHit]] = {}
-    for hit in chain.from_iterable(found.values()):
+    for hit in chain.from_iterable(by_channel.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
-    given = {name: weights[name] for name in found if found[name]}
-    scores = _scored(by_run, blend(_channel_scores(by_run, found), given))
+    given = {name: weights[name] for name in by_channel if by_channel[name]}
+    scores = _scored(by_run, blend(_channel_scores(by_run, by_channel), given))
     ordered = sorted(by_run, key=lambda run: (-scores[run], run))
     best: dict[str, str] = {}
     for run in ordered:
@@ -101,14 +104,14 @@ def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFe
 
 
 def _channel_scores(
-    runs: Mapping[str, Sequence[CaseHit]], found: Rankings
+    runs: Mapping[str, Sequence[CaseHit]], by_channel: Rankings
 ) -> dict[str, dict[str, float]]:
     """Run -> its score in each channel, whichever found it; by words, except for two channels."""
     # What is not among the nearest is at most as near as the last of them.
-    least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
+    least = min((hit.similarity for hit in by_channel.get("semantic", ())), default=0.0)
     return {
         run: {
-            **dict.fromkeys(found, hits[0].task_overlap),
+            **dict.fromkeys(by_channel, hits[0].task_overlap),
             "state": max((hit.evidence for hit in hits if hit.fragments), default=0.0),
             "semantic": max(least, *(hit.similarity for hit in hits)),
         }
@@ -168,10 +171,10 @@ def _names_file(query: Query, trajectory: Trajectory) -> bool:
 
 
 def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
-    found = store.runs.fragments(case.trajectory_id for case in cases if not case.fragments)
+    fragments = store.runs.fragments(case.trajectory_id for case in cases if not case.fragments)
     return tuple(
-        replace(case, fragments=most_informative(found[case.trajectory_id], FRAGMENTS_SHOWN))
-        if case.trajectory_id in found
+        replace(case, fragments=most_informative(fragments[case.trajectory_id], FRAGMENTS_SHOWN))
+        if case.trajectory_id in fragments
         else case
         for case in cases
     )
@@ -180,8 +183,8 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
 def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     """*cases* without those that would cite quarantined advice."""
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
-    for one in store.recoveries.of_fragments(cited):
-        cited[one.fragment_id] |= advice_ids(one)
+    for recovery in store.recoveries.of_fragments(cited):
+        cited[recovery.fragment_id] |= advice_ids(recovery)
     known = credits_for(store, chain.from_iterable(cited.values()))
     harmful = {
         fragment

@@ -57,10 +57,10 @@ def by_task(query: Query, store: Store) -> Findings:
     """Past runs of the same repository, those of the same type of task first."""
     if query.is_at_error or not query.state.repo or not query.task_words:
         return Findings()
-    found = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
-    if len(found) < ENOUGH:
-        found = [*found, *store.runs.for_task(None, query.scope, OVERFETCH)]
-    return Findings(cases=ranked_cases(query, found))
+    runs = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
+    if len(runs) < ENOUGH:
+        runs = [*runs, *store.runs.for_task(None, query.scope, OVERFETCH)]
+    return Findings(cases=ranked_cases(query, runs))
 
 
 def by_state(query: Query, store: Store) -> Findings:
@@ -69,8 +69,10 @@ def by_state(query: Query, store: Store) -> Findings:
     if query.is_at_error or not (state.repo and state.phase and state.open_file):
         return Findings()
     name = PurePosixPath(state.open_file).name
-    found = store.runs.find_fragments(query.scope, OVERFETCH, phase=state.phase, file_name=name)
-    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(found)]))
+    candidates = store.runs.find_fragments(
+        query.scope, OVERFETCH, phase=state.phase, file_name=name
+    )
+    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(candidates)]))
 
 
 def by_lexical(query: Query, store: Store) -> Findings:
@@ -79,8 +81,10 @@ def by_lexical(query: Query, store: Store) -> Findings:
         if not query.error_words or len(_of_kind(query, store)) >= ENOUGH_OF_KIND:
             return Findings()
         texts = store.recoveries.for_text
-        found = (texts(query.error_words, one, RECOVERIES_BY_WORDS) for one in query.scopes)
-        return Findings(recoveries=tuple(chain.from_iterable(found)))
+        recoveries = (
+            texts(query.error_words, scope, RECOVERIES_BY_WORDS) for scope in query.scopes
+        )
+        return Findings(recoveries=tuple(chain.from_iterable(recoveries)))
     runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
@@ -110,16 +114,16 @@ def _methodologies(
     query: Query, signature: ErrorSignature, store: Store
 ) -> tuple[Methodology, ...]:
     """What was abstracted from earlier clearances of the error of *query*, best first."""
-    found = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
+    methodologies = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
     subject = subject_of(signature.message)
     fitting = [
-        one
-        for one in found
-        if one.repo in (None, query.state.repo)
-        and (one.task_type is None or one.task_type is query.task_type)
-        and one.keyword in ("", subject)
+        methodology
+        for methodology in methodologies
+        if methodology.repo in (None, query.state.repo)
+        and (methodology.task_type is None or methodology.task_type is query.task_type)
+        and methodology.keyword in ("", subject)
     ]
-    return tuple(sorted(fitting, key=lambda one: (-_evidence(one), one.id)))
+    return tuple(sorted(fitting, key=lambda methodology: (-_evidence(methodology), methodology.id)))
 
 
 def _evidence(methodology: Methodology) -> float:
@@ -131,9 +135,9 @@ def _evidence(methodology: Methodology) -> float:
     return base * (1 - _BY_CONFIDENCE + _BY_CONFIDENCE * methodology.confidence)
 
 
-def _by_run(found: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:
+def _by_run(candidates: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:
     runs: dict[str, list[FragmentCandidate]] = {}
-    for candidate in found:
+    for candidate in candidates:
         runs.setdefault(candidate.trajectory.id, []).append(candidate)
     return list(runs.values())
 

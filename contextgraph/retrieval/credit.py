@@ -47,7 +47,7 @@ def credits_for(
     wanted = set(names)
     record = store.exposures.record(sorted(wanted))
     for _ in range(hops):
-        beside = {key(item) for one in record.exposures for item in one.items} - wanted
+        beside = {key(item) for exposure in record.exposures for item in exposure.items} - wanted
         if not beside:
             break
         wanted |= beside
@@ -58,18 +58,18 @@ def credits_for(
 def evidence_of(store: Store, name: str) -> Evidence | None:
     """What is known of the advice, or the methodology, *name*; None where it was never shown."""
     record = store.exposures.record([name])
-    verdict = next((one for one in record.verdicts if one.advice == name), None)
+    verdict = next((verdict for verdict in record.verdicts if verdict.advice == name), None)
     shown = list(_shown_as(store, name))
     if not shown and verdict is None:
         return None
-    tried = [(one.source, item.helped) for one, item in shown if item.helped is not None]
+    tried = [(exposure.source, item.helped) for exposure, item in shown if item.helped is not None]
     cleared = sum(helped for _, helped in tried)
     errors = record.base_rates.values()
-    runs, runs_cleared = sum(one[0] for one in errors), sum(one[1] for one in errors)
+    runs, runs_cleared = sum(counts[0] for counts in errors), sum(counts[1] for counts in errors)
     is_id = any(name == item.id for _, item in shown)
     known = credits_for(store, [name], attrgetter("id" if is_id else "advice")).of(name)
     return Evidence(
-        sum(not one.is_withheld for one, _ in shown),
+        sum(not exposure.is_withheld for exposure, _ in shown),
         len(tried),
         cleared,
         runs,
@@ -79,7 +79,7 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
         trust=known.trust,
         is_quarantined=known.is_quarantined,
         by_hand="" if verdict is None else "quarantined" if verdict.is_quarantined else "released",
-        randomised=effect_of(one for one, _ in shown),
+        randomised=effect_of(exposure for exposure, _ in shown),
     )
 
 

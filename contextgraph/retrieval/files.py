@@ -111,27 +111,27 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
 
 def _tasks_of(files: Iterable[tuple[str, Collection[str]]]) -> dict[str, set[str]]:
     """File -> the instances that have it."""
-    found: dict[str, set[str]] = {}
+    tasks: dict[str, set[str]] = {}
     for instance, paths in files:
         for path in paths:
-            found.setdefault(path, set()).add(instance)
-    return found
+            tasks.setdefault(path, set()).add(instance)
+    return tasks
 
 
 def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[str, set[str]]]:
     """File, of *files* -> function or class -> the instances that changed it."""
-    found: dict[str, dict[str, set[str]]] = {}
+    symbols: dict[str, dict[str, set[str]]] = {}
     for run in runs:
         for file in files.intersection(run.facts.symbols):
             for name in run.facts.symbols[file]:
-                found.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
-    return found
+                symbols.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
+    return symbols
 
 
 def _symbols_to_name(
     changed: Mapping[str, Collection[str]], terms: frozenset[str]
 ) -> Iterator[str]:
-    for name, tasks in sorted(changed.items(), key=lambda one: (-len(one[1]), one[0])):
+    for name, tasks in sorted(changed.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         if len(tasks) > 1 or is_named(name, terms):
             yield name
 
@@ -142,7 +142,7 @@ def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
     Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
     """
     least = max(3, 0.75 * playbook.tasks)
-    return [one for one in playbook.files[:_FILES_SHOWN] if one.changed >= least]
+    return [file for file in playbook.files[:_FILES_SHOWN] if file.changed >= least]
 
 
 def _probability(features: FileFeatures) -> float:
@@ -262,7 +262,7 @@ def _name_of(file: str) -> _FileName:
     own, ending = posixpath.splitext(name)
     is_package = own == "__init__"
     own = posixpath.basename(folder) if is_package else own
-    by_folder, by_name = (tuple(dict.fromkeys(stems(one))) for one in (folder, own))
+    by_folder, by_name = (tuple(dict.fromkeys(stems(part))) for part in (folder, own))
     return _FileName(by_folder, by_name, ending, is_package)
 
 

@@ -55,12 +55,12 @@ class Stale(NamedTuple):
 
 def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> RepositoryPlaybook:
     """*playbook* without what *tree* does not have; what names a changed file counts less."""
-    files = (_present_symbols(one, tree) for one in _present(playbook.files, tree, _of_file))
-    weighed = (_weighed(one, [one.path], tree) for one in files)
+    files = (_present_symbols(file, tree) for file in _present(playbook.files, tree, _of_file))
+    weighed = (_weighed(file, [file.path], tree) for file in files)
     package = playbook.package if tree.has(playbook.package) else ""
     return replace(
         playbook,
-        files=tuple(sorted(weighed, key=lambda one: -one.probability)),
+        files=tuple(sorted(weighed, key=lambda file: -file.probability)),
         tests=_fresh_commands(playbook.tests, tree),
         scripts=_fresh_commands(playbook.scripts, tree),
         setup=_fresh_commands(playbook.setup, tree),
@@ -78,18 +78,26 @@ def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
     """
     playbook = fresh_playbook(context.playbook, tree) if context.playbook else None
     error = context.error
-    suggestions = [*chain(*(_fresh_suggestion(one, error, tree) for one in context.suggestions))]
-    solutions = [*chain(*(_fresh_solution(one, error, tree) for one in context.error_solutions))]
+    suggestions = [
+        *chain(*(_fresh_suggestion(suggestion, error, tree) for suggestion in context.suggestions))
+    ]
+    solutions = [
+        *chain(*(_fresh_solution(solution, error, tree) for solution in context.error_solutions))
+    ]
     # By score, as before; what only one source supports stays behind the rest.
     ordered: list[ErrorSolution | Suggestion] = [*suggestions, *solutions]
-    ordered.sort(key=lambda one: one.rank)
-    ordered.sort(key=lambda one: (not one.why.is_active, -one.score))
-    ranks = {id(one): rank for rank, one in enumerate(ordered, start=1)}
+    ordered.sort(key=lambda advice: advice.rank)
+    ordered.sort(key=lambda advice: (not advice.why.is_active, -advice.score))
+    ranks = {id(advice): rank for rank, advice in enumerate(ordered, start=1)}
     return replace(
         context,
-        suggestions=tuple(replace(one, rank=ranks[id(one)]) for one in suggestions),
-        error_solutions=tuple(replace(one, rank=ranks[id(one)]) for one in solutions),
-        similar_cases=tuple(_fresh_case(one, tree) for one in context.similar_cases),
+        suggestions=tuple(
+            replace(suggestion, rank=ranks[id(suggestion)]) for suggestion in suggestions
+        ),
+        error_solutions=tuple(
+            replace(solution, rank=ranks[id(solution)]) for solution in solutions
+        ),
+        similar_cases=tuple(_fresh_case(case, tree) for case in context.similar_cases),
         playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
     )
 
@@ -102,14 +110,14 @@ def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
 def runs_to_compare(context: MemoryContext) -> list[str]:
     """The runs whose content hashes `fresh_context` looks up, but for those of the playbook."""
     remedies = chain(
-        ((one.why, one.remedies) for one in context.suggestions),
-        ((one.why, one.actions) for one in context.error_solutions),
+        ((suggestion.why, suggestion.remedies) for suggestion in context.suggestions),
+        ((solution.why, solution.actions) for solution in context.error_solutions),
     )
-    found = chain(
+    runs = chain(
         *(why.trajectories for why, actions in remedies if any(paths_of_remedy(actions))),
-        (one.trajectory_id for one in context.similar_cases if one.why.scope is ScopeLevel.REPO),
+        (case.trajectory_id for case in context.similar_cases if case.why.scope is ScopeLevel.REPO),
     )
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(runs)]
 
 
 def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
@@ -118,9 +126,11 @@ def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
     These are files that it changed, and those that its commands name.
     """
     facts = project_facts(raw)
-    commands = (CommandRecord(one.text, one.folder, 0, 0) for one in facts.commands)
+    commands = (CommandRecord(use.text, use.folder, 0, 0) for use in facts.commands)
     named = {*files_changed(raw.patch or ""), *facts.edited}.union(*map(paths_of_command, commands))
-    hashes = {path: found for path in sorted(named) if (found := tree.content_hash(path))}
+    hashes = {
+        path: content_hash for path in sorted(named) if (content_hash := tree.content_hash(path))
+    }
     return replace(raw, content_hashes=hashes)
 
 
@@ -130,8 +140,8 @@ def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]
         if gone := _of_file(file, tree):
             yield Stale("file", file.path, gone)
         else:
-            missing = (one for one in file.symbols if not tree.has(file.path, one))
-            yield from (Stale("symbol", f"{file.path}: {one}", one) for one in missing)
+            missing = (symbol for symbol in file.symbols if not tree.has(file.path, symbol))
+            yield from (Stale("symbol", f"{file.path}: {symbol}", symbol) for symbol in missing)
             yield from _changed("file", file.path, [file.path], tree)
     for command in (*playbook.tests, *playbook.scripts, *playbook.setup):
         if gone := _of_command(command, tree):
@@ -151,10 +161,10 @@ def _changed(kind: str, name: str, paths: Iterable[str], tree: WorkingTree) -> I
 
 
 def _freshness(paths: Iterable[str], tree: WorkingTree) -> Freshness:
-    found = {tree.is_unchanged(path) for path in paths}
-    if False in found:
+    states = {tree.is_unchanged(path) for path in paths}
+    if False in states:
         return Freshness.CHANGED
-    return Freshness.UNCHANGED if True in found else Freshness.UNKNOWN
+    return Freshness.UNCHANGED if True in states else Freshness.UNKNOWN
 
 
 def _weighed(item: _Probable, paths: Iterable[str], tree: WorkingTree) -> _Probable:
@@ -183,7 +193,7 @@ def _fresh_remedy(actions: Remedy, error: ErrorSignature | None, tree: WorkingTr
     edited = (tree.is_unchanged(path) for path in paths_edited(actions))
     if all(map(tree.has, paths_of_remedy(actions))) and False not in edited:
         return actions
-    general = tuple(one.general for one in actions)
+    general = tuple(action.general for action in actions)
     return general if error and describe_remedy(general, general=True) else ()
 
 
@@ -216,7 +226,7 @@ def _in_general(actions: Remedy, error: ErrorSignature) -> str:
 def _present(
     named: Iterable[_Named], tree: WorkingTree, missing: Callable[[_Named, WorkingTree], str]
 ) -> tuple[_Named, ...]:
-    return tuple(one for one in named if not missing(one, tree))
+    return tuple(fact for fact in named if not missing(fact, tree))
 
 
 def _of_file(file: PlaybookFile, tree: WorkingTree) -> str:
@@ -224,35 +234,35 @@ def _of_file(file: PlaybookFile, tree: WorkingTree) -> str:
 
 
 def _present_symbols(file: PlaybookFile, tree: WorkingTree) -> PlaybookFile:
-    symbols = tuple(one for one in file.symbols if tree.has(file.path, one))
+    symbols = tuple(symbol for symbol in file.symbols if tree.has(file.path, symbol))
     return replace(file, symbols=symbols)
 
 
 def _fresh_commands(
     commands: Iterable[CommandRecord], tree: WorkingTree
 ) -> tuple[CommandRecord, ...]:
-    found = (
-        replace(one, freshness=_freshness(paths_of_command(one), tree))
-        for one in _present(commands, tree, _of_command)
+    weighed = (
+        replace(command, freshness=_freshness(paths_of_command(command), tree))
+        for command in _present(commands, tree, _of_command)
     )
-    return tuple(sorted(found, key=lambda one: -one.worked * _weight(one.freshness)))
+    return tuple(sorted(weighed, key=lambda command: -command.worked * _weight(command.freshness)))
 
 
 def _of_command(command: CommandRecord, tree: WorkingTree) -> str:
-    return next((one for one in paths_of_command(command) if not tree.has(one)), "")
+    return next((path for path in paths_of_command(command) if not tree.has(path)), "")
 
 
 def _of_test(test: FailingTest, tree: WorkingTree) -> str:
-    missing = (one for one in names_of_test(test) if not tree.has(*one))
-    return next((symbol or path for path, symbol in missing), "")
+    named = names_of_test(test)
+    return next((symbol or path for path, symbol in named if not tree.has(path, symbol)), "")
 
 
 def _fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
     if case.why.scope is not ScopeLevel.REPO:
         return case
-    files = tuple(one for one in case.files if tree.has(one))
+    files = tuple(path for path in case.files if tree.has(path))
     symbols = tuple(
         name for name in case.changed.symbols if any(tree.has(file, name) for file in files)
     )
-    found = replace(case, files=files, changed=replace(case.changed, symbols=symbols))
-    return _weighed(found, files, tree)
+    present = replace(case, files=files, changed=replace(case.changed, symbols=symbols))
+    return _weighed(present, files, tree)

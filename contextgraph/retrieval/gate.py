@@ -143,9 +143,13 @@ class Gate:
         has_evidence = not features.unsupported
         return probability >= self.min_precision and (has_evidence or not self.min_precision)
 
-    def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
-        """Those of *found* that are probable enough, in their order."""
-        return tuple(one for one in found if one.probability >= self.min_note_precision)
+    def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
+        """Those of *recollections* that are probable enough, in their order."""
+        return tuple(
+            recollection
+            for recollection in recollections
+            if recollection.probability >= self.min_note_precision
+        )
 
 
 def may_be_shown(methodology: Methodology) -> bool:

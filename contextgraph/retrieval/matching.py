@@ -60,7 +60,11 @@ class Remedy:
 
 def remedy_of(actions: Iterable[RemedyAction], repo: str) -> Remedy:
     """The remedy that *actions* are: repeating what failed and looking around are none."""
-    counted = (one for one in actions if one.kind is not RemedyKind.RETRY and not _is_lookup(one))
+    counted = (
+        action
+        for action in actions
+        if action.kind is not RemedyKind.RETRY and not _is_lookup(action)
+    )
     return Remedy(repo.casefold(), tuple(counted))
 
 

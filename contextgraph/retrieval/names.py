@@ -68,7 +68,7 @@ def _paths_of(action: RemedyAction) -> Iterator[str]:
     if action.kind in _NAMED_BY_COMMAND:
         yield from _paths_in(action.target, folder_of(action.target))
     else:
-        yield from (posixpath.normpath(one) for one in action.values_of("file") if one)
+        yield from (posixpath.normpath(path) for path in action.values_of("file") if path)
 
 
 def _paths_in(command: str, folder: str) -> Iterator[str]:
@@ -79,4 +79,4 @@ def _paths_in(command: str, folder: str) -> Iterator[str]:
             named = word[search_path.end() :].strip("\"'").split(":")
         elif not _FILE.search(named[0]) or _NO_PATH.search(named[0]):
             continue
-        yield from (posixpath.normpath(posixpath.join(folder, one)) for one in named if one)
+        yield from (posixpath.normpath(posixpath.join(folder, path)) for path in named if path)

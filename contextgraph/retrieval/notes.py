@@ -35,7 +35,11 @@ def by_notes(recall: Recall) -> Channel:
         except ContextGraphError as error:  # notes may be in a database of their own
             return Findings(degraded=str(error))
         ids = {note.id for note in seen}
-        return Findings(notes=tuple(one for one in recollections if one.note.id in ids))
+        return Findings(
+            notes=tuple(
+                recollection for recollection in recollections if recollection.note.id in ids
+            )
+        )
 
     return channel
 

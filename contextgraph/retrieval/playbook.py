@@ -1,5 +1,6 @@
 """The playbook of a repository, from the facts of its runs."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ RUNS = 32
 FILES = 20
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
+_OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
@@ -76,11 +78,13 @@ class Playbooks:
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
             setup=tuple(
-                one
-                for one in _records(runs, ActionKind.INSTALL)
+                record
+                for record in _records(runs, ActionKind.INSTALL)
                 # A release from elsewhere hides the checkout; other versions know other variables.
-                if not any(is_own_module(word, repo) for word in one.command.split())
-                and not sets_own_variable(one.line)
+                if not any(is_own_module(word, repo) for word in record.command.split())
+                and not sets_own_variable(record.line)
+                # Where the shell is in that folder already, it has no such folder.
+                and not _OTHER_FOLDER.search(record.command)
             ),
             failing_tests=_failing(runs),
             package=package[0],
@@ -106,7 +110,7 @@ class Playbooks:
             given = command_use(command, created)
             same = [(run, use) for run, use in uses if given and _runner(use) == _runner(given)]
             if given and same:
-                exact = [one for one in same if one[1].text == given.text]
+                exact = [(run, use) for run, use in same if use.text == given.text]
                 return CommandHistory(
                     repo,
                     command,
@@ -126,8 +130,8 @@ class Playbooks:
         """The runs of *repo* that are looked at."""
         hidden = frozenset(map(masked_name, exclude_instances))
         scope = Scope(repo, hidden, as_of)
-        found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
-        return [self.known(one) for one in found]
+        trajectories = self._store.runs.for_task(None, scope, RUNS) if repo else ()
+        return [self.known(trajectory) for trajectory in trajectories]
 
     def content_hashes(
         self,
@@ -142,11 +146,11 @@ class Playbooks:
         """
         runs = self.runs(masked_name(repo), exclude_instances, as_of)
         runs += map(self.known, self._store.runs.trajectories(trajectories).values())
-        found: dict[str, set[str]] = {}
+        by_path: dict[str, set[str]] = {}
         for run in runs:
             for path, hashes in run.facts.content_hashes.items():
-                found.setdefault(path, set()).update(hashes)
-        return {path: sorted(hashes) for path, hashes in found.items()}
+                by_path.setdefault(path, set()).update(hashes)
+        return {path: sorted(hashes) for path, hashes in by_path.items()}
 
     def _notes(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
@@ -196,7 +200,8 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
             if len(parts) >= depth:
                 folders.setdefault("/".join(parts[:depth]), set()).add(run.instance_id)
     counted = sorted(
-        ((len(did), folder) for folder, did in folders.items()), key=lambda one: (-one[0], one[1])
+        ((len(did), folder) for folder, did in folders.items()),
+        key=lambda entry: (-entry[0], entry[1]),
     )
     return (counted[0][1], counted[0][0]) if counted else ("", 0)
 
@@ -244,11 +249,11 @@ def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> Comma
 def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     """Other ways to run tests, or a script, that mostly worked."""
     if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
-        for one in _records(runs, given.kind):
-            is_script = one.command.endswith(SCRIPT)
-            is_same = one.command.removesuffix(f" {TESTS}") == _runner(given)
-            if one.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
-                yield one
+        for record in _records(runs, given.kind):
+            is_script = record.command.endswith(SCRIPT)
+            is_same = record.command.removesuffix(f" {TESTS}") == _runner(given)
+            if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
+                yield record
 
 
 def _recorded(
@@ -256,11 +261,14 @@ def _recorded(
 ) -> tuple[CommandRecord, ...]:
     """One record for each *key*, a command and a folder, of *uses*."""
     by_key: dict[tuple[str, str], list[_Use]] = {}
-    for one in uses:
-        by_key.setdefault(key(one[1]), []).append(one)
-    records = (_counted(*found, same) for found, same in by_key.items())
+    for run, use in uses:
+        by_key.setdefault(key(use), []).append((run, use))
+    records = (_counted(command, folder, same) for (command, folder), same in by_key.items())
     return tuple(
-        sorted(records, key=lambda one: (-one.worked, -one.tried, one.folder, one.command))
+        sorted(
+            records,
+            key=lambda record: (-record.worked, -record.tried, record.folder, record.command),
+        )
     )
 
 
@@ -278,7 +286,7 @@ def _counted(command: str, folder: str, uses: Sequence[_Use]) -> CommandRecord:
 
 
 def _most(counted: Counter[str]) -> str:
-    return min(counted, key=lambda one: (-counted[one], one), default="")
+    return min(counted, key=lambda name: (-counted[name], name), default="")
 
 
 def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
@@ -286,5 +294,5 @@ def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
     for run in runs:
         for name in run.facts.failing:
             failed.setdefault(name, set()).add(run.instance_id)
-    found = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
-    return tuple(sorted(found, key=lambda one: (-one.tasks, one.name)))
+    tests = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
+    return tuple(sorted(tests, key=lambda test: (-test.tasks, test.name)))

@@ -176,9 +176,9 @@ class Findings:
 Channel = Callable[[Query, Store], Findings]
 
 
-def ranked_cases(query: Query, found: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
-    """*found*, each once, by how well it fits *query*."""
-    unique = {trajectory.id: trajectory for trajectory in found}
+def ranked_cases(query: Query, trajectories: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
+    """*trajectories*, each once, by how well they fit *query*."""
+    unique = {trajectory.id: trajectory for trajectory in trajectories}
     return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
 
 

@@ -132,44 +132,47 @@ class _Forms:
         return is_hazardous(self._actions)
 
 
+class _Checks:
+    """What the state of *query* says of each form and of circumstances, each looked at once."""
+
+    def __init__(self, query: Query, signature: ErrorSignature) -> None:
+        state = query.state
+        current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+        self.weight_of = cache(partial(_weight, signature.family, current))
+        self.could_help = cache(partial(_could_help, query))
+        self.has_evidence = cache(partial(_has_evidence, query))
+        self.failed_before = cache(partial(_failed_before, query))
+
+
 def recoveries_for(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> list[FoundRecovery]:
+) -> Iterator[FoundRecovery]:
     """Those of *candidates* that have something to say about the error of *query*."""
-    state = query.state
-    current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    repo = state.repo.casefold()
-    weight_of = cache(partial(_weight, signature.family, current))
-    could_help = cache(partial(_could_help, query))
-    has_evidence = cache(partial(_has_evidence, query))
-    failed_before = cache(partial(_failed_before, query))
-    recoveries = []
+    checks = _Checks(query, signature)
+    repo = query.state.repo.casefold()
+    is_exception = signature.family in EXCEPTIONS
     for candidate, about, score, similar in _scored(query, signature, candidates):
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         form = _near_form(query, signature, candidate, about) if is_near else about.general
-        if could_help(form) and (weight := weight_of(candidate.circumstances)):
+        if checks.could_help(form) and (weight := checks.weight_of(candidate.circumstances)):
             level = signature_level(signature, candidate)
-            avoids = candidate.workaround and signature.family in EXCEPTIONS
-            is_withheld = (
-                avoids or _was_of_no_use(candidate) or failed_before(form) or about.is_hazardous
-            )
             is_same = candidate.message == signature.message and level in SAME_TEMPLATE
-            near = (is_near, is_near and is_same)
-            shown = (is_withheld, has_evidence(form, _names_same(query, candidate), is_near))
-            recoveries.append(
-                FoundRecovery(
-                    candidate,
-                    form,
-                    level,
-                    *near,
-                    score,
-                    similar,
-                    weight,
-                    *shown,
-                    candidate.instance_id,
-                )
+            yield FoundRecovery(
+                candidate,
+                form,
+                level,
+                is_near,
+                is_exact=is_near and is_same,
+                relevance=score,
+                similarity=similar,
+                weight=weight,
+                is_withheld=(is_exception and candidate.workaround)
+                or _was_of_no_use(candidate)
+                or checks.failed_before(form)
+                or about.is_hazardous,
+                is_supported=checks.has_evidence(form, _names_same(query, candidate), is_near),
+                instance=candidate.instance_id,
             )
-    return recoveries
 
 
 def _scored(

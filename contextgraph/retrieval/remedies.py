@@ -99,7 +99,7 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     signature = query.signature
     if signature is None:
         return ()
-    recoveries = recoveries_for(query, signature, candidates)
+    recoveries = [*recoveries_for(query, signature, candidates)]
     groups = _grouped(recoveries)
     _simplify(groups)
     cleared = _shares(recoveries)
@@ -152,12 +152,10 @@ def advice_of(
     active comes after all active advice that is probable enough to be shown.
     """
     by_channel = {
-        name: {_identity(candidate): candidate for candidate in of_name}
-        for name, of_name in candidates.items()
+        name: {_identity(candidate): candidate for candidate in group}
+        for name, group in candidates.items()
     }
-    unique = {
-        key: candidate for of_name in by_channel.values() for key, candidate in of_name.items()
-    }
+    unique = {key: candidate for group in by_channel.values() for key, candidate in group.items()}
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {entry.key: advice_id(query.signature, entry.best.form.remedy) for entry in entries}
     known = credits_for(store, [*ids.values()])
@@ -289,14 +287,14 @@ def _agreed(
     agreement: Agreement | None,
 ) -> tuple[float, float, float]:
     """`same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
-    is_exact = any(one.is_exact for one in recoveries)
+    is_exact = any(recovery.is_exact for recovery in recoveries)
     doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
     _, of_template, of_type = (
-        fsum(one.values()) / (total + doubt) for one, total in zip(did, totals, strict=True)
+        fsum(shares.values()) / (total + doubt) for shares, total in zip(did, totals, strict=True)
     )
     is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-    is_repeated = len({one.instance for one in recoveries}) > 1
-    if (is_repeated or is_only_one) and any(one.is_supported for one in recoveries):
+    is_repeated = len({recovery.instance for recovery in recoveries}) > 1
+    if (is_repeated or is_only_one) and any(recovery.is_supported for recovery in recoveries):
         return of_template, 0.0, of_type
     return 0.0, of_template, 0.0
 

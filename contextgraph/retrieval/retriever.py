@@ -86,14 +86,14 @@ class MemoryRetriever:
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            found, degraded = self._findings(query)
+            by_channel, degraded = self._findings(query)
             prepare = self._at_error if query.is_at_error else self._without_error
-            answer = prepare(query, found)
+            answer = prepare(query, by_channel)
             playbook = self._playbook(query)
             if playbook and playbook.degraded:
                 degraded["notes"] = playbook.degraded
             playbook = playbook if playbook and any(playbook_lines(playbook)) else None
-            notes = _not_pinned(found, playbook)
+            notes = _not_pinned(by_channel, playbook)
             return tuple(
                 replace(
                     answer(gate, limit),
@@ -114,10 +114,18 @@ class MemoryRetriever:
             state.repo, state.task_description, scope.exclude_instances, scope.as_of
         )
 
-    def _at_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
+    def _at_error(self, query: Query, by_channel: Mapping[str, Findings]) -> _Answer:
         """Remedies alone: past tasks and other errors say nothing of what clears this one."""
-        recoveries = {name: one.recoveries for name, one in found.items() if one.recoveries}
-        known = [methodology for one in found.values() for methodology in one.methodologies]
+        recoveries = {
+            name: findings.recoveries
+            for name, findings in by_channel.items()
+            if findings.recoveries
+        }
+        known = [
+            methodology
+            for findings in by_channel.values()
+            for methodology in findings.methodologies
+        ]
         advice = advice_of(query, recoveries, known, self._store)
 
         def answer(gate: Gate, limit: int) -> MemoryContext:
@@ -126,9 +134,11 @@ class MemoryRetriever:
 
         return answer
 
-    def _without_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
+    def _without_error(self, query: Query, by_channel: Mapping[str, Findings]) -> _Answer:
         """Similar past runs."""
-        cases = {name: one.cases for name, one in found.items() if name in self.weights}
+        cases = {
+            name: findings.cases for name, findings in by_channel.items() if name in self.weights
+        }
 
         def answer(gate: Gate, limit: int) -> MemoryContext:
             return MemoryContext(
@@ -168,26 +178,29 @@ class MemoryRetriever:
 
     def _findings(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
         """What each channel found, and what those that failed could not do."""
-        found: dict[str, Findings] = {}
+        by_channel: dict[str, Findings] = {}
         degraded: dict[str, str] = {}
         for name, channel in self.channels.items():
             try:
-                found[name] = channel(query, self._store)
+                by_channel[name] = channel(query, self._store)
             except StoreError:
                 raise
             except ContextGraphError as error:
                 degraded[name] = f"{name}: {error}"
             else:
-                if found[name].degraded:
-                    degraded[name] = f"{name}: {found[name].degraded}"
-        return found, degraded
+                if by_channel[name].degraded:
+                    degraded[name] = f"{name}: {by_channel[name].degraded}"
+        return by_channel, degraded
 
 
 def _not_pinned(
-    found: Mapping[str, Findings], playbook: RepositoryPlaybook | None
+    by_channel: Mapping[str, Findings], playbook: RepositoryPlaybook | None
 ) -> list[Recollection]:
-    """The notes *found*, without those that stand in *playbook* anyway."""
+    """The notes in *by_channel*, without those that stand in *playbook* anyway."""
     pinned = {note.id for note in playbook.notes} if playbook else set[str]()
     return [
-        one for findings in found.values() for one in findings.notes if one.note.id not in pinned
+        recollection
+        for findings in by_channel.values()
+        for recollection in findings.notes
+        if recollection.note.id not in pinned
     ]

@@ -54,10 +54,10 @@ def _weighed(counts: Counter[str], rarity: Mapping[str, float]) -> dict[str, flo
     return {word: (1 + log(count)) * rarity[word] for word, count in counts.items()}
 
 
-def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
     # In a fixed order: floating-point sums depend on it.
-    shared = sum(one[word] * other[word] for word in sorted(one.keys() & other.keys()))
-    lengths = _length(one) * _length(other)
+    shared = sum(left[word] * right[word] for word in sorted(left.keys() & right.keys()))
+    lengths = _length(left) * _length(right)
     return shared / lengths if lengths else 0.0
 
 
@@ -79,19 +79,19 @@ def by_semantic(query: Query, store: Store) -> Findings:
     if query.is_at_error or not query.task_words:
         return Findings()
     try:
-        return _found_or_again(query, store)
+        return _search_with_retry(query, store)
     except EmbeddingError as error:
         return similar_in_words(query, store, str(error))
 
 
-def _found_or_again(query: Query, store: Store) -> Findings:
+def _search_with_retry(query: Query, store: Store) -> Findings:
     try:
-        return _found(query, store)
+        return _search(query, store)
     except SpaceMismatchError:  # the memory was switched over just now: once more
-        return _found(query, store)
+        return _search(query, store)
 
 
-def _found(query: Query, store: Store) -> Findings:
+def _search(query: Query, store: Store) -> Findings:
     embedder = query.embedder()
     if embedder is None:
         return Findings()
@@ -116,8 +116,8 @@ def rescaled(cosine: float, threshold: float | None) -> float:
 
 def _by_cosine(target: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
     """What is near with its cosine, highest first; ties as the store gave them."""
-    similarities = cosines(target, [one.vector for one in near])
-    pairs = zip((one.trajectory for one in near), similarities, strict=True)
+    similarities = cosines(target, [neighbour.vector for neighbour in near])
+    pairs = zip((neighbour.trajectory for neighbour in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
 
 

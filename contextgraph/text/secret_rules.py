@@ -209,8 +209,8 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
 
     data = files("contextgraph.text").joinpath("secret_rules.toml").read_text("utf-8")
     taken = (
-        Token(one["kind"], tuple(one["prefixes"]), one["pattern"])
-        for one in tomllib.loads(data)["rules"]
+        Token(row["kind"], tuple(row["prefixes"]), row["pattern"])
+        for row in tomllib.loads(data)["rules"]
     )
     rules: dict[str, tuple[Rule, ...]] = {}
     for token in (*_TOKENS, *taken):

@@ -99,8 +99,8 @@ _NAME = re.compile(
 @lru_cache(8192)
 def quoted_names(message: str) -> tuple[str, ...]:
     """The names and paths that *message* quotes, in order, each once."""
-    found = (match[match.lastgroup or 0] for match in _NAME.finditer(message[:_READ]))
-    return tuple(dict.fromkeys(found))
+    names = (match[match.lastgroup or 0] for match in _NAME.finditer(message[:_READ]))
+    return tuple(dict.fromkeys(names))
 
 
 def subject_of(message: str) -> str:

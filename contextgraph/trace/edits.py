@@ -86,12 +86,12 @@ def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> N
         place[line] += 1 if place is target else -1
 
 
-def similarity(one: Sequence[str], other: Sequence[str]) -> float:
+def similarity(text: Sequence[str], other: Sequence[str]) -> float:
     """The share of lines of the shorter of two texts that the longer has, from 0 to 1."""
-    first, second = ({line.strip() for line in lines} - {""} for lines in (one, other))
+    first, second = ({line.strip() for line in lines} - {""} for lines in (text, other))
     # Brackets, quotes and `else:` are found in any text.
     long, other_long = (
-        {one for one in lines if len(one) >= _DISTINCTIVE_CHARS} for lines in (first, second)
+        {line for line in lines if len(line) >= _DISTINCTIVE_CHARS} for lines in (first, second)
     )
     if long and other_long:
         first, second = long, other_long
@@ -112,8 +112,8 @@ def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:
         # A refused edit shows the file as it would have been.
         if before.error is None and file and _shows(shown, file):
             first, last = step.reading.span
-            found = numbered_lines(shown, shown.find(f"\n{first}:"), first, last)
-            return found if len(found) == last - first + 1 else ()
+            lines = numbered_lines(shown, shown.find(f"\n{first}:"), first, last)
+            return lines if len(lines) == last - first + 1 else ()
     return ()
 
 
@@ -130,10 +130,10 @@ def numbered_lines(view: str, at: int, first: int, last: int) -> tuple[str, ...]
 
     Up to the first one that it does not show.
     """
-    found = []
+    lines = []
     rest = view[at + 1 :] if at >= 0 else ""
     for number, line in enumerate(rest.split("\n", max(0, last - first + 1)), start=first):
         if number > last or not line.startswith(f"{number}:"):
             break
-        found.append(line.removeprefix(f"{number}:"))
-    return tuple(found)
+        lines.append(line.removeprefix(f"{number}:"))
+    return tuple(lines)

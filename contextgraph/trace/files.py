@@ -42,7 +42,7 @@ def files_created(patch: str) -> frozenset[str]:
 
 def _files(patch: str) -> tuple[list[str], set[str]]:
     """The files that *patch* changes, and those of them that it makes."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     created: set[str] = set()
     old = ""
     in_hunk = 0, 0
@@ -50,17 +50,17 @@ def _files(patch: str) -> tuple[list[str], set[str]]:
         if any(in_hunk):
             in_hunk = _remaining(line, in_hunk)
         elif match := _GIT_HEADER.match(line):
-            found[match[3] or match[4]] = None
+            paths[match[3] or match[4]] = None
         elif line.startswith("--- "):
             old = _path(line)
         elif line.startswith("+++ "):
             new = _path(line)
-            found[new if new != _NO_FILE else old] = None
+            paths[new if new != _NO_FILE else old] = None
             if old == _NO_FILE:
                 created.add(new)
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
-    return [path for path in found if path and path != _NO_FILE], created
+    return [path for path in paths if path and path != _NO_FILE], created
 
 
 def content_hashes(patch: str) -> Iterator[tuple[str, str]]:
@@ -74,7 +74,7 @@ def content_hashes(patch: str) -> Iterator[tuple[str, str]]:
         if match := _GIT_HEADER.match(line):
             file = match[3] or match[4]
         elif match := _CONTENT_HASHES.match(line):
-            yield from ((file, one) for one in match.groups() if one.strip("0"))
+            yield from ((file, digest) for digest in match.groups() if digest.strip("0"))
 
 
 def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:

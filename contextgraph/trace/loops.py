@@ -305,21 +305,21 @@ class _Loop:
     members: dict[str, _Series] = field(default_factory=dict)
 
     def info(self) -> LoopInfo:
-        series = sorted(self.members.values(), key=lambda one: (-one.count, one.start))
+        series = sorted(self.members.values(), key=lambda part: (-part.count, part.start))
         repetitions = series[0].count
         # Views that go with the repeated attempts may be older than those.
-        attempts = [one.start for one in series if not one.first.kind.is_passive]
-        start = min(attempts or (one.start for one in series))
+        attempts = [part.start for part in series if not part.first.kind.is_passive]
+        start = min(attempts or (part.start for part in series))
         return LoopInfo(
-            kind=_kind([one.first for one in series]),
+            kind=_kind([part.first for part in series]),
             start=max(self.first_free, start),
             end=self.end,
             repetitions=repetitions,
-            signatures=tuple(dict.fromkeys(one.first.name for one in series))[:_MAX_SIGNATURES],
+            signatures=tuple(dict.fromkeys(part.first.name for part in series))[:_MAX_SIGNATURES],
             severity=LoopSeverity.STUCK if repetitions >= STUCK_AFTER else LoopSeverity.REPEATING,
             command=next(iter(series[0].first.command.split()), ""),
             error_types=tuple(
-                dict.fromkeys(one.first.error.error_type for one in series if one.first.error)
+                dict.fromkeys(part.first.error.error_type for part in series if part.first.error)
             ),
         )
 
@@ -349,14 +349,14 @@ def _names(text: str, file: str) -> bool:
     return file.rpartition("/")[2].strip(".") in text
 
 
-def _is_near(one: Span | None, other: Span | None) -> bool:
+def _is_near(span: Span | None, other: Span | None) -> bool:
     """True for places of similar size that overlap, or that start close to one another."""
-    if one is None or other is None:
-        return one is other
-    shared = min(one[1], other[1]) - max(one[0], other[0]) + 1
-    wider = max(one[1] - one[0], other[1] - other[0]) + 1
-    return _SAME_SIZE * shared >= wider or abs(one[0] - other[0]) <= _SAME_PLACE_LINES
+    if span is None or other is None:
+        return span is other
+    shared = min(span[1], other[1]) - max(span[0], other[0]) + 1
+    wider = max(span[1] - span[0], other[1] - other[0]) + 1
+    return _SAME_SIZE * shared >= wider or abs(span[0] - other[0]) <= _SAME_PLACE_LINES
 
 
-def _overlap(one: Span | None, other: Span | None) -> bool:
-    return bool(one and other and one[0] <= other[1] and other[0] <= one[1])
+def _overlap(span: Span | None, other: Span | None) -> bool:
+    return bool(span and other and span[0] <= other[1] and other[0] <= span[1])

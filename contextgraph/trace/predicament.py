@@ -153,16 +153,16 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     Same kind of action, same category of error and a keyword in common; without an error, the
     same action with the same outcome.
     """
-    one, other = _last_predicament(state1), _last_predicament(state2)
-    if (one.kind if one else None) != (other.kind if other else None):
+    predicament, other = _last_predicament(state1), _last_predicament(state2)
+    if (predicament.kind if predicament else None) != (other.kind if other else None):
         return False
-    error, other_error = _error_of(state1, one), _error_of(state2, other)
+    error, other_error = _error_of(state1, predicament), _error_of(state2, other)
     if error is not None and other_error is not None:
         same = (error.family, error.error_type) == (other_error.family, other_error.error_type)
         return same and _share_keyword(error, other_error)
-    if error is not other_error or one is None or other is None:
+    if error is not other_error or predicament is None or other is None:
         return False
-    return (one.attempt, one.outcome) == (other.attempt, other.outcome)
+    return (predicament.attempt, predicament.outcome) == (other.attempt, other.outcome)
 
 
 def _last_predicament(state: State) -> Predicament | None:
@@ -180,11 +180,11 @@ def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature |
     return predicament.error if predicament else None
 
 
-def _share_keyword(one: ErrorSignature, other: ErrorSignature) -> bool:
+def _share_keyword(error: ErrorSignature, other: ErrorSignature) -> bool:
     """True for a keyword in common; errors whose message has none agree by their template."""
-    if not one.keywords and not other.keywords:
-        return one.template == other.template
-    return bool(set(one.keywords) & set(other.keywords))
+    if not error.keywords and not other.keywords:
+        return error.template == other.template
+    return bool(set(error.keywords) & set(other.keywords))
 
 
 def _outcome(step: StepTrace) -> str:

@@ -137,9 +137,9 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     )
 
 
-def _hashes(found: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+def _hashes(contents: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     by_path: dict[str, set[str]] = {}
-    for path, content in found:
+    for path, content in contents:
         by_path.setdefault(path, set()).add(content)
     return by_path
 
@@ -170,7 +170,7 @@ def _changes(
         tuple(name for name in added if name not in removed)[:_MOST_NAMES],
         tuple(name for name in removed if name not in added)[:_MOST_NAMES],
     )
-    return summary, {file: tuple(found) for file, found in symbols.items()}
+    return summary, {file: tuple(file_symbols) for file, file_symbols in symbols.items()}
 
 
 @dataclass(slots=True)
@@ -200,8 +200,8 @@ class _Seen:
             output = (step.observation or "")[:_LONGEST_LISTING]
             listed = listed_files(step.action.text, output)
             self.listed.update(repository_path(path, cwd) for path in listed)
-            found = definitions_found(output)
-            self._add_names((repository_path(path, cwd), (name,)) for path, name in found)
+            definitions = definitions_found(output)
+            self._add_names((repository_path(path, cwd), (name,)) for path, name in definitions)
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, _error(step, reading), cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
@@ -212,14 +212,14 @@ class _Seen:
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
 
-    def _add_names(self, found: Iterable[tuple[str, Iterable[str]]]) -> None:
-        for place, names in found:
+    def _add_names(self, definitions: Iterable[tuple[str, Iterable[str]]]) -> None:
+        for place, names in definitions:
             self.names.setdefault(place, set()).update(map(intern, names))
 
     def _prompts(self, use: CommandUse) -> bool:
         """Whether what the run has given so far may have been the reason for *use*."""
         if use.kind is ActionKind.INSTALL:
-            return any(not one.ran for one in self.uses)
+            return any(not earlier.ran for earlier in self.uses)
         runners = self.runners.setdefault(use.kind, set())
         runners.add(use.runner)
         return len(runners) > 1
@@ -242,7 +242,7 @@ def _uses(
     is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
-    commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
+    commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]
     if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
         return
     folder = _folder(line, cwd)
@@ -274,7 +274,7 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
         yield from reading.changed
     elif reading.span is None:
         parts = map(read_command_line, shell_line(text).changes)
-        yield from (path for one in parts if one.kind not in _CHANGING for path in one.changed)
+        yield from (path for part in parts if part.kind not in _CHANGING for path in part.changed)
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:
@@ -312,7 +312,7 @@ def _forms(
     if kind is ActionKind.RUN and verb == "python":
         return (" ".join(_script_form(tokens, created)),)
     packages = command.packages if kind is ActionKind.INSTALL else {}
-    if not command.settings and all(_PACKAGE.fullmatch(one) for one in tokens[2:]) and packages:
+    if not command.settings and all(_PACKAGE.fullmatch(token) for token in tokens[2:]) and packages:
         return tuple(f"{command.program} {name}{version}" for name, version in packages.items())
     return (" ".join(tokens),)
 

@@ -58,7 +58,8 @@ class SubmissionTracker:
     def _is_tested(self) -> bool:
         """Whether a test command chose no tests, or some that name a module that was edited."""
         return any(
-            not step.reading.targets or any(one in step.step.action.text for one in self._edited)
+            not step.reading.targets
+            or any(module in step.step.action.text for module in self._edited)
             for step in self._tests
         )
 

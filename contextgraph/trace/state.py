@@ -78,7 +78,7 @@ class StateTracker:
         Listings are left out once the shell is in another folder.
         """
         if step.step.cwd != self._folder:
-            before = tuple(one for one in before if one not in self._listings)
+            before = tuple(action for action in before if action not in self._listings)
             self._folder, self._listings = step.step.cwd, set()
         text = step.step.action.text[:_ACTION_CHARS]
         failed = step.error is not None or answers_nothing(step)
@@ -218,10 +218,10 @@ def _shows(shown: str, error: ErrorSignature) -> bool:
     if error.family not in _SCATTERED and error.message[:80] in shown:
         # Recognising costs more than cutting, and what is shown in one place survives the cut.
         return True
-    found = signature_of(shown)
-    if found is None:
+    signature = signature_of(shown)
+    if signature is None:
         return False
-    return (found.family, found.error_type, found.template) == (
+    return (signature.family, signature.error_type, signature.template) == (
         error.family,
         error.error_type,
         error.template,

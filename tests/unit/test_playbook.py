@@ -187,6 +187,7 @@ def test_a_command_that_is_never_advice_is_left_out(memory: AgentMemory) -> None
         ("pip install nose", "Successfully installed nose\n", 0),
         ("pip install Shop", "Successfully installed shop\n", 0),
         ("SHOP_WITHOUT_C=1 pip install wheel", "Successfully installed wheel\n", 0),
+        ("pip install -e checkout", "Successfully installed shop\n", 0),
     )
     assert [one.line for one in memory.playbook("acme/shop").setup] == ["pip install nose"]
 

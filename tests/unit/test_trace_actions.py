@@ -62,6 +62,13 @@ def test_a_window_edit_changes_the_lines_of_the_open_file():
     assert reading.span == (12, 14)
 
 
+def test_an_edit_without_a_range_is_not_a_command_line():
+    text = "edit 3:3oven.py\n    rm dough\nend_of_edit"
+    reading = read_action(Action("edit", text), "/bakery", "/bakery/oven.py")
+
+    assert (reading.kind, reading.changed, reading.span) == (ActionKind.EDIT, ("oven.py",), None)
+
+
 def test_a_redirection_is_not_an_argument():
     merged, plain = (
         read_action(Action("bash", f"python bake.py{more}"), None, None)

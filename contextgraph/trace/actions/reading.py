@@ -62,6 +62,8 @@ def read_action(action: Action, cwd: str | None, open_file: str | None) -> Actio
         return _editor(action, cwd)
     if edit := _EDIT.match(action.text):
         return _window_edit(edit, cwd, open_file)
+    if action.text.startswith("edit ") and action.text.rstrip().endswith("\nend_of_edit"):
+        return _refused_edit(action.text, cwd, open_file)
     if tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
         return _structured(tool, action, cwd)
     command = read_command_line(_command_line(tool, action))
@@ -99,11 +101,11 @@ def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
 
 def imported_names(text: str) -> frozenset[str]:
     """What the Python code in *text* imports, but for modules that any script needs."""
-    found: set[str] = set()
+    imported: set[str] = set()
     for module, names in _IMPORT.findall(text):
         parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]
-        found.update(f"{module}.{part}" if module else part for part in parts if part)
-    return frozenset(found - _COMMON_MODULES)
+        imported.update(f"{module}.{part}" if module else part for part in parts if part)
+    return frozenset(imported - _COMMON_MODULES)
 
 
 def _is_typed(tool: str, text: str) -> bool:
@@ -136,6 +138,12 @@ def _window_edit(edit: re.Match[str], cwd: str | None, open_file: str | None) ->
     command = f"edit {edit[2]}:{edit[3]}"
     span = (int(edit[2]), int(edit[3]))
     return ActionReading(ActionKind.EDIT, "edit", targets, command, targets, span)
+
+
+def _refused_edit(text: str, cwd: str | None, open_file: str | None) -> ActionReading:
+    """An edit without a readable range, such as `edit 3`: its text is not a command line."""
+    targets = (repository_path(open_file, cwd),) if open_file else ()
+    return ActionReading(ActionKind.EDIT, "edit", targets, text.partition("\n")[0], targets)
 
 
 def _editor(action: Action, cwd: str | None) -> ActionReading:

@@ -58,8 +58,8 @@ def _leaves_out_what(pattern: RemedyPattern) -> bool:
 def advice_key(remedy: Remedy) -> AdviceKey:
     """The patterns, by which independent runs agree; an action where its own says too little."""
     return tuple(
-        _without_placing(one.pattern) if is_general(one.pattern) else _without_numbers(one)
-        for one in remedy
+        _without_placing(action.pattern) if is_general(action.pattern) else _without_numbers(action)
+        for action in remedy
     )
 
 

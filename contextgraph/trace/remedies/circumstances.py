@@ -91,8 +91,8 @@ def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
 
 def _lines(shown: str, first: int, last: int) -> list[str]:
     """Lines *first* to *last*, without blank ones, of the last numbered view in *shown*."""
-    found = numbered_lines(shown, shown.rfind(f"\n{first}:"), first, last)
-    return [line.rstrip() for line in found if line.strip()]
+    lines = numbered_lines(shown, shown.rfind(f"\n{first}:"), first, last)
+    return [line.rstrip() for line in lines if line.strip()]
 
 
 def _identifiers(lines: Sequence[str]) -> set[str]:
@@ -132,7 +132,7 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     if pattern.target == ANOTHER_PATH and pattern.replaced:
         return pattern.replaced in {name.strip("/") for name in names.names}
     if pattern.target == CURRENT_FOLDER and pattern.parameters:
-        return any(names_program(one, attempt) for one in pattern.parameters)
+        return any(names_program(parameter, attempt) for parameter in pattern.parameters)
     program = replaced_program(pattern)
     return not (program and attempt) or names_program(program, attempt)
 
@@ -211,4 +211,4 @@ def _span(attempt: str) -> Span | None:
 
 def _has_doubled_folder(path: str) -> bool:
     parts = path.strip("/").split("/")
-    return any(one == other for one, other in pairwise(parts))
+    return any(parent == child for parent, child in pairwise(parts))

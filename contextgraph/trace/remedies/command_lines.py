@@ -163,17 +163,17 @@ class Command:
 
         The repository itself is ``.``; a list of requirements stands by its file.
         """
-        found: dict[str, str] = {}
+        packages: dict[str, str] = {}
         for word in self.words:
             if word in _INSTALLING or word in _VALUED:
                 continue
             if word.startswith(".") and not word.endswith(".txt"):
-                found["."] = ""
+                packages["."] = ""
             elif word.endswith((".txt", ".toml", ".yml", ".yaml")) or "/" in word:
-                found[word] = ""
+                packages[word] = ""
             elif match := _REQUIREMENT.fullmatch(word):
-                found[match[1].lower().replace("_", "-")] = match[2] or ""
-        return found
+                packages[match[1].lower().replace("_", "-")] = match[2] or ""
+        return packages
 
     @property
     def name(self) -> str:
@@ -193,20 +193,22 @@ _KNOWN_SCRIPTS = frozenset({"setup.py", "manage.py", "runtests.py"})
 @lru_cache(2048)
 def commands_in(line: str) -> tuple[Command, ...]:
     """The simple commands of *line* in order, without those that only filter output."""
-    found: list[Command] = []
+    commands: list[Command] = []
     separator = ""
     for match in _SEPARATED.finditer(line[:_LINE_READ]):
         if match[2]:
             separator = match[2]
         elif separator != "|" and (command := _command(match[1])):
-            found.append(command)
-    return tuple(found)
+            commands.append(command)
+    return tuple(commands)
 
 
 def folder_of(line: str) -> str:
     """The folder into which *line* changes before it runs what it is for; empty for none."""
-    changes = (one for one in commands_in(line)[:-1] if one.program == "cd" and one.words)
-    return next((one.words[0] for one in changes), "")
+    changes = (
+        command for command in commands_in(line)[:-1] if command.program == "cd" and command.words
+    )
+    return next((change.words[0] for change in changes), "")
 
 
 def looks(program: str) -> bool:

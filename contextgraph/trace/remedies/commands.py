@@ -52,19 +52,23 @@ Parameters = list[tuple[str, str]]
 def other_command(failed: StepTrace, worked: StepTrace, repo_name: str) -> list[RemedyAction]:
     """What the command *worked* does otherwise than the one that *failed*."""
     was, now = run_of(failed), run_of(worked)
-    found = [*_other_folder(failed, worked)]
-    # The text of an edit is no command.
-    line = now.partition("\n")[0] if worked.reading.verb == "edit" else now
-    old, new = commands_in(was), commands_in(line)
+    actions = [*_other_folder(failed, worked)]
+    old, new = map(_commands, (failed, worked))
     if old and new and was.split() != now.split():
-        found += _replacement(old[-1], new[-1], was, now, repo_name)
-    return found or [retry(_line(now))]
+        actions += _replacement(old[-1], new[-1], was, now, repo_name)
+    return actions or [retry(_line(now))]
 
 
-def looked_up(found: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAction]:
+def _commands(step: StepTrace) -> tuple[Command, ...]:
+    # The text of an edit is not a command.
+    is_edit = step.reading.verb == "edit"
+    return commands_in(step.reading.command if is_edit else run_of(step))
+
+
+def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAction]:
     """The listing or search among *between* that showed the path which was then used."""
-    source = next((step for step in reversed(between) if _shows(step, found)), None)
-    if source is None or source.reading.command == found.reading.command:
+    source = next((step for step in reversed(between) if _shows(step, worked)), None)
+    if source is None or source.reading.command == worked.reading.command:
         return []
     command = _line(source.step.action.text)
     pattern = RemedyPattern(RemedyKind.SEARCH, _lookup_shape(source.step.action.text))
@@ -123,7 +127,7 @@ def _folder(step: StepTrace, before: str) -> str:
 def _replacement(
     old: Command, new: Command, was: str, now: str, repo_name: str
 ) -> Iterator[RemedyAction]:
-    settings = tuple(one for one in new.settings if one not in old.settings)
+    settings = tuple(setting for setting in new.settings if setting not in old.settings)
     yield from _settings(Command(new.program, settings=settings), now)
     if new.installs:
         yield _reinstalled(old, new, was, now) if old.installs else _installed(new, now, Names())
@@ -156,7 +160,7 @@ def _settings(command: Command, line: str) -> Iterator[RemedyAction]:
 
 def _other_program(old: Command, new: Command, was: str, now: str, repo_name: str) -> RemedyAction:
     """Another program instead of *old*; `find.` for `find .` is the same, run together."""
-    letters = (re.sub(r"\W", "", one.program) for one in (old, new))
+    letters = (re.sub(r"\W", "", command.program) for command in (old, new))
     if old.program != new.program and len(set(letters)) == 1:
         pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{ITS_ARGUMENT}")
     elif old.program == new.program:
@@ -263,7 +267,7 @@ def _package_placeholder(name: str, names: Names) -> str:
         return THE_REPOSITORY
     if name.endswith((".txt", ".toml", ".yml", ".yaml")):
         return REQUIREMENTS
-    wanted = {one.partition(".")[0].lower().replace("_", "-") for one in names.names}
+    wanted = {module.partition(".")[0].lower().replace("_", "-") for module in names.names}
     return MISSING_MODULE if name in wanted else name
 
 
@@ -289,7 +293,7 @@ def _created(command: Command, part: str, names: Names) -> RemedyAction:
     path = next(iter(command.words), "")
     name = posixpath.basename(path)
     if command.program == "mkdir":
-        named = any(one.strip("/").startswith(f"{path.strip('/')}/") for one in names.names)
+        named = any(missing.strip("/").startswith(f"{path.strip('/')}/") for missing in names.names)
         general = names.role_of(path) or (PARENT_FOLDER if named else "<folder>")
     elif name in _FILE_NAMES:
         general = name
@@ -308,11 +312,11 @@ def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:
     return RemedyAction(pattern.kind, target, pattern, parameters=(("command", _line(line)),))
 
 
-def _shows(step: StepTrace, found: StepTrace) -> bool:
+def _shows(step: StepTrace, worked: StepTrace) -> bool:
     if not step.reading.kind.searches:
         return False
     shown = step.step.observation or ""
-    return any(posixpath.basename(target) in shown for target in found.reading.targets)
+    return any(posixpath.basename(target) in shown for target in worked.reading.targets)
 
 
 def _lookup_shape(line: str) -> str:

@@ -233,9 +233,9 @@ def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: 
         return "<the line that opens the block>"
     if gone and not come and now[1] - now[0] < was[1] - was[0]:
         return "<fewer lines>"
-    one, other = "".join(gone), "".join(come)
+    removed, added = "".join(gone), "".join(come)
     for pattern, placeholder in _SPELLINGS:
-        if pattern.sub("", one) == pattern.sub("", other):
+        if pattern.sub("", removed) == pattern.sub("", added):
             return placeholder
     return CORRECTED_TEXT
 
@@ -326,12 +326,12 @@ def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyP
 
 def _imports_of(lines: Iterable[str], quoted: str, name: str) -> list[str]:
     """The modules from which *lines* import a name, or by which they name it."""
-    found = []
+    modules = []
     for line in lines:
         match = _IMPORT.match(line[:_LINE_READ])
         if match and (name in _WORD.findall(match["names"]) or quoted in line.split()):
-            found.append(match["source"] or match["names"].split()[0].strip(","))
-    return found
+            modules.append(match["source"] or match["names"].split()[0].strip(","))
+    return modules
 
 
 def _imports_at_all(lines: Iterable[str]) -> bool:

@@ -67,13 +67,13 @@ def answers_nothing(step: StepTrace) -> bool:
     return step.reading.kind.reads and shown in ("", SILENCE)
 
 
-def same_run(one: ActionReading, other: ActionReading) -> bool:
+def same_run(reading: ActionReading, other: ActionReading) -> bool:
     """True for two readings of one command or of one script or set of tests."""
-    if not one.kind.runs or not other.kind.runs:
+    if not reading.kind.runs or not other.kind.runs:
         return False
-    if one.command == other.command:
+    if reading.command == other.command:
         return True
-    return one.verb == other.verb and bool(one.targets) and _names(one) == _names(other)
+    return reading.verb == other.verb and bool(reading.targets) and _names(reading) == _names(other)
 
 
 def _same_run(failed: StepTrace, later: StepTrace) -> bool:
@@ -100,8 +100,10 @@ def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
     """True for programs on the line, unless both import something, but nothing in common."""
     if failed.reading.targets or later.reading.targets:
         return False
-    one, other = (imported_names(step.step.action.text[:_PROGRAM_READ]) for step in (failed, later))
-    return not (one and other and one.isdisjoint(other))
+    imported, other = (
+        imported_names(step.step.action.text[:_PROGRAM_READ]) for step in (failed, later)
+    )
+    return not (imported and other and imported.isdisjoint(other))
 
 
 def runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
@@ -122,15 +124,15 @@ def ran_no_test(failed: StepTrace) -> bool:
     )
 
 
-def is_version(one: ActionReading, other: ActionReading) -> bool:
+def is_version(reading: ActionReading, other: ActionReading) -> bool:
     """True for two scripts of similar names: agents write a script again, as another file."""
-    if not one.kind is other.kind is ActionKind.RUN or _names(one) & _names(other):
+    if not reading.kind is other.kind is ActionKind.RUN or _names(reading) & _names(other):
         return False
-    if bool(one.scripted) is not bool(other.scripted):
+    if bool(reading.scripted) is not bool(other.scripted):
         return False
     return any(
         _part(_name_words(name), _name_words(again)) > _SHARED_NAME
-        for name in _names(one)
+        for name in _names(reading)
         for again in _names(other)
     )
 
@@ -157,25 +159,25 @@ def _dotted(tests: str) -> str:
 
 
 def _same_look(failed: StepTrace, later: StepTrace) -> bool:
-    wanted, found = failed.reading, later.reading
-    if not found.kind.reads:
+    wanted, seen = failed.reading, later.reading
+    if not seen.kind.reads:
         return False
-    if _named_file(wanted) and found.kind is not ActionKind.VIEW:
+    if _named_file(wanted) and seen.kind is not ActionKind.VIEW:
         return False
     soon = later.index - failed.index <= _NEAR
     if (
-        ActionKind.SEARCH is wanted.kind is found.kind
+        ActionKind.SEARCH is wanted.kind is seen.kind
         and soon
-        and _search_terms(wanted) & _search_terms(found)
+        and _search_terms(wanted) & _search_terms(seen)
     ):
         return True
     if wanted.verb in _MOVING:
-        return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
-    if _names(wanted) & _names(found) or (soon and _terms(wanted) & _names(found)):
+        return seen.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(seen)))
+    if _names(wanted) & _names(seen) or (soon and _terms(wanted) & _names(seen)):
         return True
     if failed.error is None or failed.error.family not in _MISTYPED:
         return False
-    return soon and wanted.verb == found.verb and _share_arguments(failed, later)
+    return soon and wanted.verb == seen.verb and _share_arguments(failed, later)
 
 
 def _same_install(failed: StepTrace, later: StepTrace) -> bool:
@@ -199,8 +201,8 @@ def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
         named, used = _names(failed.reading), _names(later.reading)
         if named and used:
             return bool(named & used)
-        one, other = _arguments(failed), _arguments(later)
-        return one == other or _part(one, other) >= _SHARED_WORDS
+        arguments, other = _arguments(failed), _arguments(later)
+        return arguments == other or _part(arguments, other) >= _SHARED_WORDS
     # Another program may stand in for one that the shell does not know, and for no other.
     similar = _share(failed, later) > _SHARED_WORDS
     return _is_unknown(failed) and similar and not later.reading.kind.changes_files
@@ -233,12 +235,12 @@ def _within(inner: Span | None, outer: Span | None) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1] and inner != outer
 
 
-def _near(one: Span | None, other: Span | None) -> bool:
+def _near(span: Span | None, other: Span | None) -> bool:
     """True for ranges that overlap or start close to one another."""
-    if one is None or other is None:
-        return one is other
-    overlap = one[0] <= other[1] and other[0] <= one[1]
-    return overlap or abs(one[0] - other[0]) <= _SAME_PLACE
+    if span is None or other is None:
+        return span is other
+    overlap = span[0] <= other[1] and other[0] <= span[1]
+    return overlap or abs(span[0] - other[0]) <= _SAME_PLACE
 
 
 _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
@@ -262,9 +264,9 @@ def _share(failed: StepTrace, later: StepTrace) -> float:
     return _part(_words(failed), _words(later))
 
 
-def _part(one: set[str], other: set[str]) -> float:
-    smaller = min(len(one), len(other))
-    return len(one & other) / smaller if smaller else 0.0
+def _part(words: set[str], other: set[str]) -> float:
+    smaller = min(len(words), len(other))
+    return len(words & other) / smaller if smaller else 0.0
 
 
 def _share_arguments(failed: StepTrace, later: StepTrace) -> bool:

@@ -127,7 +127,7 @@ class OpenErrors:
         for opened in self._open:
             _follow(opened, step)
         ends = [(opened, _ended(opened, step)) for opened in self._open]
-        self._open = [one for one, end in ends if end is None and not _is_stale(one, step)]
+        self._open = [opened for opened, end in ends if end is None and not _is_stale(opened, step)]
         return tuple(end for _, end in ends if end is not None)
 
     def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
@@ -214,8 +214,8 @@ def _has_started(opened: OpenError, step: StepTrace) -> bool:
 
 
 def _interpreter(step: StepTrace) -> str:
-    found = _INTERPRETER.search(step.step.action.text)
-    return found[1] if found else ""
+    match = _INTERPRETER.search(step.step.action.text)
+    return match[1] if match else ""
 
 
 def installs_missing(command: str, error: ErrorSignature) -> bool:
@@ -244,19 +244,19 @@ def _is_stale(opened: OpenError, step: StepTrace) -> bool:
     return step.index - opened.last.index > patience
 
 
-def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
+def _same_error(error: ErrorSignature, other: ErrorSignature) -> bool:
     """True for one message; a template is shared by errors that are cleared one by one."""
-    kinds = (one.family, one.error_type) == (other.family, other.error_type)
-    if kinds and one.family is Family.SYNTAX_ERROR and not _is_near(one, other):
+    kinds = (error.family, error.error_type) == (other.family, other.error_type)
+    if kinds and error.family is Family.SYNTAX_ERROR and not _is_near(error, other):
         return False
-    if not kinds or one.message == other.message:
+    if not kinds or error.message == other.message:
         return kinds
-    return steady(one.message) == steady(other.message)
+    return steady(error.message) == steady(other.message)
 
 
-def _is_near(one: ErrorSignature, other: ErrorSignature) -> bool:
+def _is_near(error: ErrorSignature, other: ErrorSignature) -> bool:
     """True for places within some lines, which an edit may move, or that are not known."""
-    place, again = _place(one), _place(other)
+    place, again = _place(error), _place(other)
     if place is None or again is None:
         return True
     return place[0] == again[0] and abs(place[1] - again[1]) <= _NEAR_LINES

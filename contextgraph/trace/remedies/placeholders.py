@@ -98,8 +98,8 @@ _NAMES = {*chain.from_iterable(_ROLES.values()), MISSING_MODULE, *GENERIC_ROLES}
 _OF_NAMES = (Construct.DEFINITION, Construct.ASSIGNMENT, Construct.USE)
 _FILES = (SCRIPT_THAT_WAS_RUN, FILE_AT_FAULT, A_TEST, ANOTHER_FILE)
 _EDITED = {
-    one.target: one
-    for one in (
+    edit.target: edit
+    for edit in (
         *(Edited(construct, name) for construct, name in product(_OF_NAMES, _NAMES)),
         *(Edited(Construct.IMPORT, name, path) for name, path in product(_NAMES, ImportPath)),
         *(Edited(Construct.CODE, file) for file in _FILES),
@@ -114,8 +114,8 @@ def edited(target: str) -> Edited | None:
 
 def is_import(target: str) -> bool:
     """True for the *target* of a pattern that edits an import."""
-    found = edited(target)
-    return found is not None and found.construct is Construct.IMPORT
+    edit = edited(target)
+    return edit is not None and edit.construct is Construct.IMPORT
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[st
         return _is_import_given_up(error, everywhere)
     # What a fix of the project may well do is a workaround in the script that shows the failure.
     script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
-    shown = _Diff.of([one for one in changes if posixpath.basename(one.file) in script])
+    shown = _Diff.of([change for change in changes if posixpath.basename(change.file) in script])
     if _is_commented_out(changes):
         return True
     if _NOTHING.search(everywhere.added) and not _NOTHING.search(everywhere.removed):
@@ -94,15 +94,17 @@ class _Diff:
 
     @classmethod
     def of(cls, changes: Sequence[Change]) -> "_Diff":
-        removed = (line for one in changes for line in one.removed if _is_code(line))
-        added = (line for one in changes for line in one.added if _is_code(line))
+        removed = (line for change in changes for line in change.removed if _is_code(line))
+        added = (line for change in changes for line in change.added if _is_code(line))
         return cls("\n".join(removed), "\n".join(added))
 
 
 def _is_commented_out(changes: Sequence[Change]) -> bool:
     """True where code that does something was turned into a comment."""
-    removed = {line.strip() for one in changes for line in one.removed if _DOING.search(line)}
-    comments = {line.strip().lstrip("# ") for one in changes for line in one.added if "#" in line}
+    removed = {line.strip() for change in changes for line in change.removed if _DOING.search(line)}
+    comments = {
+        line.strip().lstrip("# ") for change in changes for line in change.added if "#" in line
+    }
     return not removed.isdisjoint(comments)
 
 
@@ -212,15 +214,17 @@ def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[Reme
     if failed is None or failed.error is None:
         return ()
     opened, repo_name = OpenError(failed.error, failed, failed), repo.rpartition("/")[2]
-    found: dict[RemedyPattern, None] = {}
+    patterns: dict[RemedyPattern, None] = {}
     start = max(at, failed.index - steps[0].index) + 1
     for step in steps[start : start + _TRIES]:
         actions, _ = _remedy(Cleared(opened, step), steps, repo_name)
         own = shell_action(step.step.action.text, _names(failed), frozenset())
-        found.update(dict.fromkeys(one.pattern for one in (*actions, *([own] if own else ()))))
+        patterns.update(
+            dict.fromkeys(action.pattern for action in (*actions, *([own] if own else ())))
+        )
         if step.succeeded and same_goal(failed, step):
             break
-    return tuple(found)
+    return tuple(patterns)
 
 
 def _between(
@@ -231,18 +235,18 @@ def _between(
 
 
 def _look(
-    failed: StepTrace, found: StepTrace, between: Sequence[StepTrace], repo_name: str
+    failed: StepTrace, worked: StepTrace, between: Sequence[StepTrace], repo_name: str
 ) -> list[RemedyAction]:
     """How something was found after all."""
     view = next((s for s in reversed(between) if s.reading.kind is ActionKind.VIEW), None)
-    moved = failed.reading.verb == found.reading.verb == "goto"
-    same = failed.reading.command == found.reading.command
+    moved = failed.reading.verb == worked.reading.verb == "goto"
+    same = failed.reading.command == worked.reading.command
     if view is not None and view.reading.targets and (moved or same):
-        return [opened(view.reading.targets[0], found.reading.command)]
-    other = other_command(failed, found, repo_name)
-    if failed.step.action.text.split() == found.step.action.text.split():
+        return [opened(view.reading.targets[0], worked.reading.command)]
+    other = other_command(failed, worked, repo_name)
+    if failed.step.action.text.split() == worked.step.action.text.split():
         return other
-    return [*looked_up(found, between), *other]
+    return [*looked_up(worked, between), *other]
 
 
 def _command(
@@ -296,7 +300,7 @@ def _rerun(
     if edits:
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
-    actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
+    actions += [code_change(change, error, failed.reading.targets) for change in net_changes(edits)]
     if not actions and not is_other:
         named = (shell_action(part, _names(failed), frozenset()) for part in _causes(between))
         actions += [action for action in named if action is not None]

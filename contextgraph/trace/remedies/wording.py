@@ -37,8 +37,8 @@ def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -
     *general* leaves out all that is of one project; empty where nothing is left to say then.
     """
     if general:
-        return _joined([describe_pattern(one.pattern) for one in actions])
-    return _joined([_described(one) for one in actions])
+        return _joined([describe_pattern(action.pattern) for action in actions])
+    return _joined([_described(action) for action in actions])
 
 
 def describe_pattern(pattern: RemedyPattern) -> str:
@@ -56,13 +56,13 @@ def command_lines(actions: Sequence[RemedyAction]) -> tuple[str, ...]:
 
     A command stands as it was typed; an edit with its file and the text that it puts in.
     """
-    lines = (one_line(_command_line(one), ACTION_CHARS) for one in actions)
+    lines = (one_line(_command_line(action), ACTION_CHARS) for action in actions)
     return tuple(dict.fromkeys(line for line in lines if line))[-_ACTIONS:]
 
 
 def is_retry(actions: Sequence[RemedyAction]) -> bool:
     """True where all that was done was to repeat what had failed."""
-    return all(one.kind is RemedyKind.RETRY for one in actions)
+    return all(action.kind is RemedyKind.RETRY for action in actions)
 
 
 def _command_line(action: RemedyAction) -> str:
@@ -271,7 +271,7 @@ def _run_pattern(pattern: RemedyPattern) -> str:
     program = pattern.target
     if program in _PATHS or "<script>" in program:
         return _PATHS.get(program, "")
-    flags = [one for one in pattern.parameters if one.startswith("-")]
+    flags = [parameter for parameter in pattern.parameters if parameter.startswith("-")]
     parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
     parts += [f"run `{program}` without `{pattern.replaced}`"] if pattern.replaced else []
     return " and ".join(parts)
@@ -281,10 +281,10 @@ def _use_pattern(pattern: RemedyPattern) -> str:
     if pattern.replaced.endswith(of.ITS_ARGUMENT):
         return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
     both = (pattern.target, pattern.replaced)
-    if any(vague in one for one in both for vague in _VAGUE) or len({*both}) == 1:
+    if any(vague in program for program in both for vague in _VAGUE) or len({*both}) == 1:
         return ""
     # An interpreter alone, instead of another program, leaves out what it runs.
-    if len({bool(_INTERPRETER.fullmatch(one)) for one in both}) > 1:
+    if len({bool(_INTERPRETER.fullmatch(program)) for program in both}) > 1:
         return ""
     return f"use `{pattern.target}` instead of `{pattern.replaced}`"
 
@@ -378,7 +378,7 @@ def _configure_pattern(pattern: RemedyPattern) -> str:
 _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RUN: _run_pattern,
     RemedyKind.USE: _use_pattern,
-    RemedyKind.CWD: lambda one: _FOLDERS.get(one.target, "") or _PATHS.get(one.target, ""),
+    RemedyKind.CWD: lambda pattern: _FOLDERS.get(pattern.target) or _PATHS.get(pattern.target, ""),
     RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
     RemedyKind.INSTALL: _install_pattern,
     RemedyKind.CREATE: _create_pattern,
@@ -388,7 +388,9 @@ _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
     RemedyKind.CONFIGURE: _configure_pattern,
     RemedyKind.REVERT: lambda _: "undo the last edits of the file (`git checkout <file>`)",
-    RemedyKind.DELETE: lambda one: "" if one.target == of.FILE else f"delete `{one.target}`",
+    RemedyKind.DELETE: lambda pattern: (
+        "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
+    ),
     RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda _: "",
 }
