@@ -250,6 +250,14 @@ class MethodologyStore(Protocol):
         """
 
 
+def id_pages(store: RunStore | MethodologyStore, size: int) -> Iterator[Sequence[str]]:
+    """All ids in *store* in ascending order, at most *size* in memory at a time."""
+    after = ""
+    while ids := store.ids(after=after, limit=size):
+        yield ids
+        after = ids[-1]
+
+
 class ExposureStore(Protocol):
     """Records what was shown and whether it helped.
 

@@ -2,7 +2,9 @@
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +51,23 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
+
+
+@pytest.fixture
+def results_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[type, str], list[Any]]:
+    """Notes what each call of a method returns: (class, method name) -> the growing list."""
+
+    def note(owner: type, name: str) -> list[Any]:
+        results, method = list[Any](), getattr(owner, name)
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            results.append(method(*args, **kwargs))
+            return results[-1]
+
+        monkeypatch.setattr(owner, name, noted)
+        return results
+
+    return note
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgraph.model import FittedGate, RawTrajectory, State
-from contextgraph.ports import Store
+from contextgraph.ports import Store, id_pages
 from contextgraph.retrieval import CHANNELS, Channel, query_of
 from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, stored_gate
 from contextgraph.retrieval.matching import Remedy, remedy_of, same_remedy
@@ -80,10 +80,8 @@ def _judged(store: Store, check: Callable[[], None]) -> Iterator[list[JudgedReme
 
 
 def _stored(store: Store) -> Iterator[RawTrajectory]:
-    after = ""
-    while ids := store.runs.ids(after=after, limit=_PAGE):
+    for ids in id_pages(store.runs, _PAGE):
         yield from filter(None, map(store.runs.raw, ids))
-        after = ids[-1]
 
 
 def _runs(store: Store) -> int:

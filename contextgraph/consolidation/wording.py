@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
 
-from contextgraph.consolidation.changes import Derived, StepCounts, in_batches
+from contextgraph.consolidation.changes import BATCH, Derived, StepCounts
 from contextgraph.embedding import Lease
 from contextgraph.errors import MissingExtraError, RemoteError
 from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import NO_USAGE, Methodology, MethodologyStatus, Usage, Wording, WordingPlan
-from contextgraph.ports import Store
+from contextgraph.ports import Store, id_pages
 
 # Requests at the same time, and answers written together: a killed process loses no more of them.
 _PARALLEL = 4
@@ -96,7 +96,7 @@ class Rewriter:
         """The errors of all methodologies that need words."""
         return {
             methodology.error_id
-            for ids in in_batches(self.store.methodologies.ids())
+            for ids in id_pages(self.store.methodologies, BATCH)
             for methodology in self.store.methodologies.get(ids)
             if self._needs_words(methodology)
         }

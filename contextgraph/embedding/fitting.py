@@ -243,7 +243,7 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     """
     sources = (store.vectors, store.notes)
     model = fit([text for source in sources for text in source.texts_to_embed(MAX_RUNS).values()])
-    store.vectors.prepare(Space(model.space, _texts(store)), model.to_bytes())
+    store.vectors.prepare(Space(model.space, text_count(store)), model.to_bytes())
     activate(store, model, progress)
     return model.space
 
@@ -307,7 +307,7 @@ def calibrate(store: Store, embedder: Embedder) -> Space:
 
     Raises `EmbeddingError` as the embedder does.
     """
-    texts = _texts(store)
+    texts = text_count(store)
     space = Space(embedder.space, texts)
     if texts >= FIRST_RUNS:
         space = replace(space, similarity_threshold=_similarity_threshold(store, embedder))
@@ -316,11 +316,11 @@ def calibrate(store: Store, embedder: Embedder) -> Space:
 
 
 def _has_doubled(store: Store, active: Space | None) -> bool:
-    texts = _texts(store)
+    texts = text_count(store)
     return texts >= FIRST_RUNS and (active is None or texts >= 2 * active.runs)
 
 
-def _texts(store: Store) -> int:
+def text_count(store: Store) -> int:
     """How many texts have vectors: runs and live notes."""
     return store.runs.word_counts(()).total + sum(store.notes.counts().values())
 

@@ -12,6 +12,7 @@ from contextgraph.embedding.fitting import (
     catch_up,
     is_fitted,
     refit,
+    text_count,
 )
 from contextgraph.embedding.lease import exclusive
 from contextgraph.embedding.litellm import MAKER as LITELLM, LitellmEmbedder, LitellmEndpoint
@@ -25,7 +26,7 @@ from contextgraph.embedding.openai import (
 from contextgraph.errors import EmbeddingError, SettingsError, StoreError
 from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
 from contextgraph.model_api import Endpoint
-from contextgraph.ports import Embedder, EmbedderSource, Store
+from contextgraph.ports import Embedder, EmbedderSource, Store, TextVectors
 from contextgraph.remote import BACKGROUND, BATCH, RetryPolicy
 
 NeuralEmbedder = LocalEmbedder | RemoteEmbedder
@@ -199,15 +200,17 @@ class EmbeddingSpaceManager:
     def plan(self, name: str = "") -> ReembeddingPlan:
         """What `reembed` with the embedder *name* would use; nothing is embedded."""
         target = self._target(name)
-        space = target.space if target else None
+        if target is None:
+            runs = self._store.runs.word_counts(()).total
+            return ReembeddingPlan(TFIDF, runs, text_count(self._store), NO_USAGE)
         counts, usage = [], NO_USAGE
         for source in (self._store.vectors, self._store.notes):
-            texts, after = 0, ""
-            while batch := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
-                texts, after = texts + len(batch), max(batch)
-                usage += target.estimate([*batch.values()]) if target else NO_USAGE
+            texts = 0
+            for batch in _waiting(source, target.space):
+                texts += len(batch)
+                usage += target.estimate(batch)
             counts.append(texts)
-        return ReembeddingPlan(space or TFIDF, counts[0], sum(counts), usage)
+        return ReembeddingPlan(target.space, counts[0], sum(counts), usage)
 
     def reembed(
         self,
@@ -257,10 +260,8 @@ class EmbeddingSpaceManager:
 
     def waiting(self) -> int:
         """How many runs have no vectors in the active space."""
-        if self._store.vectors.active_space() is None:
-            return 0
-        learned = self._store.runs.learned(self._store.runs.ids())
-        return sum(run.to_embed > 0 for run in learned.values())
+        active = self._store.vectors.active_space()
+        return sum(map(len, _waiting(self._store.vectors, active.name))) if active else 0
 
     def mismatch(self) -> str:
         """A message where the configured embedder is not that of the active space, else ""."""
@@ -321,3 +322,11 @@ class EmbeddingSpaceManager:
         usage = activate(self._store, target, progress)
         calibrate(self._store, target)
         return usage
+
+
+def _waiting(source: TextVectors, space: str) -> Iterator[list[str]]:
+    """The texts of *source* without a vector of *space*, a few in memory at a time."""
+    after = ""
+    while found := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
+        yield list(found.values())
+        after = max(found)

@@ -28,7 +28,7 @@ from contextgraph.model import (
     Trajectory,
     Usage,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, id_pages
 from contextgraph.stats.errors import (
     Friction,
     error_text,
@@ -289,7 +289,7 @@ class StatisticsEngine:
         which takes about a second; later ones read only runs that are new among them.
         """
         # Ids are digests: the first ones are a random sample.
-        known = self._store.runs.learned(self._store.runs.ids()[:_RUNS_LISTED]).values()
+        known = self._store.runs.learned(self._store.runs.ids(limit=_RUNS_LISTED)).values()
         judged = (run for run in known if run.outcome is not Outcome.UNKNOWN)
         outcomes = {run.trajectory_id: run.outcome for run in islice(judged, _RUNS_READ)}
         endings = self._endings
@@ -304,10 +304,8 @@ class StatisticsEngine:
 
     def _runs(self) -> Iterator[Trajectory]:
         """All runs, a few of them in memory at a time."""
-        ids = self._store.runs.ids()
-        for start in range(0, len(ids), _RUNS_AT_ONCE):
-            batch = ids[start : start + _RUNS_AT_ONCE]
-            yield from self._store.runs.trajectories(batch).values()
+        for ids in id_pages(self._store.runs, _RUNS_AT_ONCE):
+            yield from self._store.runs.trajectories(ids).values()
 
 
 def _shares(transitions: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:

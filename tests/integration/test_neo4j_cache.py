@@ -105,6 +105,35 @@ def test_a_memory_recreated_in_its_place_is_seen(
     assert answers(store) == answers(other) != before
 
 
+class CountingId(str):
+    """An id that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountingId.comparisons += 1
+        return str(self) == str(other)
+
+
+def test_known_recoveries_are_looked_up_not_compared_with_each_fragment(
+    store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 40
+    store.runs.add([made_bundle(number) for number in range(count)])
+    ids = [CountingId(f"run{number:04}/1") for number in range(count)]
+    found = NamedQueries.found
+
+    def counting(self: NamedQueries, name: str, /, **parameters: object) -> list[Any]:
+        return [[*map(CountingId, key[:3]), *key[3:]] for key in found(self, name, **parameters)]
+
+    monkeypatch.setattr(NamedQueries, "found", counting)
+    CountingId.comparisons = 0
+    assert len(store.recoveries.of_fragments(ids)) == count
+    assert CountingId.comparisons <= 10 * count
+
+
 def test_only_runs_that_changed_are_read_again(
     store: Neo4jStore, other: Neo4jStore, executed: list[str]
 ) -> None:

@@ -1,7 +1,7 @@
 """Methodologies worded by a language model, also while the model fails."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,9 +11,11 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
+from contextgraph.consolidation import wording
 from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.model import ConsolidationReport, Methodology, Words
 from contextgraph.store.sqlite import checksums
+from contextgraph.store.sqlite.methodologies import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (
@@ -292,13 +294,33 @@ def test_an_unknown_summarizer_is_an_error() -> None:
         AgentMemory.open(":memory:", summarizer="gpt-4.1")
 
 
-def test_after_learning_only_what_changed_is_worded(server: Server, store: Path) -> None:
+def test_a_model_looks_at_few_methodologies_at_a_time(
+    server: Server,
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    results_of: Callable[[type, str], list[Sized]],
+) -> None:
+    monkeypatch.setattr(wording, "BATCH", 1)
+    learn(store, *map(without_pytest, range(10, 14)))
+    with AgentMemory.open(str(store)) as memory:
+        memory.consolidate()
+    with AgentMemory.open(str(store), summarizer=MODEL) as memory:
+        pages = results_of(SqliteMethodologies, "ids")
+        assert len(memory.consolidator.plan_wording().prompts) == 2
+    assert [*map(len, pages)] == [1, 1, 0]
+
+
+def test_after_learning_only_what_changed_is_worded(
+    server: Server, store: Path, results_of: Callable[[type, str], list[Sequence[Methodology]]]
+) -> None:
     server.fault = lambda number, handler: error(403, "closed for today")
     worded(store)
     server.fault = lambda number, handler: None
     with AgentMemory.open(str(store), summarizer=MODEL) as memory:
+        loaded = results_of(SqliteMethodologies, "get")
         for number in range(10, 26):
             memory.learn(without_pytest(number))
+        assert {one.repo for found in loaded for one in found} == {"acme/bank"}
         assert not any(words_of(memory, "acme/shop"))
         assert all(words_of(memory, "acme/bank"))
         memory.consolidate()

@@ -1,6 +1,6 @@
 """A memory fits its embedding space, embeds what it learns, and searches in that space."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -8,13 +8,16 @@ from functools import partial
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.embedding import embed_missing, embedded, fit_due, refit
+from contextgraph.embedding import embed_missing, embedded, fit_due, refit, spaces
 from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.embedding.spaces import ActiveEmbedder
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
 from contextgraph.model import Embeddings, Scope, Space
 from contextgraph.retrieval import MemoryRetriever
+from contextgraph.store.sqlite.notes import SqliteNotes
+from contextgraph.store.sqlite.runs import SqliteRuns
+from contextgraph.store.sqlite.vectors import SqliteVectors
 from contextgraph.vectors import Vector
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
@@ -116,6 +119,35 @@ def test_an_embedder_that_fails_leaves_the_run_to_be_embedded(memory: AgentMemor
     writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
     receipt = writer.write(issue(0))
     assert (receipt.status, receipt.to_embed) == ("created", 1)
+
+
+def test_runs_that_wait_are_counted_in_batches_and_no_others_are_read(
+    memory: AgentMemory,
+    monkeypatch: pytest.MonkeyPatch,
+    results_of: Callable[[type, str], list[Sized]],
+) -> None:
+    learn(memory, range(FIRST_RUNS))
+    writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
+    for number in range(100, 105):
+        writer.write(issue(number))
+    monkeypatch.setattr(spaces, "_RUNS_AT_ONCE", 2)
+    texts, ids = results_of(SqliteVectors, "texts_to_embed"), results_of(SqliteRuns, "ids")
+
+    assert memory.spaces.waiting() == 5
+    assert [*map(len, texts)] == [2, 2, 1, 0]
+    assert ids == []
+
+
+def test_texts_for_tfidf_are_counted_without_reading_them(
+    memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
+) -> None:
+    learn(memory, range(5))
+    memory.notes.remember("CI uses Python 3.12", repo="ada/engine", source="user:chat")
+    read = [results_of(one, "texts_to_embed") for one in (SqliteVectors, SqliteNotes)]
+
+    plan = memory.spaces.plan("tfidf")
+    assert (plan.runs, plan.texts) == (5, 6)
+    assert read == [[], []]
 
 
 def test_an_embedder_that_fails_is_named_and_the_others_answer(memory: AgentMemory) -> None:

@@ -1,6 +1,6 @@
 """Statistics: mistakes, failure patterns, transitions, outcomes over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sized
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
-from contextgraph.model import Outcome, Phase, Trajectory
+from contextgraph.model import Outcome, Phase
 from contextgraph.stats import engine, outcomes_over_time
 from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
@@ -154,21 +154,17 @@ def test_runs_learned_at_once_are_counted_in_equal_numbers() -> None:
 
 
 def test_a_history_of_many_runs_is_read_in_batches(
-    memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
+    memory: AgentMemory,
+    monkeypatch: pytest.MonkeyPatch,
+    results_of: Callable[[type, str], list[Sized]],
 ) -> None:
     list(memory.learn_many(failing_run(number) for number in range(5)))
-    batches: list[int] = []
-    trajectories = SqliteRuns.trajectories
-
-    def noted(runs: SqliteRuns, ids: Sequence[str]) -> Mapping[str, Trajectory]:
-        batches.append(len(ids))
-        return trajectories(runs, ids)
-
-    monkeypatch.setattr(SqliteRuns, "trajectories", noted)
     monkeypatch.setattr(engine, "_RUNS_AT_ONCE", 2)
+    ids, trajectories = (results_of(SqliteRuns, name) for name in ("ids", "trajectories"))
 
     assert sum(sum(one.outcomes.values()) for one in memory.stats.get_outcomes_over_time()) == 5
-    assert batches == [2, 2, 1]
+    assert [*map(len, ids)] == [2, 2, 1, 0]
+    assert [*map(len, trajectories)] == [2, 2, 1]
 
 
 def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
