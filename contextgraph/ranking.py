@@ -40,8 +40,8 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(query.keys() & counted.keys())
-    found = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
-    return found * (_K1 + 1) / most
+    score = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
+    return score * (_K1 + 1) / most
 
 
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
@@ -83,10 +83,10 @@ def word_counts(text: str) -> FixedCounts:
     return FixedCounts(words(text[:TASK_CHARS]))
 
 
-def dice(one: Collection[str], other: Collection[str]) -> float:
+def dice(first: Collection[str], second: Collection[str]) -> float:
     """Dice's coefficient of two sets of words, 0 to 1."""
-    shared = sum(word in other for word in one)
-    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
+    shared = sum(word in second for word in first)
+    return 2 * shared / (len(first) + len(second)) if first and second else 0.0
 
 
 def ranks_in(
@@ -135,4 +135,4 @@ def reciprocal_rank_fusion(
     for ranking in rankings.values():
         for rank, key in enumerate(ranking, start=1):
             scores[key] = scores.get(key, 0.0) + 1 / (k + rank)
-    return dict(sorted(scores.items(), key=lambda one: -one[1]))
+    return dict(sorted(scores.items(), key=lambda scored: -scored[1]))

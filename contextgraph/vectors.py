@@ -62,8 +62,8 @@ def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
             )
     if not vectors:
         return []
-    found = products(matrix_of(vectors), query)
-    return [max(-1.0, min(1.0, round(value, DECIMALS))) for value in found.tolist()]
+    similarities = products(matrix_of(vectors), query)
+    return [max(-1.0, min(1.0, round(value, DECIMALS))) for value in similarities.tolist()]
 
 
 def products(rows: "Floats", query: Vector) -> "Floats":
@@ -74,8 +74,8 @@ def products(rows: "Floats", query: Vector) -> "Floats":
     """
     import numpy as np
 
-    found: Floats = np.vecdot(rows, query.numbers())
-    return found
+    dot_products: Floats = np.vecdot(rows, query.numbers())
+    return dot_products
 
 
 def matrix_of(vectors: Sequence[Vector]) -> "Floats":

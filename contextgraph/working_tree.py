@@ -68,5 +68,5 @@ class WorkingTree:
     def is_unchanged(self, path: str) -> bool | None:
         """Whether the file at *path* has a recorded content; None where that is not known."""
         recorded = self.recorded.get(path, ())
-        found = self.content_hash(path) if recorded else None
-        return found.startswith(tuple(recorded)) if found else None
+        current = self.content_hash(path) if recorded else None
+        return current.startswith(tuple(recorded)) if current else None
