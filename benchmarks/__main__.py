@@ -21,11 +21,11 @@ def main() -> None:
 
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
-    found = corpus.runs(options.data)
+    raws = corpus.runs(options.data)
     sizes = SIZES[:1] if options.quick else SIZES
-    yield from learning.rows(found, options.data, folder)
-    yield from startup.rows(found, folder)
-    yield from query.rows(found, sizes, folder, options.seed)
+    yield from learning.rows(raws, options.data, folder)
+    yield from startup.rows(raws, folder)
+    yield from query.rows(raws, sizes, folder, options.seed)
 
 
 def line(row: Row) -> str:

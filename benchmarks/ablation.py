@@ -96,7 +96,7 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
     clearance, shown = _figures(whole, CLEARANCE), _figures(whole, SHOWN)
     print(f"{name}: {len(whole)} errors, clearance@1/3/5 {clearance}, answered/right {shown}")
     for channel in ("error", "lexical"):
-        others = {one: found for one, found in CHANNELS.items() if one != channel}
+        others = {name: reader for name, reader in CHANNELS.items() if name != channel}
         _print_part(f"channel {channel}", whole, moments_of(runs, memory, others), SHOWN)
     for rule, without in RULES.items():
         with without():
@@ -106,21 +106,21 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
 
 def _files(runs: Sequence[RawTrajectory], memory: AgentMemory) -> Moments:
     """The files that are ranked at the start of each run, where its patch shows which are right."""
-    found = []
+    moments = []
     for raw in runs:
         known = memory.retriever.playbooks.runs(raw.repo, frozenset({raw.instance_id}))
         if known and (right := files_to_find(raw)):
             ranked = file_features(known, raw.task).items()
             name = raw.instance_id
             judged = [JudgedFile(name, of, path in right) for path, of in ranked]
-            found.append((name, judged))
-    return found
+            moments.append((name, judged))
+    return moments
 
 
 def _print_files(moments: Moments) -> None:
     fitted = _print_features(moments, _OF_FILES)
     known = [
-        (name, [one for one in files if not isinstance(one, JudgedFile) or one.features.used])
+        (name, [file for file in files if not isinstance(file, JudgedFile) or file.features.used])
         for name, files in moments
     ]
     _print_part("files of listings", fitted, _fitted(known, _OF_FILES, _OF_FILES))
@@ -131,7 +131,7 @@ def _print_features(moments: Moments, names: Sequence[str]) -> Moments:
     fitted = _fitted(moments, names, names)
     print(f"  fitted again: {len(fitted)} moments, @1/3/5 {_figures(fitted, CLEARANCE)}")
     for feature in names:
-        others = [one for one in names if one != feature]
+        others = [name for name in names if name != feature]
         _print_part(f"feature {feature}", fitted, _fitted(moments, others, names))
     return fitted
 
@@ -141,20 +141,22 @@ def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> 
 
     *names* are those of all features, in the order of the features of each.
     """
-    columns = [names.index(one) for one in features]
-    judged = [one for _, moment in moments for one in moment]
+    columns = [names.index(feature) for feature in features]
+    judged = [candidate for _, moment in moments for candidate in moment]
     by = cross_val_predict(
         LogisticRegression(max_iter=5_000),
-        np.array([_values(one) for one in judged])[:, columns],
-        [one.is_right for one in judged],
-        groups=[one.instance for one in judged],
+        np.array([_values(candidate) for candidate in judged])[:, columns],
+        [candidate.is_right for candidate in judged],
+        groups=[candidate.instance for candidate in judged],
         cv=GroupKFold(FOLDS),
         method="predict_proba",
     )[:, 1]
     scores = iter(by.tolist())
-    scored = [(name, [(next(scores), one) for one in moment]) for name, moment in moments]
+    scored = [
+        (name, [(next(scores), candidate) for candidate in moment]) for name, moment in moments
+    ]
     return [
-        (name, [one for _, one in sorted(moment, key=lambda pair: -pair[0])])
+        (name, [candidate for _, candidate in sorted(moment, key=lambda pair: -pair[0])])
         for name, moment in scored
     ]
 
@@ -169,37 +171,46 @@ def _print_part(name: str, whole: Moments, without: Moments, more: Sequence[Meas
     figures = []
     for measure in (*CLEARANCE, *more):
         before, after = _by_instance(without, measure), _by_instance(whole, measure)
-        gap = difference({one: (before[one], after[one]) for one in after}, seed=0)
+        gap = difference(
+            {instance: (before[instance], after[instance]) for instance in after}, seed=0
+        )
         figures.append(f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})")
     print(f"  {name:36}", "  ".join(figures), flush=True)
 
 
 def _by_instance(moments: Moments, measure: Measure) -> Mapping[str, Share]:
-    return summed((instance, measure(found)) for instance, found in moments)
+    return summed((instance, measure(ranked)) for instance, ranked in moments)
 
 
 def _figures(moments: Moments, measures: Sequence[Measure]) -> str:
     """Each of *measures*, of all *moments*."""
-    shares = [[*_by_instance(moments, one).values()] for one in measures]
-    return "/".join(f"{sum(x.amount for x in one) / sum(x.of for x in one):.3f}" for one in shares)
+    shares = [[*_by_instance(moments, measure).values()] for measure in measures]
+    return "/".join(
+        f"{sum(x.amount for x in of_measure) / sum(x.of for x in of_measure):.3f}"
+        for of_measure in shares
+    )
 
 
-def _is_hit(found: Sequence[Judged], k: int) -> Share:
-    return Share(any(one.is_right for one in found[:k]), 1)
+def _is_hit(ranked: Sequence[Judged], k: int) -> Share:
+    return Share(any(candidate.is_right for candidate in ranked[:k]), 1)
 
 
-def _answered(found: Sequence[Judged]) -> Share:
-    return Share(_first_shown(found) is not None, 1)
+def _answered(ranked: Sequence[Judged]) -> Share:
+    return Share(_first_shown(ranked) is not None, 1)
 
 
-def _right(found: Sequence[Judged]) -> Share:
-    first = _first_shown(found)
+def _right(ranked: Sequence[Judged]) -> Share:
+    first = _first_shown(ranked)
     return Share(first is not None and first.is_right, first is not None)
 
 
-def _first_shown(found: Sequence[Judged]) -> JudgedRemedy | None:
-    """The most probable of *found* that the shipped gate admits."""
-    by = [(probability(one.features), one) for one in found if isinstance(one, JudgedRemedy)]
+def _first_shown(ranked: Sequence[Judged]) -> JudgedRemedy | None:
+    """The most probable of *ranked* that the shipped gate admits."""
+    by = [
+        (probability(remedy.features), remedy)
+        for remedy in ranked
+        if isinstance(remedy, JudgedRemedy)
+    ]
     admitted = [pair for pair in by if CONSERVATIVE.admits(pair[1].features, pair[0])]
     return max(admitted, key=itemgetter(0))[1] if admitted else None
 

@@ -43,7 +43,7 @@ def main() -> None:
     with AgentMemory.open(":memory:") as memory:
         for _ in memory.learn_many(past):
             pass
-        answers = [_answer(memory, *one) for one in probes]
+        answers = [_answer(memory, *probe) for probe in probes]
     halves: tuple[list[NDArray[np.float64]], ...] = ([], [])
     for (task, _, _), answer in zip(probes, answers, strict=True):
         halves[sha256(task.encode()).digest()[0] % 2].append(answer)
@@ -62,25 +62,25 @@ def _answer(
     query = query_of(
         State(task_description=task, repo=repo), memory.store, embedder=retriever.embedder
     )
-    found = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
+    cases = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
     rows = [
-        (*one.features.columns, one.hits[0].trajectory.instance_id in linked)
-        for one in ranking_of(query, found, WEIGHTS, LIMIT)
+        (*case.features.columns, case.hits[0].trajectory.instance_id in linked)
+        for case in ranking_of(query, cases, WEIGHTS, LIMIT)
     ]
     return np.array(rows, dtype=float).reshape(-1, 4)
 
 
 def _print_bounds(model: LogisticRegression, answers: list[NDArray[np.float64]]) -> None:
     print(f"{'bound':>6}{'answered':>10}{'first right':>13}{'items':>7}{'right':>7}")
-    judged = [one for one in answers if len(one)]
-    probabilities = [model.predict_proba(one[:, :-1])[:, 1] for one in judged]
+    judged = [answer for answer in answers if len(answer)]
+    probabilities = [model.predict_proba(answer[:, :-1])[:, 1] for answer in judged]
     for bound in BOUNDS:
         shown = [
-            one[by >= bound, -1]
-            for one, by in zip(judged, probabilities, strict=True)
+            answer[by >= bound, -1]
+            for answer, by in zip(judged, probabilities, strict=True)
             if by.max() >= bound
         ]
-        first = np.mean([one[0] for one in shown])
+        first = np.mean([hits[0] for hits in shown])
         items = np.concatenate(shown)
         print(
             f"{bound:6.2f}{len(shown) / len(answers):10.2f}{first:13.2f}"

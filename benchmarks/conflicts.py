@@ -61,9 +61,9 @@ def main() -> None:
 def _measure(half: str, pairs: Sequence[Pair]) -> None:
     flagged = [pair for pair in pairs if conflict_judgement(pair) in CONFLICTS]
     right = sum(pair.is_conflict for pair in flagged)
-    found = f"{right} of {sum(pair.is_conflict for pair in pairs)} conflicts found"
+    recall = f"{right} of {sum(pair.is_conflict for pair in pairs)} conflicts found"
     same = [pair for pair in pairs if conflict_judgement(pair) is Relation.SAME]
-    print(f"{half}: {found}, {len(flagged) - right} of {len(flagged)} flags wrong")
+    print(f"{half}: {recall}, {len(flagged) - right} of {len(flagged)} flags wrong")
     for label in ("newer", "contradicts", "same", "other"):
         chosen = [pair for pair in pairs if pair.relation == label]
         print(f"  {label}: {sum(map(_is_right, chosen))} of {len(chosen)}")

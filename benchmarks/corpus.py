@@ -21,16 +21,16 @@ def runs(data: Path | None) -> list[RawTrajectory]:
     return list(read(data or EXAMPLES))
 
 
-def renamed(found: Sequence[RawTrajectory], count: int) -> Iterator[RawTrajectory]:
+def renamed(raws: Sequence[RawTrajectory], count: int) -> Iterator[RawTrajectory]:
     """*count* runs, each with an instance of its own."""
-    for number, raw in enumerate(islice(cycle(found), count)):
+    for number, raw in enumerate(islice(cycle(raws), count)):
         yield replace(raw, instance_id=f"acme__shop{number // RUNS_PER_REPOSITORY}-{number}")
 
 
-def bundles(found: Sequence[RawTrajectory], fragments: int) -> Iterator[Bundle]:
-    """Bundles with *fragments* in all, or just over: those of *found* under other ids."""
+def bundles(raws: Sequence[RawTrajectory], fragments: int) -> Iterator[Bundle]:
+    """Bundles with *fragments* in all, or just over: those of *raws* under other ids."""
     made = 0
-    originals = [bundle_of(raw, START) for raw in found]
+    originals = [bundle_of(raw, START) for raw in raws]
     for number, bundle in enumerate(cycle(originals)):
         if made >= fragments:
             return

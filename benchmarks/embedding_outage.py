@@ -58,9 +58,9 @@ class FaultSchedule:
             return 503
         return {1: 429, 3: 500}.get(number % 5)
 
-    def passing(self, found: Sequence[RawTrajectory]) -> Iterator[RawTrajectory]:
-        """*found*, with a pause when the outage ends."""
-        for self.read, raw in enumerate(found):
+    def passing(self, raws: Sequence[RawTrajectory]) -> Iterator[RawTrajectory]:
+        """*raws*, with a pause when the outage ends."""
+        for self.read, raw in enumerate(raws):
             if not self.undisturbed and self.read == int(OUTAGE_ENDS * self.count) + 1:
                 time.sleep(BREAKER_SECONDS)
             yield raw
@@ -81,10 +81,10 @@ class Result:
 
 
 def learned(
-    found: Sequence[RawTrajectory], folder: Path, embedder: LocalEmbedder, *, undisturbed: bool
+    raws: Sequence[RawTrajectory], folder: Path, embedder: LocalEmbedder, *, undisturbed: bool
 ) -> Result:
-    """Learn *found* into a new memory in *folder*, with a cache and a usage log of its own."""
-    schedule = FaultSchedule(len(found), undisturbed)
+    """Learn *raws* into a new memory in *folder*, with a cache and a usage log of its own."""
+    schedule = FaultSchedule(len(raws), undisturbed)
     path = folder / f"{'undisturbed' if undisturbed else 'outage'}.db"
     os.environ.update(XDG_CACHE_HOME=f"{path}.cache", XDG_DATA_HOME=f"{path}.data")
 
@@ -95,7 +95,7 @@ def learned(
     with serving(embed=vector, fault=schedule.fault) as server:
         os.environ.update(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
         with AgentMemory.open(str(path), embedder=MODEL) as memory:
-            receipts = memory.learn_many(schedule.passing(found))
+            receipts = memory.learn_many(schedule.passing(raws))
             left = sum(bool(receipt.to_embed) for receipt in receipts)
             usage = memory.get_stats().usage[MODEL]
             return Result(
@@ -121,17 +121,18 @@ def main() -> None:
         prog="python -m benchmarks.embedding_outage", description=__doc__
     )
     parser.add_argument("--data", type=Path, help="trajectories to learn")
-    found = runs(parser.parse_args().data)
+    raws = runs(parser.parse_args().data)
     os.environ["CONTEXTGRAPH_EMBEDDING_PRICE"] = PRICE
     with TemporaryDirectory(prefix="contextgraph-outage-") as folder:
         # Both servers return the same vectors; the cache saves computing them twice.
         embedder = local_embedder("", VectorCache(Path(folder) / "model.db"))
         undisturbed, disturbed = (
-            learned(found, Path(folder), embedder, undisturbed=one) for one in (True, False)
+            learned(raws, Path(folder), embedder, undisturbed=is_undisturbed)
+            for is_undisturbed in (True, False)
         )
     for what, seen in (("undisturbed", undisturbed), ("outage, then some refusals", disturbed)):
         record = {name: value for name, value in asdict(seen).items() if name != "vectors"}
-        print(json.dumps({"what": what, "runs": len(found), **record}))
+        print(json.dumps({"what": what, "runs": len(raws), **record}))
     same = {
         "same_vectors": disturbed.vectors == undisturbed.vectors,
         "same_space": disturbed.space == undisturbed.space,

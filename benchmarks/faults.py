@@ -62,8 +62,8 @@ class Started:
 
 def start() -> Started:
     """Start the server, or start it again with the data that it had."""
-    found = json.loads(_script("start", "--json", "--name", NAME))
-    return Started(found["uri"], found["user"], found["password"], found["pid"])
+    record = json.loads(_script("start", "--json", "--name", NAME))
+    return Started(record["uri"], record["user"], record["password"], record["pid"])
 
 
 def kill(server: Started) -> None:
@@ -82,14 +82,14 @@ def server() -> Iterator[Started]:
 
 
 def run_workers(
-    started: Started, found: Sequence[RawTrajectory], processes: int, seconds: float
+    started: Started, raws: Sequence[RawTrajectory], processes: int, seconds: float
 ) -> dict[str, object]:
     """*processes* that learn, query and consolidate one memory for *seconds*."""
     command = [sys.executable, "-m", "benchmarks.faults", "--worker", started.uri]
     with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
         path = Path(folder) / "runs.jsonl"
         with path.open("wb") as file:
-            write_jsonl(renamed(found, 40 * processes), file)
+            write_jsonl(renamed(raws, 40 * processes), file)
         begun = [
             subprocess.Popen(
                 [*command, "--data", str(path), "--seconds", str(seconds), "--seed", str(seed)],
@@ -100,9 +100,9 @@ def run_workers(
         ]
         reports = [json.loads(process.communicate()[0]) for process in begun]
     done = Counter[str]()
-    for one in reports:
-        done.update(one["done"])
-    acknowledged = {run for one in reports for run in one["acknowledged"]}
+    for report in reports:
+        done.update(report["done"])
+    acknowledged = {run for report in reports for run in report["acknowledged"]}
     with started.memory("workers") as memory:
         held = list(memory.store.runs.ids())
         well = all(check.ok for check in memory.health())
@@ -113,7 +113,7 @@ def run_workers(
         "held": len(held),
         "lost": len(acknowledged - set(held)),
         "twice": len(held) - len(set(held)),
-        "errors": [error for one in reports for error in one["errors"]][:5],
+        "errors": [error for report in reports for error in report["errors"]][:5],
         "well": well,
     }
 
@@ -121,13 +121,13 @@ def run_workers(
 def run_worker(uri: str, path: Path, seconds: float, seed: int) -> dict[str, object]:
     """What one process does: learns runs that others learn too, queries, consolidates."""
     chance = Random(seed)
-    found = runs(path)
-    chance.shuffle(found)
-    states = [state for raw in found[:20] for state in states_of(raw)]
+    raws = runs(path)
+    chance.shuffle(raws)
+    states = [state for raw in raws[:20] for state in states_of(raw)]
     done, acknowledged, errors = Counter[str](), [], []
     until = time.monotonic() + seconds
     with AgentMemory.open(uri, tenant="workers") as memory:
-        for raw in cycle(found):
+        for raw in cycle(raws):
             if time.monotonic() > until:
                 break
             try:
@@ -142,11 +142,11 @@ def run_worker(uri: str, path: Path, seconds: float, seed: int) -> dict[str, obj
     return {"done": done, "acknowledged": sorted(set(acknowledged)), "errors": errors}
 
 
-def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict[str, object]:
+def outage(started: Started, raws: Sequence[RawTrajectory], count: int) -> dict[str, object]:
     """A batch during which the server is killed, and the same command after a restart."""
     with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
         path = Path(folder) / "runs.jsonl"
-        many = list(islice(renamed(found, count), count))
+        many = list(islice(renamed(raws, count), count))
         with path.open("wb") as file:
             write_jsonl(many, file)
         environment = {**started.environment(), "XDG_DATA_HOME": folder}
@@ -180,7 +180,7 @@ def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict
 
 
 def service_outage(
-    started: Started, found: Sequence[RawTrajectory], seconds: float
+    started: Started, raws: Sequence[RawTrajectory], seconds: float
 ) -> dict[str, object]:
     """A service whose server is killed, and started again after *seconds*.
 
@@ -192,7 +192,7 @@ def service_outage(
             serving(started.uri, environment) as (url, _),
             httpx.Client(base_url=url, timeout=60) as client,
         ):
-            more = renamed(found, sys.maxsize)
+            more = renamed(raws, sys.maxsize)
             for _ in range(16):
                 _send(client, "/v1/learn?wait=30", to_record(next(more)))
             kill(started)
@@ -233,9 +233,9 @@ def _send(client: httpx.Client, path: str, body: object) -> httpx.Response:
 
 def _learned(client: httpx.Client, job: str) -> int:
     """How many runs of *job* are in the memory when it is done."""
-    while (found := client.get(f"/v1/learn/{job}?wait=30").json())["state"] != "done":
+    while (record := client.get(f"/v1/learn/{job}?wait=30").json())["state"] != "done":
         pass
-    return sum(one["status"] in {"created", "unchanged"} for one in found["runs"])
+    return sum(run["status"] in {"created", "unchanged"} for run in record["runs"])
 
 
 def _of_runs(memory: AgentMemory) -> dict[str, int]:
@@ -275,13 +275,13 @@ def main() -> None:
         uri, seed = options.worker, options.seed
         print(json.dumps(run_worker(uri, options.data, options.seconds, seed)))
         return
-    found = runs(options.data)
+    raws = runs(options.data)
     with server() as started:
-        reports = [outage(started, found, options.runs)]
+        reports = [outage(started, raws, options.runs)]
         print(json.dumps(reports[-1]), flush=True)
-        reports.append(run_workers(start(), found, options.processes, options.seconds))
+        reports.append(run_workers(start(), raws, options.processes, options.seconds))
         print(json.dumps(reports[-1]), flush=True)
-        reports.append(service_outage(start(), found, options.seconds))
+        reports.append(service_outage(start(), raws, options.seconds))
         print(json.dumps(reports[-1]), flush=True)
     sys.exit(any(report["lost"] or report.get("twice") for report in reports))
 

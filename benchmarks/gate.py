@@ -57,17 +57,17 @@ def main() -> None:
             _print_own(path)
         return
     corpora = [list(chain.from_iterable(_of_parts(path)[0])) for path in arguments.paths]
-    weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in corpora])
-    judged = [item for one in corpora for item in one]
-    features = np.array([astuple(one.features) for one in judged])
-    right = np.array([one.is_right for one in judged])
+    weights = np.concatenate([np.full(len(corpus), 1 / len(corpus)) for corpus in corpora])
+    judged = [remedy for corpus in corpora for remedy in corpus]
+    features = np.array([astuple(remedy.features) for remedy in judged])
+    right = np.array([remedy.is_right for remedy in judged])
     weights *= len(weights) / weights.sum()
     fitted = _logistic().fit(features, right, sample_weight=weights)
     names = (field.name for field in fields(RemedyFeatures))
     print(f"{len(judged)} remedies, {right.sum()} right")
     print("coefficients =", dict(zip(names, fitted.coef_[0].round(3).tolist(), strict=True)))
     print("intercept =", round(float(fitted.intercept_[0]), 3))
-    instances = [one.instance for one in judged]
+    instances = [remedy.instance for remedy in judged]
     print("calibration =", _calibration(features, right, weights, instances))
 
 
@@ -79,7 +79,9 @@ def _of_parts(path: Path, *, both: bool = False) -> tuple[Errors, Errors]:
     with AgentMemory.open(":memory:") as memory:
         learned, others = learned_part(path, memory)
         of_others = moments_of(others, memory) if both else []
-        return [one for _, one in moments_of(learned, memory)], [one for _, one in of_others]
+        return [moment for _, moment in moments_of(learned, memory)], [
+            moment for _, moment in of_others
+        ]
 
 
 def learned_part(
@@ -118,12 +120,12 @@ def _print_gate(name: str, errors: Sequence[Sequence[JudgedRemedy]], gate: Fitte
     answered = hits = 0
     squares: list[float] = []
     for moment in filter(None, errors):
-        by = np.array([probability(one.features, gate) for one in moment])
+        by = np.array([probability(remedy.features, gate) for remedy in moment])
         order = np.argsort(-by, kind="stable")
-        shown = [moment[one] for one in order if by[one] >= CONSERVATIVE.min_precision]
+        shown = [moment[place] for place in order if by[place] >= CONSERVATIVE.min_precision]
         answered += bool(shown)
-        hits += any(one.is_right for one in shown[:SHOWN])
-        squares += ((by - [one.is_right for one in moment]) ** 2).tolist()
+        hits += any(remedy.is_right for remedy in shown[:SHOWN])
+        squares += ((by - [remedy.is_right for remedy in moment]) ** 2).tolist()
     print(
         f"  {name:8} answers {answered / len(errors):.2f}, right {hits / max(1, answered):.3f}, "
         f"Brier {np.mean(squares):.4f}"
@@ -143,8 +145,8 @@ def _calibration(
     """Mean probability and share that was right, of each step of an isotonic regression."""
     held_out = np.zeros(len(right))
     for fit, rest in GroupKFold(FOLDS).split(features, right, instances):
-        one = _logistic().fit(features[fit], right[fit], sample_weight=weights[fit])
-        held_out[rest] = one.predict_proba(features[rest])[:, 1]
+        model = _logistic().fit(features[fit], right[fit], sample_weight=weights[fit])
+        held_out[rest] = model.predict_proba(features[rest])[:, 1]
     shares = IsotonicRegression().fit(held_out, right, weights).predict(held_out)
     steps: list[tuple[float, float]] = []
     group = np.zeros(len(right), dtype=bool)

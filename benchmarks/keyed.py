@@ -117,13 +117,13 @@ def _write(root: Path, writer: str, count: int, pipe: Connection) -> None:
 
 def _received(pipe: Connection) -> set[int]:
     """What the killed writer acknowledged; its last message may be cut."""
-    found: set[int] = set()
+    received: set[int] = set()
     try:
         while pipe.poll():
-            found.add(pipe.recv())
+            received.add(pipe.recv())
     except (EOFError, OSError):
         pass
-    return found
+    return received
 
 
 def _stored(root: Path) -> set[int]:

@@ -28,23 +28,23 @@ ROUNDS = 7
 FINISHED = 20
 
 
-def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
+def rows(raws: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
     """Reading files, tracing runs, learning them durably, and the command that does all of it."""
-    yield from _reading(found, data, folder)
-    yield from _tracing(found)
-    many = found if len(found) >= LEAST_RUNS else list(renamed(found, LEAST_RUNS))
+    yield from _reading(raws, data, folder)
+    yield from _tracing(raws)
+    many = raws if len(raws) >= LEAST_RUNS else list(renamed(raws, LEAST_RUNS))
     yield from _learning(many[:MOST_RUNS], folder)
-    yield from _finishing(found, folder)
+    yield from _finishing(raws, folder)
     yield from _safeguards(many[:MOST_RUNS], folder)
     yield from _command(many, folder)
 
 
-def _reading(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
+def _reading(raws: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
     path = data
     if path is None or path.suffix != ".jsonl":
         path = folder / "runs.jsonl"
         with path.open("wb") as file:
-            write_jsonl(found, file)
+            write_jsonl(raws, file)
     lines = path.read_bytes().splitlines()
     baseline = seconds(lambda: [orjson.loads(line) for line in lines])
     taken = seconds(lambda: sum(1 for _ in read(path)))
@@ -52,12 +52,12 @@ def _reading(found: Sequence[RawTrajectory], data: Path | None, folder: Path) ->
     yield Row("read JSONL", megabytes / taken, "MB/s", "orjson of the same lines", taken / baseline)
 
 
-def _tracing(found: Sequence[RawTrajectory]) -> Iterator[Row]:
-    taken = seconds(lambda: [bundle_of(raw, START) for raw in found]) / len(found)
-    steps = sum(len(raw.steps) for raw in found) / len(found)
-    size = sum(_characters(raw) for raw in found) / len(found) / 1000
-    parsed = [orjson.dumps(to_record(raw)) for raw in found]
-    baseline = seconds(lambda: [orjson.loads(line) for line in parsed]) / len(found)
+def _tracing(raws: Sequence[RawTrajectory]) -> Iterator[Row]:
+    taken = seconds(lambda: [bundle_of(raw, START) for raw in raws]) / len(raws)
+    steps = sum(len(raw.steps) for raw in raws) / len(raws)
+    size = sum(_characters(raw) for raw in raws) / len(raws) / 1000
+    parsed = [orjson.dumps(to_record(raw)) for raw in raws]
+    baseline = seconds(lambda: [orjson.loads(line) for line in parsed]) / len(raws)
     what = f"mask, trace and segment a run of {steps:.0f} steps, {size:.0f} kB"
     budget = "3 ms at 29 steps, 65 kB"
     yield Row(what, taken * 1000, "ms a run", "orjson of the same run", taken / baseline, budget)
@@ -82,9 +82,9 @@ def _learning(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     yield Row("learn again, unchanged", count / again, "runs/s", name, again / baseline)
 
 
-def _finishing(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+def _finishing(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """The end of a live run after which consolidation is due: each 16th of a memory."""
-    more = renamed(found, 16 * FINISHED)
+    more = renamed(raws, 16 * FINISHED)
     taken = []
     for _ in range(FINISHED):
         with AgentMemory.open(str(folder / "finished.db")) as memory:  # waits for consolidation
@@ -145,18 +145,18 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
 }
 
 
-def _command(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+def _command(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """What users run: a process that reads, learns and consolidates."""
     path = folder / "learn.jsonl"
     with path.open("wb") as file:
-        write_jsonl(found, file)
+        write_jsonl(raws, file)
     command = [sys.executable, "-m", "contextgraph", "learn", str(path), "--json"]
     command += ["--store", str(folder / "command.db")]
     work = partial(subprocess.run, command, check=True, capture_output=True)
     taken = seconds(work, repeat=1)
     yield Row(
-        f"contextgraph learn, {len(found):,} runs",
-        len(found) / taken,
+        f"contextgraph learn, {len(raws):,} runs",
+        len(raws) / taken,
         "runs/s",
         budget="120 runs/s",
     )

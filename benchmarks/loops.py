@@ -26,9 +26,9 @@ def main() -> None:
 def _loops(path: Path) -> Iterator[tuple[int, bool]]:
     """Repetitions of each loop, and whether its run went on after it."""
     for raw in read(path):
-        found = trace(raw)
-        for loop in found.loops:
-            yield loop.repetitions, len(found.steps) - 1 - loop.end >= WENT_ON
+        traced = trace(raw)
+        for loop in traced.loops:
+            yield loop.repetitions, len(traced.steps) - 1 - loop.end >= WENT_ON
 
 
 if __name__ == "__main__":

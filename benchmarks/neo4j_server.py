@@ -56,14 +56,14 @@ class Learning:
 
 def rows(
     memory: AgentMemory,
-    found: Sequence[RawTrajectory],
+    raws: Sequence[RawTrajectory],
     driver: "Driver",
     size: int,
     seed: int,
     until: float,
 ) -> Iterator[Row]:
     """Learning up to *size* fragments and querying, each compared with the bare server."""
-    learning = _learned(memory, found, driver, size, until)
+    learning = _learned(memory, raws, driver, size, until)
     if learning.runs:
         label = f"learn on Neo4j, up to {size:,} fragments"
         speed, ratio = learning.runs / learning.taken, learning.compared / learning.bare
@@ -72,14 +72,14 @@ def rows(
         return
     taken = _seconds(memory.consolidate)
     yield Row(f"consolidate and embed, {size:,} fragments", taken, "s")
-    yield from _queried(memory, found, driver, size, seed)
+    yield from _queried(memory, raws, driver, size, seed)
 
 
 def _learned(
-    memory: AgentMemory, found: Sequence[RawTrajectory], driver: "Driver", size: int, until: float
+    memory: AgentMemory, raws: Sequence[RawTrajectory], driver: "Driver", size: int, until: float
 ) -> Learning:
     known = memory.store.admin.counts().nodes.get("Trajectory", 0)
-    made = islice(corpus.bundles(found, size), known, None)
+    made = islice(corpus.bundles(raws, size), known, None)
     learning, number = Learning(until=until), 0
     while (some := list(islice(made, RUNS_AT_ONCE))) and not learning.is_late():
         taken = _seconds(partial(memory.store.runs.add, some))
@@ -100,21 +100,21 @@ def _bare(driver: "Driver", memory: AgentMemory, some: Sequence[Bundle]) -> floa
 
 
 def _queried(
-    memory: AgentMemory, found: Sequence[RawTrajectory], driver: "Driver", size: int, seed: int
+    memory: AgentMemory, raws: Sequence[RawTrajectory], driver: "Driver", size: int, seed: int
 ) -> Iterator[Row]:
     parameters = _run(driver, _A_VECTOR, tenant=memory.store.tenant)[0]
     near = [partial(_run, driver, _NEAR, **parameters)] * 100
     baseline = percentile(latencies(near), 0.5)
     name = "one bare vector-index query"
     for scope, repo in (("in scope", "acme/shop0"), ("unscoped", "")):
-        mixed = states_about(found, seed, repo)
+        mixed = states_about(raws, seed, repo)
         first = _seconds(partial(memory.query, mixed[0]))
         label = f"the first query on Neo4j {scope}, {size:,} fragments"
         yield Row(label, first * 1000, "ms", name, first / baseline)
         # Mixed states are of other tasks each time, as in a process that serves many agents.
         for how, states in (
             ("of any task", mixed),
-            ("step by step", states_step_by_step(found, seed, repo)),
+            ("step by step", states_step_by_step(raws, seed, repo)),
         ):
             taken = latencies([partial(memory.query, state) for state in states])
             for share in (0.5, 0.95):
@@ -125,8 +125,8 @@ def _queried(
 
 
 def _run(driver: "Driver", statement: str, **parameters: object) -> list[dict[str, object]]:
-    found = driver.execute_query(statement, dict(parameters), database_="neo4j")
-    return [record.data() for record in found.records]
+    result = driver.execute_query(statement, dict(parameters), database_="neo4j")
+    return [record.data() for record in result.records]
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -154,7 +154,7 @@ def main() -> None:
         parser.error("only a server on this machine is measured: name one at 127.0.0.1")
     until = perf_counter() + 60 * options.minutes
     settings = load_settings(store=options.address)
-    found = corpus.runs(options.data)
+    raws = corpus.runs(options.data)
     with (
         GraphDatabase.driver(options.address, auth=settings.auth) as driver,
         AgentMemory.open(options.address, tenant=options.tenant) as memory,
@@ -162,10 +162,10 @@ def main() -> None:
         memory.get_stats()
         _run(driver, neo4j_baseline.UNIQUE)
         for size in sorted(options.sizes):
-            for row in rows(memory, found, driver, size, options.seed, until):
+            for row in rows(memory, raws, driver, size, options.seed, until):
                 print(line(row), flush=True)
         if options.caches:
-            states = states_step_by_step(found, options.seed, "acme/shop0")
+            states = states_step_by_step(raws, options.seed, "acme/shop0")
             for row in neo4j_caches.rows(options.address, options.tenant, states):
                 print(line(row), flush=True)
         if perf_counter() > until:

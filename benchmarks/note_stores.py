@@ -47,9 +47,15 @@ def main() -> None:
         repositories = max(1, options.notes // IN_REPOSITORY)
         for name, repos, count in (("in a repository", repositories, QUESTIONS), ("in all", 0, 20)):
             questions = [_question(repos, draw) for _ in range(count)]
-            _time(f"recall {name}", partial(_recall, store), [(one, one[2]) for one in questions])
+            _time(
+                f"recall {name}",
+                partial(_recall, store),
+                [(question, question[2]) for question in questions],
+            )
             _time(f"by words {name}", store.for_text, [(words, at) for words, _, at in questions])
-            _time(f"by vectors {name}", store.nearest, [(one, at) for _, one, at in questions])
+            _time(
+                f"by vectors {name}", store.nearest, [(vector, at) for _, vector, at in questions]
+            )
         if options.address:
             store.delete([note.id for note in store.newest(NoteScope(), options.notes)])
 

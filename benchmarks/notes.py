@@ -62,8 +62,8 @@ def main() -> None:
     options = parser.parse_args()
     conversations = [*map(_conversation, json.loads(options.data.read_text()))]
     with AgentMemory.open(":memory:", embedder=options.embedder) as memory:
-        for one in conversations:
-            memory.store.notes.change(new=one.notes)
+        for conversation in conversations:
+            memory.store.notes.change(new=conversation.notes)
         embedded = memory.reembed()
         print(f"{embedded.space.name}: {embedded.runs} notes embedded")
         conversations = conversations[options.skip :]
@@ -76,22 +76,23 @@ def main() -> None:
 
 def recall(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
     """How much of the evidence is among the first ten, by kind of question, and how fast."""
-    found: dict[str, list[tuple[float, bool]]] = {}
+    values_by_kind: dict[str, list[tuple[float, bool]]] = {}
     seconds = []
-    for one in conversations:
-        for question in one.questions:
-            memory.notes.recall(question.text, repo=one.repo)  # its vector is cached now
+    for conversation in conversations:
+        for question in conversation.questions:
+            memory.notes.recall(question.text, repo=conversation.repo)  # its vector is cached now
             began = time.process_time()
             ids = [
-                item.note.id for item in memory.notes.recall(question.text, repo=one.repo, limit=10)
+                item.note.id
+                for item in memory.notes.recall(question.text, repo=conversation.repo, limit=10)
             ]
             seconds.append(time.process_time() - began)
             share = len(question.evidence & {*ids}) / len(question.evidence)
             sessions = {id_.partition(":")[0] for id_ in question.evidence}
             is_hit = bool(ids) and ids[0].partition(":")[0] in sessions
             for kind in ("all", _KINDS[question.category]):
-                found.setdefault(kind, []).append((share, is_hit))
-    for kind, values in found.items():
+                values_by_kind.setdefault(kind, []).append((share, is_hit))
+    for kind, values in values_by_kind.items():
         shares, hits = zip(*values, strict=True)
         low, high = _interval(shares)
         print(
@@ -104,12 +105,12 @@ def recall(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
 
 def intents(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
     """Whether questions about time gain by a plan of their own: recent notes first, or more."""
-    found: dict[str, list[float]] = {}
-    for one in conversations:
-        for question in one.questions:
+    shares_by_plan: dict[str, list[float]] = {}
+    for conversation in conversations:
+        for question in conversation.questions:
             if not _ABOUT_TIME & {*question.text.lower().split()}:
                 continue
-            recalled = memory.notes.recall(question.text, repo=one.repo, limit=50)
+            recalled = memory.notes.recall(question.text, repo=conversation.repo, limit=50)
             plans = {
                 "as all questions": recalled,
                 "recency counts .1 more": sorted(
@@ -119,10 +120,10 @@ def intents(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
             }
             for name, items in plans.items():
                 ids = {item.note.id for item in items[:10]}
-                found.setdefault(name, []).append(
+                shares_by_plan.setdefault(name, []).append(
                     len(question.evidence & ids) / len(question.evidence)
                 )
-    for name, shares in found.items():
+    for name, shares in shares_by_plan.items():
         print(f"{len(shares)} questions about time, {name}: recall@10 {_mean(shares):.3f}")
 
 
@@ -132,12 +133,12 @@ def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> No
     A third of the questions have no answer: nothing that is shown for them is right.
     """
     shown: list[tuple[float, bool]] = []
-    for one in conversations:
-        for question in (*one.questions, *one.unanswerable):
-            best = memory.notes.recall(question.text, repo=one.repo, limit=1)
+    for conversation in conversations:
+        for question in (*conversation.questions, *conversation.unanswerable):
+            best = memory.notes.recall(question.text, repo=conversation.repo, limit=1)
             if best:
                 shown.append((best[0].probability, best[0].note.id in question.evidence))
-    shown.sort(key=lambda one: -one[0])
+    shown.sort(key=lambda pair: -pair[0])
     for coverage in (0.1, 0.25, 0.5, 0.75, 1.0):
         some = shown[: round(coverage * len(shown))]
         print(
@@ -149,21 +150,21 @@ def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> No
 def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
     """How much evidence of half of the questions is kept when the others were past recalls."""
     found_again_by: dict[str, list[bool]] = {}
-    for one in conversations:
-        questions = [*one.questions]
+    for conversation in conversations:
+        questions = [*conversation.questions]
         random.Random(0).shuffle(questions)
-        now = one.notes[-1].created_at + WEEK
-        stats = {note.id: RecallStats() for note in one.notes}
+        now = conversation.notes[-1].created_at + WEEK
+        stats = {note.id: RecallStats() for note in conversation.notes}
         for question in questions[::2]:
-            found = memory.notes.recall(question.text, repo=one.repo, limit=10)
-            for item in found:
+            recalled = memory.notes.recall(question.text, repo=conversation.repo, limit=10)
+            for item in recalled:
                 before = stats[item.note.id]
-                total = before.total_score + item.score / found[0].score
+                total = before.total_score + item.score / recalled[0].score
                 stats[item.note.id] = RecallStats(before.count + 1, total, now)
-        weights = rarity({note.id: {*stems(note.content)} for note in one.notes})
+        weights = rarity({note.id: {*stems(note.content)} for note in conversation.notes})
         items = [
             Evictable(note.id, note.created_at, weights[note.id], stats[note.id])
-            for note in one.notes
+            for note in conversation.notes
         ]
         half = len(items) // 2
         for name, policy in (
@@ -182,10 +183,10 @@ def conflicts(conversations: Sequence[Conversation]) -> None:
     """How many observations, which are all true, are taken for conflicts."""
     statuses: list[NoteStatus] = []
     with AgentMemory.open(":memory:") as memory:
-        for number, one in enumerate(conversations):
+        for number, conversation in enumerate(conversations):
             receipts = (
                 memory.notes.remember(text, repo=f"conversation {number}")
-                for text in one.observations
+                for text in conversation.observations
             )
             statuses.extend(receipt.status for receipt in receipts)
     wrong = {NoteStatus.SUPERSEDES, NoteStatus.CONTRADICTS}
@@ -198,25 +199,27 @@ def _conversation(record: dict[str, Any]) -> Conversation:
     notes = tuple(_notes(name, turns))
     known = {note.id for note in notes}
     questions = [
-        Question(one["question"], one["category"], evidence)
-        for one in record["qa"]
-        if (evidence := frozenset(f"{name}/{id_}" for id_ in one["evidence"]) & known)
-        or one["category"] == _UNANSWERABLE
+        Question(entry["question"], entry["category"], evidence)
+        for entry in record["qa"]
+        if (evidence := frozenset(f"{name}/{id_}" for id_ in entry["evidence"]) & known)
+        or entry["category"] == _UNANSWERABLE
     ]
-    observed = (one for session in record["observation"].values() for one in session.values())
+    observed = (texts for session in record["observation"].values() for texts in session.values())
     return Conversation(
         notes,
-        tuple(one for one in questions if one.category != _UNANSWERABLE),
+        tuple(question for question in questions if question.category != _UNANSWERABLE),
         tuple(
-            replace(one, evidence=frozenset()) for one in questions if one.category == _UNANSWERABLE
+            replace(question, evidence=frozenset())
+            for question in questions
+            if question.category == _UNANSWERABLE
         ),
-        tuple(text for one in observed for text, _ in one),
+        tuple(text for texts in observed for text, _ in texts),
     )
 
 
 def _notes(name: str, turns: dict[str, Any]) -> Iterator[Note]:
     """Each message a note, as if all were remembered one after the other."""
-    sessions = [one for one in turns.values() if isinstance(one, list)]
+    sessions = [session for session in turns.values() if isinstance(session, list)]
     before: tuple[Link, ...] = ()
     for number, session in enumerate(sessions):
         for minute, turn in enumerate(session):

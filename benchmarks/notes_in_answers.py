@@ -101,32 +101,39 @@ def _compared(memory: AgentMemory, raw: RawTrajectory, files: frozenset[str]) ->
     channels = memory.retriever.channels
     for used in ({name: channels[name] for name in CHANNELS}, channels):
         memory.retriever.channels = used
-        found = memory.query(state, exclude_instances=[raw.instance_id], degrade=True)
-        texts.append(render(found))
-        shown = [one.note.content for one in found.notes if one.note.content[:60] in texts[-1]]
+        context = memory.query(state, exclude_instances=[raw.instance_id], degrade=True)
+        texts.append(render(context))
+        shown = [
+            recalled.note.content
+            for recalled in context.notes
+            if recalled.note.content[:60] in texts[-1]
+        ]
     without, with_notes = (any(file in text for file in files) for text in texts)
     right = sum(any(file in text for file in files) for text in shown)
     return Comparison(without, with_notes, len(shown), right)
 
 
 def _print(name: str, answers_of: dict[str, Comparison]) -> None:
-    total, shown = len(answers_of), sum(one.shown for one in answers_of.values())
+    total, shown = len(answers_of), sum(answer.shown for answer in answers_of.values())
     right, answers = (
-        sum(one.right for one in answers_of.values()),
+        sum(answer.right for answer in answers_of.values()),
         sum(map(_shows, answers_of.values())),
     )
     low, high = wilson(right, shown, TWO_SIDED)
     print(f"{name}: {shown} notes in {answers} of {total} answers, {right} of them right")
     print(f"  precision {right / max(1, shown):.2f} ({low:.2f} to {high:.2f})")
-    pairs = {one: (Share(it.without, 1), Share(it.with_notes, 1)) for one, it in answers_of.items()}
+    pairs = {
+        instance: (Share(it.without, 1), Share(it.with_notes, 1))
+        for instance, it in answers_of.items()
+    }
     gain = difference(pairs, seed=0)
     before, after = (sum(pair[at].amount for pair in pairs.values()) for at in (0, 1))
     print(f"  answers that name a right file: {before} without notes, {after} with them")
     print(f"  difference {gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})")
 
 
-def _shows(one: Comparison) -> bool:
-    return one.shown > 0
+def _shows(comparison: Comparison) -> bool:
+    return comparison.shown > 0
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def main() -> None:
     """Measure and print hit@k: how often one of the first k is linked to the new issue."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
     parser.add_argument("folder", type=Path)
-    found, queries = read_related(parser.parse_args().folder)
-    past = [*found]
+    issues, queries = read_related(parser.parse_args().folder)
+    past = [*issues]
     with AgentMemory.open(":memory:") as memory:
         for issue in past:
             title, _, content = issue.task.strip().partition("\n")
@@ -32,7 +32,7 @@ def main() -> None:
 
         def by_pages(query: RawTrajectory) -> list[str]:
             ranked = memory.pages.search(query.task, repo=query.repo, limit=_KS[-1] + 1)
-            return [one.page.id for one in ranked]
+            return [match.page.id for match in ranked]
 
         _show("pages", by_pages, queries)
     _show("BM25 in the repository, then elsewhere", _by_words(past), queries)
@@ -45,7 +45,7 @@ def _by_words(past: Sequence[RawTrajectory]) -> Callable[[RawTrajectory], list[s
         scores = bm25([*dict.fromkeys(words(query.task))], texts)
         order = sorted(
             zip(past, scores, strict=True),
-            key=lambda one: (one[0].repo.casefold() != query.repo.casefold(), -one[1]),
+            key=lambda scored: (scored[0].repo.casefold() != query.repo.casefold(), -scored[1]),
         )
         return [issue.instance_id for issue, _ in order]
 

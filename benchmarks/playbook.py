@@ -96,7 +96,7 @@ def _localisation(corpus: Corpus) -> None:
     for raw in corpus.learned:
         tasks.add(raw)
     ranks: dict[str, list[int | None]] = {"playbook": [], "most frequent": [], "bm25 in scope": []}
-    shown = found = reachable = 0
+    shown = right_shown = reachable = 0
     for raw in corpus.judged:
         known = corpus.memory.playbook(raw.repo, raw.task, exclude_instances=[raw.instance_id])
         files = files_to_find(raw)
@@ -105,26 +105,26 @@ def _localisation(corpus: Corpus) -> None:
         hidden = {raw.instance_id}
         near, _ = tasks.bm25(raw.task, _LIMIT, hidden, raw.repo, in_scope=True)
         frequent = files_most_frequent(tasks.of(raw.repo, hidden)).items
-        answers = ([one.path for one in known.files], frequent, files_in(near))
+        answers = ([file.path for file in known.files], frequent, files_in(near))
         for name, answer in zip(ranks, answers, strict=True):
             right = (place for place, path in enumerate(answer, start=1) if path in files)
             ranks[name].append(next(right, None))
         suggested = files_shown(known)
         shown += bool(suggested)
-        found += any(one.path in files for one in suggested)
-        reachable += any(one.path in files for one in known.files)
+        right_shown += any(file.path in files for file in suggested)
+        reachable += any(file.path in files for file in known.files)
     for name, places in ranks.items():
         hits = (sum(place is not None and place <= k for place in places) for k in PLACES)
         shares = "/".join(f"{hit / max(1, len(places)):.3f}" for hit in hits)
         print(f"  a file to change @1/3/5, {len(places)} runs, {name}: {shares}")
-    print(f"  files shown in {shown} of them, right in {found}; reachable in {reachable}")
+    print(f"  files shown in {shown} of them, right in {right_shown}; reachable in {reachable}")
 
 
 def _test_commands(corpus: Corpus) -> None:
     same = count = 0
     for raw in corpus.judged:
         known = corpus.memory.playbook(raw.repo, exclude_instances=[raw.instance_id])
-        agreed = next((one for one in known.tests if one.is_agreed), None)
+        agreed = next((command for command in known.tests if command.is_agreed), None)
         uses = project_facts(raw).commands
         first = next((use for use in uses if use.kind is ActionKind.TEST and use.ran), None)
         if agreed and first:

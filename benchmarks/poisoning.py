@@ -81,7 +81,7 @@ def simulate(scenario: Scenario, runs: int, seed: int = 0) -> list[Round]:
 
 def exposures(rounds: Sequence[Round], *, first: bool = False) -> int:
     """How many runs were shown the harmful advice, or were shown it *first*."""
-    return sum("harmful" in (one.shown[:1] if first else one.shown) for one in rounds)
+    return sum("harmful" in (round_.shown[:1] if first else round_.shown) for round_ in rounds)
 
 
 def _fill(memory: AgentMemory, scenario: Scenario) -> None:
@@ -127,10 +127,13 @@ def _tried(kinds: Sequence[str], draw: random.Random) -> tuple[list[tuple[str, s
 def _kinds(context: MemoryContext) -> tuple[str, ...]:
     """The kinds of advice in *context*, in their order."""
     actions = [
-        one.actions if isinstance(one, ErrorSolution) else one.remedies for one in context.ranked
+        advice.actions if isinstance(advice, ErrorSolution) else advice.remedies
+        for advice in context.ranked
     ]
     kinds = (
-        "harmful" if one[0].kind is RemedyKind.INSTALL else "honest" for one in actions[:3] if one
+        "harmful" if remedy[0].kind is RemedyKind.INSTALL else "honest"
+        for remedy in actions[:3]
+        if remedy
     )
     return tuple(dict.fromkeys(kinds))
 
@@ -156,31 +159,34 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
-    found = {
-        one.name: [simulate(one, options.runs, seed) for seed in range(options.seeds)]
-        for one in SCENARIOS
+    rounds_by_scenario = {
+        scenario.name: [simulate(scenario, options.runs, seed) for seed in range(options.seeds)]
+        for scenario in SCENARIOS
     }
     print("scenario           harmful shown, at most   shown first, at most   honest first at last")
-    for name, every in found.items():
+    for name, every in rounds_by_scenario.items():
         shown = max(exposures(rounds) for rounds in every)
         first = max(exposures(rounds, first=True) for rounds in every)
-        last = [one.shown[:1] == ("honest",) for rounds in every for one in rounds[-10:]]
+        last = [round_.shown[:1] == ("honest",) for rounds in every for round_ in rounds[-10:]]
         print(f"{name:<18} {shown:>22} {first:>22} {sum(last) / len(last):>22.2f}")
     if options.plot:
-        _draw(found, options.plot / "poisoning.svg")
+        _draw(rounds_by_scenario, options.plot / "poisoning.svg")
 
 
-def _draw(found: dict[str, list[list[Round]]], path: Path) -> None:
+def _draw(rounds_by_scenario: dict[str, list[list[Round]]], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), figsize=(3 * len(found), 2.6), sharey=True)
-    for axis, (name, every) in zip(axes, found.items(), strict=True):
+    figure, axes = plt.subplots(
+        1, len(rounds_by_scenario), figsize=(3 * len(rounds_by_scenario), 2.6), sharey=True
+    )
+    for axis, (name, every) in zip(axes, rounds_by_scenario.items(), strict=True):
         for kind, color in (("harmful", "#b00000"), ("honest", "#1d7a1d")):
             shares = [
-                sum(kind in one.shown for one in at) / len(at) for at in zip(*every, strict=True)
+                sum(kind in round_.shown for round_ in at) / len(at)
+                for at in zip(*every, strict=True)
             ]
             axis.plot(range(1, len(shares) + 1), shares, color=color, label=kind)
         axis.set_title(name)

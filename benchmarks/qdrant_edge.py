@@ -73,8 +73,8 @@ def _measure(shard: Any, repositories: int) -> None:
     for name, scoped, times in (("in a repository", True, QUESTIONS), ("in all", False, 20)):
         repos = [f"repo/{draw.randrange(repositories)}" for _ in range(times)]
         scopes = [_within({"repo": repo} if scoped else {}) for repo in repos]
-        words = [(one, _sparse_vector(made_words(draw, 6))) for one in scopes]
-        vectors = [(one, made_vector(draw).numbers().tolist()) for one in scopes]
+        words = [(scope, _sparse_vector(made_words(draw, 6))) for scope in scopes]
+        vectors = [(scope, made_vector(draw).numbers().tolist()) for scope in scopes]
         _time(f"by words {name}", shard, _WORDS, words)
         _time(f"by vectors {name}", shard, _MEANING, vectors)
 
@@ -82,7 +82,9 @@ def _measure(shard: Any, repositories: int) -> None:
 def _within(given: dict[str, str]) -> Any:
     conditions = {"live": "yes", "kind": "note", **given}
     return edge.Filter(
-        must=[edge.FieldCondition(name, edge.MatchAny([one])) for name, one in conditions.items()]
+        must=[
+            edge.FieldCondition(name, edge.MatchAny([value])) for name, value in conditions.items()
+        ]
     )
 
 

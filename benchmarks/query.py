@@ -19,21 +19,21 @@ RUNS_FOLLOWED = 20
 
 
 def rows(
-    found: Sequence[RawTrajectory], sizes: Sequence[int], folder: Path, seed: int
+    raws: Sequence[RawTrajectory], sizes: Sequence[int], folder: Path, seed: int
 ) -> Iterator[Row]:
     """p50 and p95 of queries in one repository and over all, at each number of fragments."""
     for size in sizes:
         path = folder / f"memory{size}.db"
         with AgentMemory.open(str(path)) as memory:
-            for bundle in bundles(found, size):
+            for bundle in bundles(raws, size):
                 memory.store.runs.add([bundle])
             memory.consolidate()
             baseline = _lookup_seconds(path)
-            scoped = states_about(found, seed, "acme/shop0")
+            scoped = states_about(raws, seed, "acme/shop0")
             yield from _measured(
                 memory, scoped, f"query in scope, {size:,} fragments", baseline, size
             )
-            unscoped = states_about(found, seed, "")
+            unscoped = states_about(raws, seed, "")
             yield from _measured(
                 memory, unscoped, f"query unscoped, {size:,} fragments", baseline, size
             )
@@ -59,9 +59,9 @@ def _measured(
             yield Row(f"{label}, instructions", percentile(counted, share) / 1e6, "million")
 
 
-def states_about(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
-    """States of *found*, half of them with an error, as if in *repo*."""
-    states = [state for raw in found for state in states_of(raw)]
+def states_about(raws: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """States of *raws*, half of them with an error, as if in *repo*."""
+    states = [state for raw in raws for state in states_of(raw)]
     with_error = [state for state in states if state.current_error] or states
     chosen = Random(seed).choices(with_error, k=QUERIES // 2) + Random(seed).choices(
         states, k=QUERIES // 2
@@ -69,9 +69,9 @@ def states_about(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[S
     return [replace(state, repo=repo) for state in chosen]
 
 
-def states_step_by_step(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
-    """The states of some runs of *found* in order, as if in *repo*, as an agent queries."""
-    chosen = Random(seed).sample(found, min(RUNS_FOLLOWED, len(found)))
+def states_step_by_step(raws: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """The states of some runs of *raws* in order, as if in *repo*, as an agent queries."""
+    chosen = Random(seed).sample(raws, min(RUNS_FOLLOWED, len(raws)))
     return [replace(state, repo=repo) for raw in chosen for state in states_of(raw)]
 
 

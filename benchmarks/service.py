@@ -135,14 +135,14 @@ def cpu_seconds(process: int) -> float:
 def main() -> None:
     """Fill a memory, send the load, print the figures."""
     options = _options()
-    found = runs(options.data)
+    raws = runs(options.data)
     queries = [
         orjson.dumps({"state": encoded(state)})
-        for state in states_about(found, options.seed, "acme/shop0")
+        for state in states_about(raws, options.seed, "acme/shop0")
     ]
     with TemporaryDirectory(prefix="contextgraph-benchmark-") as folder:
         store = options.store or str(Path(folder) / "memory.db")
-        more = renamed(found, sys.maxsize)
+        more = renamed(raws, sys.maxsize)
         with AgentMemory.open(store) as memory:
             for _ in memory.learn_many(next(more) for _ in range(options.runs)):
                 pass

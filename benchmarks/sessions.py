@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=4, help="take one run of so many")
     options = parser.parse_args()
     questions: Counter[str] = Counter()
-    found: Counter[tuple[str, str]] = Counter()
+    held: Counter[tuple[str, str]] = Counter()
     largest = moments = steps = 0
     began = time.process_time()
     for raw in islice(read(options.runs), 0, None, options.every):
@@ -39,10 +39,10 @@ def main() -> None:
             largest = max(largest, count_tokens(texts["working memory"]))
             for what, text in wanted.items():
                 questions[what] += 1
-                found.update((what, where) for where, shown in texts.items() if text in shown)
+                held.update((what, where) for where, shown in texts.items() if text in shown)
     for what, count in questions.items():
-        shares = {where: found[what, where] / count for where in _alternatives("", deque())}
-        print(f"{what}: {count} times, working memory {found[what, 'working memory'] / count:.2f},")
+        shares = {where: held[what, where] / count for where in _alternatives("", deque())}
+        print(f"{what}: {count} times, working memory {held[what, 'working memory'] / count:.2f},")
         print("  " + ", ".join(f"{where} {share:.2f}" for where, share in shares.items()))
     print(f"{moments} moments, at most {largest} tokens")
     print(f"{1000 * (time.process_time() - began) / steps:.1f} ms of CPU a step, all methods")
@@ -57,13 +57,13 @@ def moments_of(raw: RawTrajectory) -> Iterator[tuple[Mapping[str, str], Mapping[
     reader, tracker = StepReader(), StateTracker(State(phase=Phase.UNDERSTANDING))
     log, rounds, changed = f"issue: {raw.task}\n{RULE}\n", deque[str](maxlen=3), ""
     for number, step in enumerate(raw.steps, start=1):
-        one = reader.push(step)
-        state = tracker.push(one)
+        read_step = reader.push(step)
+        state = tracker.push(read_step)
         work.add_step(step)
         rounds.append(f"{step.thought}\n$ {step.action.text}\n{step.observation or ''}\n")
         log += rounds[-1]
-        if one.succeeded and one.reading.changed:
-            changed = one.reading.changed[-1]
+        if read_step.succeeded and read_step.reading.changed:
+            changed = read_step.reading.changed[-1]
         if number % EVERY == 0:
             error = signature_of(state.current_error)
             wanted = {

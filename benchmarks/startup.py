@@ -25,11 +25,11 @@ _EVENTS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """Import, help, one query and one hook event, each in a process of its own."""
     path = folder / "cold.db"
     with AgentMemory.open(str(path)) as memory:
-        for number, bundle in enumerate(bundles(found, sys.maxsize)):
+        for number, bundle in enumerate(bundles(raws, sys.maxsize)):
             if number == RUNS:
                 break
             memory.store.runs.add([bundle])
@@ -73,6 +73,8 @@ def _row(what: str, code: str, budget: str) -> Row:
         subprocess.run(command, check=False, capture_output=True, env=environment)
 
     process(code)  # A first run may write byte code, as an installed package has it.
-    pairs = [[seconds(partial(process, one), repeat=1) for one in ("pass", code)] for _ in range(7)]
+    pairs = [
+        [seconds(partial(process, script), repeat=1) for script in ("pass", code)] for _ in range(7)
+    ]
     empty, taken = (median(times) for times in zip(*pairs, strict=True))
     return Row(what, taken * 1000, "ms", "an empty python process", taken / empty, budget)

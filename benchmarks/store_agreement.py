@@ -106,13 +106,13 @@ Question = Callable[[AgentMemory], Sequence[str]]
 
 
 def _runs_by_text(terms: Sequence[str], scope: Scope) -> Question:
-    return lambda memory: [one.id for one in memory.store.runs.for_text(terms, scope, LIMIT)]
+    return lambda memory: [run.id for run in memory.store.runs.for_text(terms, scope, LIMIT)]
 
 
 def _recoveries_by_text(terms: Sequence[str], scope: Scope) -> Question:
     return lambda memory: [
-        f"{one.fragment_id} {one.error_step}"
-        for one in memory.store.recoveries.for_text(terms, scope, LIMIT)
+        f"{recovery.fragment_id} {recovery.error_step}"
+        for recovery in memory.store.recoveries.for_text(terms, scope, LIMIT)
     ]
 
 
@@ -140,8 +140,8 @@ def _vector_questions(file: AgentMemory, states: Sequence[State]) -> Iterator[Qu
             yield _nearest(embedded.vector, Scope(repo=state.repo))
 
 
-def _recall(wanted: Sequence[str], found: Sequence[str]) -> float:
-    return len({*wanted} & {*found}) / len(wanted) if wanted else 1.0
+def _recall(wanted: Sequence[str], returned: Sequence[str]) -> float:
+    return len({*wanted} & {*returned}) / len(wanted) if wanted else 1.0
 
 
 def _mean(shares: Sequence[float]) -> float:
@@ -183,13 +183,13 @@ def _measured(
         "same_counts": file.store.admin.counts() == server.store.admin.counts(),
         "same_space": file.store.vectors.active_space() == server.store.vectors.active_space(),
     }
-    found = agreement(file, server, some_states(runs, options.states, options.seed))
+    agreed = agreement(file, server, some_states(runs, options.states, options.seed))
     yield {
-        "states": found.states,
-        "same_answers": found.same_answers,
-        "full_text_recall": round(found.full_text_recall, 4),
-        "vector_recall": round(found.vector_recall, 4),
-        "same_order": round(found.same_order, 4),
+        "states": agreed.states,
+        "same_answers": agreed.same_answers,
+        "full_text_recall": round(agreed.full_text_recall, 4),
+        "vector_recall": round(agreed.vector_recall, 4),
+        "same_order": round(agreed.same_order, 4),
     }
 
 

@@ -24,15 +24,15 @@ def main() -> None:
     options = parser.parse_args()
     worker = AgentMemory.open(":memory:")
     started = process_time()
-    found = islice(read(options.path, on_error=lambda _error: None), options.limit)
-    sent = [pickle.dumps(worker.writer.prepared(raw, ())) for raw in found]
+    raws = islice(read(options.path, on_error=lambda _error: None), options.limit)
+    sent = [pickle.dumps(worker.writer.prepared(raw, ())) for raw in raws]
     of_worker = (process_time() - started) / len(sent)
     with TemporaryDirectory() as folder, AgentMemory.open(str(Path(folder, "m.db"))) as memory:
         started = process_time()
         with memory.batch(on_report=lambda _report: None):
             for at in range(0, len(sent), RUNS_AT_ONCE):
                 some = map(pickle.loads, sent[at : at + RUNS_AT_ONCE])
-                memory.writer.write_all([memory.writer.take(one) for one in some])
+                memory.writer.write_all([memory.writer.take(prepared) for prepared in some])
             of_writer = (process_time() - started) / len(sent)
     size = sum(map(len, sent)) / len(sent)
     print(f"a worker: {of_worker * 1000:.1f} ms a run, {1 / of_worker:.0f} runs/s")

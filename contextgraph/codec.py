@@ -106,10 +106,10 @@ def _encoder(kind: Any, complete: bool) -> Encoder:
         return _base64_text
     if issubclass(kind, Mapping):
         return lambda value: {
-            str(key): encoded(one, complete=complete) for key, one in value.items()
+            str(key): encoded(entry, complete=complete) for key, entry in value.items()
         }
     if issubclass(kind, tuple | list):
-        return lambda value: [encoded(one, complete=complete) for one in value]
+        return lambda value: [encoded(entry, complete=complete) for entry in value]
     raise TypeError(f"{kind.__name__} has no JSON form")
 
 
@@ -175,14 +175,14 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
     if hint is types.NoneType:
         return _as_it_is
     if issubclass(hint, Enum):
-        return partial(_member, {str(one.value): one for one in hint})
+        return partial(_member, {str(member.value): member for member in hint})
     return partial(_from_text, _TEXT_FORMS.get(hint, hint))
 
 
 def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
     """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
-    kinds = [one for one in arguments if one is not Ellipsis]
-    items = [_decoder(one, strict) for one in kinds]
+    kinds = [argument for argument in arguments if argument is not Ellipsis]
+    items = [_decoder(kind, strict) for kind in kinds]
     if issubclass(origin, Mapping):
         return partial(_mapping, items[0], items[1])
     if origin is frozenset:
@@ -238,8 +238,8 @@ def _mapping(key: Decoder, decode: Decoder, record: Json) -> dict[Any, Any]:
     values: dict[Any, Any] = {}
     name = ""
     try:
-        for name, one in _object(record).items():
-            values[key(name)] = decode(one)
+        for name, value in _object(record).items():
+            values[key(name)] = decode(value)
     except _InvalidError as error:
         raise error.within(name) from error
     return values
@@ -255,9 +255,9 @@ def _dataclass(kind: Any, strict: bool, record: Json) -> Any:
     try:
         for name, (decode, has_default, scalar) in decoders.items():
             if name in given:
-                one = given[name]
+                value = given[name]
                 # Most fields are texts: a call for each would take half of the time.
-                values[name] = one if type(one) is scalar else decode(one)
+                values[name] = value if type(value) is scalar else decode(value)
             elif not has_default:
                 values[name] = decode(None)
     except _InvalidError as error:

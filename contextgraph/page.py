@@ -152,7 +152,7 @@ def _timeline(inspection: "Inspection", number: int) -> str:
         label = one_line(f"{step.index} {step.phase}: {step.step.action.text}", _SUMMARY_WIDTH)
         link = f'href="#s{number}-{step.index}" title="{shown(label)}"'
         cells.append(f'<a class="{" ".join(marks)}" {link}></a>')
-    keys = [f'<span><i class="{one}"></i>{one}</span>' for one in _PHASE_COLOURS]
+    keys = [f'<span><i class="{phase}"></i>{phase}</span>' for phase in _PHASE_COLOURS]
     keys += ['<span class="is-error">below: error</span>']
     keys += ['<span class="is-recovery">below: recovery</span>']
     keys += ['<span class="is-loop">above: loop</span>']

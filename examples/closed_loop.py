@@ -125,7 +125,11 @@ def solve(task: Task, memory: AgentMemory) -> int:
         last = session.run(check)
         while last.exit_code and session.steps < STEP_LIMIT:
             here = _situation(task, last)
-            untried = [one for one in here.candidates if one not in tried] if here else []
+            untried = (
+                [candidate for candidate in here.candidates if candidate not in tried]
+                if here
+                else []
+            )
             if here is None or not untried:
                 return STEP_LIMIT
             candidate = reordered(untried, advice(memory, session))[0]
@@ -143,7 +147,8 @@ def advice(memory: AgentMemory, session: Session) -> list[str]:
     """What cleared the present error in past runs: the commands, best first."""
     context = memory.query(session.states.state, limit=ADVICE, degrade=True)
     remedies = [
-        one.remedies if isinstance(one, Suggestion) else one.actions for one in context.ranked
+        solution.remedies if isinstance(solution, Suggestion) else solution.actions
+        for solution in context.ranked
     ]
     return ["\n".join(command_lines(actions)) for actions in remedies]
 
@@ -152,8 +157,10 @@ def reordered(candidates: Sequence[str], advised: Iterable[str]) -> list[str]:
     """*candidates*, those first that advice names by a word that no other candidate has."""
     ranked = list(candidates)
     for text in reversed(list(advised)):
-        named = [one for one in ranked if _own_words(one, candidates) & _words(text)]
-        ranked = [*named, *(one for one in ranked if one not in named)]
+        named = [
+            candidate for candidate in ranked if _own_words(candidate, candidates) & _words(text)
+        ]
+        ranked = [*named, *(candidate for candidate in ranked if candidate not in named)]
     return ranked
 
 
@@ -173,8 +180,12 @@ def tasks() -> Iterator[Task]:
             ),
             check=entry["check"],
             situations=tuple(
-                Situation(one["when"], tuple(one.get("run", ())), tuple(one.get("fix", ())))
-                for one in entry["situation"]
+                Situation(
+                    situation["when"],
+                    tuple(situation.get("run", ())),
+                    tuple(situation.get("fix", ())),
+                )
+                for situation in entry["situation"]
             ),
         )
 
@@ -195,11 +206,13 @@ def _planted(task: Task, root: Path) -> Session:
 
 def _situation(task: Task, step: Step) -> Situation | None:
     shown = step.observation or ""
-    return next((one for one in task.situations if re.search(one.when, shown)), None)
+    return next(
+        (situation for situation in task.situations if re.search(situation.when, shown)), None
+    )
 
 
 def _own_words(candidate: str, candidates: Iterable[str]) -> set[str]:
-    others = (_words(one) for one in candidates if one != candidate)
+    others = (_words(other) for other in candidates if other != candidate)
     return _words(candidate).difference(*others)
 
 

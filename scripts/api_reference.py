@@ -42,11 +42,15 @@ def source_of(value: object) -> Any:
 
 def class_blocks(value: type) -> Iterator[str]:
     """Docstring, fields or values, and the documented public methods, then those of its bases."""
-    node, *bases = [source_of(one) for one in value.__mro__ if one.__module__.startswith(PACKAGE)]
+    node, *bases = [
+        source_of(base) for base in value.__mro__ if base.__module__.startswith(PACKAGE)
+    ]
     yield f"### `{node.name}`\n\n{ast.get_docstring(node)}\n"
     fields = [ast.unparse(entry) for entry in node.body if isinstance(entry, ast.AnnAssign)]
     values = [entry.value for entry in node.body if isinstance(entry, ast.Assign)]
-    members = [f"`{ast.unparse(one)}`" for one in values if isinstance(one, ast.Constant)]
+    members = [
+        f"`{ast.unparse(constant)}`" for constant in values if isinstance(constant, ast.Constant)
+    ]
     if fields:
         yield code("\n".join(fields))
     if members:
@@ -54,7 +58,7 @@ def class_blocks(value: type) -> Iterator[str]:
     for entry in node.body:
         if isinstance(entry, ast.FunctionDef) and entry.name == "__init__":
             yield code(signature(entry).replace("__init__", node.name))
-    for entry in (entry for one in (node, *bases) for entry in one.body):
+    for entry in (entry for owner in (node, *bases) for entry in owner.body):
         if isinstance(entry, ast.FunctionDef) and is_documented(entry):
             yield from function_blocks(entry, "####", f"{node.name}.")
 

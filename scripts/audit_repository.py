@@ -22,17 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/audit", description=__doc__)
     parser.add_argument("--sbom", metavar="FILE", type=Path, help="write an SBOM to FILE")
     options = parser.parse_args(arguments)
-    found = [*secrets(tracked_files())]
+    findings = [*secrets(tracked_files())]
     with TemporaryDirectory() as folder:
         tools = _installed(Path(folder))
         if tools:
-            found += vulnerabilities(tools)
+            findings += vulnerabilities(tools)
             if options.sbom:
                 write_sbom(tools, options.sbom.absolute())
-    for line in found:
+    for line in findings:
         print(line)
-    print(f"scripts/audit: {len(found) or 'nothing'} found")
-    return int(bool(found))
+    print(f"scripts/audit: {len(findings) or 'nothing'} found")
+    return int(bool(findings))
 
 
 def tracked_files() -> list[Path]:
@@ -72,13 +72,13 @@ def vulnerabilities(tools: Path) -> Iterator[str]:
             reason = (done.stderr.strip().splitlines() or ["no answer"])[-1]
             print(f"NOT RUN: audit of requirements/{lock}.txt: {reason}")
             continue
-        skipped = [one for one in packages if "skip_reason" in one]
+        skipped = [package for package in packages if "skip_reason" in package]
         if skipped:
             print(f"NOT RUN: audit of {len(skipped)} of {len(packages)} packages in {lock}.txt")
-        for one in packages:
-            for known in one.get("vulns", ()):
+        for package in packages:
+            for known in package.get("vulns", ()):
                 fixed = ", ".join(known["fix_versions"]) or "no version"
-                yield f"{one['name']} {one['version']}: {known['id']}, fixed in {fixed}"
+                yield f"{package['name']} {package['version']}: {known['id']}, fixed in {fixed}"
 
 
 def write_sbom(tools: Path, path: Path) -> None:

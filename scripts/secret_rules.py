@@ -51,7 +51,7 @@ _OPEN_ENDED = re.compile(r"(\]|\\[dw])(\+|\{\d+,\})")
 def main() -> None:
     """Write the rules of the file named on the command line."""
     given = tomllib.loads(Path(sys.argv[1]).read_text())["rules"]
-    rules = [rule for one in given if (rule := _converted(one))]
+    rules = [rule for entry in given if (rule := _converted(entry))]
     head = "".join(f"# {line}".rstrip() + "\n" for line in _LICENCE.read_text().splitlines())
     _TARGET.write_text(head + "\n" + "\n".join(map(_as_toml, rules)))
     print(f"{len(rules)} of {len(given)} rules")
@@ -72,8 +72,8 @@ def _prefix(keyword: str, regex: str) -> str | None:
     """The literal text of *regex* from *keyword* on, to its last separator."""
     literal = re.sub(r"\\(?=[._-])", "", regex.replace(r"\b", " ")).lower()
     start = literal.find(keyword)
-    found = re.match(r"[a-z0-9_.~-]*[_.~-]", literal[start:]) if start >= 0 else None
-    return found.group() if found else None
+    match = re.match(r"[a-z0-9_.~-]*[_.~-]", literal[start:]) if start >= 0 else None
+    return match.group() if match else None
 
 
 def _python(regex: str) -> str:

@@ -42,41 +42,41 @@ def main() -> None:
     options = parser.parse_args()
     unread: list[str] = []
     try:
-        found = load(options.labels, options.data, unread, adjudicated=options.adjudicated)
+        labelled = load(options.labels, options.data, unread, adjudicated=options.adjudicated)
     except ValueError as error:
         sys.exit(f"{error}; {len(unread)} records could not be read")
-    for agent in found.agents():
+    for agent in labelled.agents():
         print(f"{agent}:")
-        _print_scores(found.of_agent(agent))
-    if found.agents():
+        _print_scores(labelled.of_agent(agent))
+    if labelled.agents():
         print("all agents:")
-    _print_scores(found)
+    _print_scores(labelled)
 
 
-def _print_scores(found: LabelSet) -> None:
+def _print_scores(labelled: LabelSet) -> None:
     for stratum in ("random", "hard"):
-        chosen = [x for x in found.labels.get("steps", ()) if x["stratum"] == stratum]
-        _steps(stratum, chosen, found)
-    traces = {name: run.trace for name, run in found.runs.items()}
+        chosen = [x for x in labelled.labels.get("steps", ()) if x["stratum"] == stratum]
+        _steps(stratum, chosen, labelled)
+    traces = {name: run.trace for name, run in labelled.runs.items()}
     for kind, print_score in (
         ("phases", _phases),
         ("tasks", _tasks),
         ("loops", _loops),
         ("recoveries", _recoveries),
     ):
-        if labels := found.labels.get(kind):
+        if labels := labelled.labels.get(kind):
             print_score(labels, traces)
 
 
-def _steps(stratum: str, labels: Sequence[Label], found: LabelSet) -> None:
+def _steps(stratum: str, labels: Sequence[Label], labelled: LabelSet) -> None:
     if not labels:
         return
 
     def error_of(label: Label) -> ErrorSignature | None:
-        return found.runs[label["run"]].trace.steps[label["step"]].error
+        return labelled.runs[label["run"]].trace.steps[label["step"]].error
 
     def by_regex(label: Label) -> bool:
-        step = found.runs[label["run"]].raw.steps[label["step"]]
+        step = labelled.runs[label["run"]].raw.steps[label["step"]]
         return bool(REGEX.search(step.observation or ""))
 
     score = _f1(labels, lambda label: bool(error_of(label)))
@@ -198,14 +198,18 @@ def _covers(start: int, end: int, span: Label) -> bool:
 def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
     labels = [label for label in given if label["recovered_step"] is not None]
     never = [label for label in given if label["recovered_step"] is None]
-    found = [(label, _recovery(label, traces[label["run"]])) for label in labels]
+    recoveries = [(label, _recovery(label, traces[label["run"]])) for label in labels]
 
     def both_ends(labels: Sequence[Label]) -> int:
-        ones = ((label, _recovery(label, traces[label["run"]])) for label in labels)
-        return sum(one is not None and _starts(one, label) for label, one in ones)
+        pairs = ((label, _recovery(label, traces[label["run"]])) for label in labels)
+        return sum(recovery is not None and _starts(recovery, label) for label, recovery in pairs)
 
     low, high = _interval(labels, lambda sample: both_ends(sample) / len(sample))
-    met = [(label["workaround"], one.workaround) for label, one in found if one is not None]
+    met = [
+        (label["workaround"], recovery.workaround)
+        for label, recovery in recoveries
+        if recovery is not None
+    ]
     naive = sum(_next_success(label, traces[label["run"]]) for label in labels)
     print(
         f"recoveries ({len(labels)}), both ends within 2 steps: "
@@ -221,7 +225,7 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
         f"{both} of both"
     )
     claimed = sum(
-        label["error_step"] in {one.error_step for one in _ends(traces[label["run"]])}
+        label["error_step"] in {recovery.error_step for recovery in _ends(traces[label["run"]])}
         for label in never
     )
     if never:
@@ -230,13 +234,17 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
 
 def _recovery(label: Label, read: Trace) -> Recovery | None:
     """The recovery that *label* means; readers differ on which of several occurrences starts it."""
-    near = [one for one in _ends(read) if abs(one.cleared_step - label["recovered_step"]) <= 2]
-    exact = (one for one in near if _starts(one, label))
+    near = [
+        recovery
+        for recovery in _ends(read)
+        if abs(recovery.cleared_step - label["recovered_step"]) <= 2
+    ]
+    exact = (recovery for recovery in near if _starts(recovery, label))
     series = (
-        one
-        for one in near
-        if one.error.error_type == label["error_type"]
-        and one.error_step <= label["error_step"] < one.cleared_step
+        recovery
+        for recovery in near
+        if recovery.error.error_type == label["error_type"]
+        and recovery.error_step <= label["error_step"] < recovery.cleared_step
     )
     return next(exact, next(series, None))
 
@@ -248,12 +256,12 @@ def _ends(read: Trace) -> Sequence[Recovery]:
 
 def _next_success(label: Label, read: Trace) -> bool:
     later = (step for step in read.steps[label["error_step"] + 1 :] if step.succeeded)
-    found = next(later, None)
-    return found is not None and abs(found.index - label["recovered_step"]) <= 2
+    success = next(later, None)
+    return success is not None and abs(success.index - label["recovered_step"]) <= 2
 
 
-def _starts(one: Recovery, label: Label) -> bool:
-    return bool(abs(one.error_step - label["error_step"]) <= 2)
+def _starts(recovery: Recovery, label: Label) -> bool:
+    return bool(abs(recovery.error_step - label["error_step"]) <= 2)
 
 
 if __name__ == "__main__":

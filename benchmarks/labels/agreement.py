@@ -15,14 +15,16 @@ def main() -> None:
     file = LABELS / "agents" / "second_reader.jsonl"
     second = [json.loads(line) for line in file.read_text().splitlines()]
     loops = [
-        (_first(one, "loops")["has_loop"], one["has_loop"]) for one in second if "has_loop" in one
+        (_first(label, "loops")["has_loop"], label["has_loop"])
+        for label in second
+        if "has_loop" in label
     ]
     both = sum(first and again for first, again in loops)
     f1 = 2 * both / sum(first + again for first, again in loops)
     same = sum(first == again for first, again in loops)
     print(f"loops: {same} of {len(loops)} runs read the same, F1 {f1:.3f}")
-    ends = [one for one in second if "has_loop" not in one]
-    near = sum(_is_near(_first(one, "recoveries"), one) for one in ends)
+    ends = [label for label in second if "has_loop" not in label]
+    near = sum(_is_near(_first(label, "recoveries"), label) for label in ends)
     print(f"recoveries: {near} of {len(ends)} ends within {_BORDER} steps")
 
 
@@ -30,14 +32,14 @@ def _first(second: Label, kind: str) -> Label:
     """What the first reader said about the same run, and about the same error of it."""
     key = ("run", "error_step") if kind == "recoveries" else ("run",)
     labels = read_labels(SETS[second["set"]] / f"{kind}.jsonl")
-    return next(one for one in labels if all(one[name] == second[name] for name in key))
+    return next(label for label in labels if all(label[name] == second[name] for name in key))
 
 
 def _is_near(first: Label, second: Label) -> bool:
-    one, other = first["recovered_step"], second["recovered_step"]
-    if one is None or other is None:
-        return one is other
-    return bool(abs(one - other) <= _BORDER)
+    first_step, second_step = first["recovered_step"], second["recovered_step"]
+    if first_step is None or second_step is None:
+        return first_step is second_step
+    return bool(abs(first_step - second_step) <= _BORDER)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def load(
     if missing := wanted - runs.keys():
         raise ValueError(f"{len(missing)} labelled runs are not in the data: {sorted(missing)[:3]}")
     if by_agent:
-        steps = {run: _counted_steps(found.raw.steps) for run, found in runs.items()}
+        steps = {run: _counted_steps(labelled.raw.steps) for run, labelled in runs.items()}
         labels = {k: [_moved(x, steps[x["run"]]) for x in v] for k, v in labels.items()}
     return LabelSet(labels, runs)
 

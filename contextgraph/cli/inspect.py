@@ -77,15 +77,15 @@ def inspect(
 
         print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
         raise typer.Exit(intake.exit_code)
-    found = common.as_json or step is None
+    is_shown = common.as_json or step is None
     for inspection in _inspected(intake, instance):
         if common.as_json:
             emit(inspection_record(inspection))
         elif step is not None:
-            found |= _show_step(inspection, step)
+            is_shown |= _show_step(inspection, step)
         else:
             _show_timeline(inspection)
-    raise typer.Exit(intake.exit_code if found else FAILED)
+    raise typer.Exit(intake.exit_code if is_shown else FAILED)
 
 
 @common_options("max_run_size", store=SuggestingStore)
@@ -136,13 +136,13 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def _show_loop_counts(found: "Sequence[Sequence[LoopInfo]]") -> None:
+def _show_loop_counts(loops_of_runs: "Sequence[Sequence[LoopInfo]]") -> None:
     """Print in one line how many loops all runs have."""
-    loops = [loop for of_run in found for loop in of_run]
+    loops = [loop for of_run in loops_of_runs for loop in of_run]
     stuck = sum(loop.severity == "stuck" for loop in loops)
-    affected = sum(map(bool, found))
+    affected = sum(map(bool, loops_of_runs))
     total = f"{number_of(len(loops), 'loop')} ({stuck} stuck)"
-    print(f"{total} in {affected} of {number_of(len(found), 'run')}")
+    print(f"{total} in {affected} of {number_of(len(loops_of_runs), 'run')}")
 
 
 def _show_timeline(inspection: "Inspection") -> None:

@@ -196,10 +196,12 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     from contextgraph.learning import unmasked_values
 
     known = runs.ids()
-    found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
-    named = f": {', '.join(found[:_NAMED])}" if found else ""
-    detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return _check("secrets", not found, detail, "run: contextgraph migrate")
+    affected = [
+        identity for identity in known if (raw := runs.raw(identity)) and unmasked_values(raw)
+    ]
+    named = f": {', '.join(affected[:_NAMED])}" if affected else ""
+    detail = f"{len(affected)} of {number_of(len(known), 'run')} hold secrets{named}"
+    return _check("secrets", not affected, detail, "run: contextgraph migrate")
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
@@ -216,12 +218,12 @@ def _stale(common: Common, workdir: Path) -> "list[Stale]":
 
 
 def _show_stale(stale: "list[Stale]") -> None:
-    named = [(one, (one.kind, one_line(one.name, _NAME_WIDTH))) for one in stale]
-    gone = [(*name, one.gone) for one, name in named if one.gone]
+    named = [(entry, (entry.kind, one_line(entry.name, _NAME_WIDTH))) for entry in stale]
+    gone = [(*name, entry.gone) for entry, name in named if entry.gone]
     print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
     if not gone:
         print("stale: nothing that the playbook names is gone")
-    changed = [(*name, one.changed) for one, name in named if one.changed]
+    changed = [(*name, entry.changed) for entry, name in named if entry.changed]
     print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
@@ -229,8 +231,8 @@ def _versions() -> dict[str, str]:
     import sqlite3
     from importlib.metadata import version
 
-    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    return found | {name: version(name) for name in (DISTRIBUTION, *LIBRARIES)}
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    return versions | {name: version(name) for name in (DISTRIBUTION, *LIBRARIES)}
 
 
 def _installed(name: str) -> bool:

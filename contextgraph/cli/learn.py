@@ -124,9 +124,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     for misuse in (reason for reason, is_given in misuses.items() if is_given):
         raise typer.BadParameter(misuse)
     settings = common.settings()
-    found, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    inputs, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
     if discover:
-        found = discovered_paths(exclude or (), yes=yes, address=settings.address)
+        inputs = discovered_paths(exclude or (), yes=yes, address=settings.address)
     selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
     intake = partial(
         Intake,
@@ -137,7 +137,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         follow_links=follow_links,
     )
     learning = _Learning(common, intake, follow_links, workers, ray, queue)
-    raise typer.Exit(learning.watch(found) if watch else learning.learn(found))
+    raise typer.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
 
 
 def _has_stream(paths: "Iterable[StrPath]") -> bool:
@@ -343,13 +343,13 @@ def _spool_rest(
     error: StoreUnavailableError,
 ) -> None:
     """Put at most *limit* of the runs that are not learned yet into *spool*."""
-    for one in islice(rest, limit):
-        if isinstance(one, ReadError):
-            results.emit(unread_record, one)
+    for record in islice(rest, limit):
+        if isinstance(record, ReadError):
+            results.emit(unread_record, record)
         else:
-            spool.put(one)
+            spool.put(record)
             reason = f"waits in the spool: {error}"
-            results.emit(not_learned_record, one.source, one.instance_id, reason)
+            results.emit(not_learned_record, record.source, record.instance_id, reason)
     warn(
         f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
         "the next `contextgraph learn` for this memory learns them first"
@@ -382,11 +382,11 @@ def _learn_some(
     memory: "AgentMemory", waiting: "list[Record]", results: _Results, source: str = ""
 ) -> None:
     """Learn what is *waiting* and remove it; report each in the order of reading."""
-    runs = [one for one in waiting if not isinstance(one, ReadError)]
+    runs = [record for record in waiting if not isinstance(record, ReadError)]
     with delayed_interrupt(), closing(memory.learn_many(runs, source=source)) as receipts:
-        for one in waiting:
-            if isinstance(one, ReadError):
-                results.emit(unread_record, one)
+        for record in waiting:
+            if isinstance(record, ReadError):
+                results.emit(unread_record, record)
             else:
-                results.add(one, next(receipts))
+                results.add(record, next(receipts))
         waiting.clear()

@@ -92,17 +92,19 @@ def forget(
     with common.open(create=False) as memory:
         runs = memory.store.runs
         chosen = _named(runs, ids or (), instance or (), repo or ())
-        found = list(runs.trajectories(chosen if named and not everything else runs.ids()).values())
+        selected = list(
+            runs.trajectories(chosen if named and not everything else runs.ids()).values()
+        )
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
-            found = [run for run in found if run.seen_at < oldest]
-        elif not found:
+            selected = [run for run in selected if run.seen_at < oldest]
+        elif not selected:
             of_them = "" if everything else f"of {', '.join(named)} "
             fail(f"no trajectory {of_them}in the memory")
-        if found and not yes:
-            _confirm(found)
-        removed = memory.forget(run.id for run in found)
-    _show_forgotten(common, found, removed)
+        if selected and not yes:
+            _confirm(selected)
+        removed = memory.forget(run.id for run in selected)
+    _show_forgotten(common, selected, removed)
 
 
 def _forget_key(common: Common, key: str, *, yes: bool) -> None:
@@ -134,7 +136,7 @@ def _confirm(runs: "Sequence[Trajectory]") -> None:
     confirm(f"Forget {number_of(len(runs), 'trajectory')}?", "nothing was removed")
 
 
-def _show_forgotten(common: Common, found: "Sequence[Trajectory]", removed: int) -> None:
+def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: int) -> None:
     runs: list[Json] = [
         {
             "trajectory_id": run.id,
@@ -142,7 +144,7 @@ def _show_forgotten(common: Common, found: "Sequence[Trajectory]", removed: int)
             "repo": run.repo,
             "outcome": str(run.outcome),
         }
-        for run in found
+        for run in forgotten
     ]
     text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
     common.answer({"forgotten": removed, "trajectories": runs}, text)

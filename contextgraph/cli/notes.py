@@ -87,7 +87,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
         )
         if repo:
             common.compile_for_hooks(memory, repos=[repo])
-    others = [one for one in receipt.others if one != receipt.id]
+    others = [identity for identity in receipt.others if identity != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
@@ -158,7 +158,10 @@ def _check_saved(common: Common, file: Path, limit: int) -> None:
 
     questions = decoded_lines(_Saved, file, strict=True)
     with common.open(read_only=True) as memory:
-        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in questions]
+        ranks = [
+            memory.notes.rank(question.question, question.note, repo=question.repo)
+            for question in questions
+        ]
     ranked = [*zip(questions, ranks, strict=True)]
     records = (record_of(question, rank=rank) for question, rank in ranked)
     rows = ((str(rank or "-"), question.note, question.question) for question, rank in ranked)

@@ -101,8 +101,8 @@ def list_(common: Common, repo: Repo = None) -> None:
       contextgraph pages list --repo acme/shop
     """
     with common.open(read_only=True) as memory:
-        found = memory.pages.get_index(repo)
-    common.answer_rows(map(record_of, found), "Pages", _COLUMNS, map(_row, found))
+        index = memory.pages.get_index(repo)
+    common.answer_rows(map(record_of, index), "Pages", _COLUMNS, map(_row, index))
 
 
 @pages.command()
@@ -256,9 +256,9 @@ def find(
       contextgraph entities find "which classes compute prices"
     """
     with common.open(read_only=True) as memory:
-        found = memory.entities.find_by_keywords(question)
-    rows = ((entity.name, entity.entity_type, ", ".join(entity.tags)) for entity in found)
-    common.answer_rows(map(record_of, found), "Entities", ("name", "type", "tags"), rows)
+        matches = memory.entities.find_by_keywords(question)
+    rows = ((entity.name, entity.entity_type, ", ".join(entity.tags)) for entity in matches)
+    common.answer_rows(map(record_of, matches), "Entities", ("name", "type", "tags"), rows)
 
 
 @entities.command()

@@ -217,17 +217,17 @@ def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
     """A table of *records*: those of several tasks, and a few others."""
     columns = ("command", "ran", "of", "otherwise")
     given = list(records)
-    single = [one for one in given if one.tried == 1][:_SINGLE_ROWS]
-    shown = [one for one in given if one.tried > 1 or one in single][:_ROWS]
+    single = [record for record in given if record.tried == 1][:_SINGLE_ROWS]
+    shown = [record for record in given if record.tried > 1 or record in single][:_ROWS]
     print_table(title, columns, _command_rows(shown), columns[1:3])
 
 
 def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...]]:
-    reasons = [one.error_type if one.worked < one.tried else "" for one in records]
+    reasons = [record.error_type if record.worked < record.tried else "" for record in records]
     width = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
-    for one, reason in zip(records, reasons, strict=True):
+    for record, reason in zip(records, reasons, strict=True):
         shown = one_line(reason, _REASON_WIDTH)
-        yield one_line(one.line, width), f"{one.worked}", f"{one.tried}", shown
+        yield one_line(record.line, width), f"{record.worked}", f"{record.tried}", shown
 
 
 Advice = Annotated[
@@ -359,8 +359,11 @@ def outcome(
 
 
 def _refuse_several(runs: "RunStore", instance: str) -> None:
-    found = runs.trajectories(runs.ids(instance=instance)).values()
-    if len(found) > 1:
-        for run in found:
+    of_instance = runs.trajectories(runs.ids(instance=instance)).values()
+    if len(of_instance) > 1:
+        for run in of_instance:
             typer.echo(f"  {run.id}  {plain(run.agent) or 'no agent'}, {run.outcome}", err=True)
-        fail(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
+        fail(
+            f"{instance} has {len(of_instance)} runs; name one by --run ID, "
+            "or those of an --agent NAME"
+        )

@@ -166,7 +166,7 @@ def list_(common: Common, tokens: Tokens = None) -> None:
     """
     settings = common.settings()
     _need_extra()
-    found = _tokens(settings, tokens).all()
+    listed = _tokens(settings, tokens).all()
     rows = (
         (
             token.id,
@@ -175,11 +175,11 @@ def list_(common: Common, tokens: Tokens = None) -> None:
             token.source,
             f"{token.created_at:%Y-%m-%d}",
         )
-        for token in found
+        for token in listed
     )
     columns = ("id", "scopes", "tenant", "source", "created")
     empty = "no token; `contextgraph token create` makes one"
-    common.answer_rows(map(_token_record, found), "Tokens", columns, rows, empty=empty)
+    common.answer_rows(map(_token_record, listed), "Tokens", columns, rows, empty=empty)
 
 
 @token.command()

@@ -180,8 +180,10 @@ def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
-    changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
-    rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
+    changed = {
+        change: count for change, count in counts.changes.items() if change != "unknown" and count
+    }
+    rows += [(f"runs whose change is {change}", count) for change, count in sorted(changed.items())]
     rows += [(f"notes of the kind {kind}", count) for kind, count in (stats.notes or {}).items()]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
@@ -346,7 +348,7 @@ def log(
     shown = [record for record in records if record.text][-limit:]
     cleared = _cleared(common) if shown else {}
     for record in shown:
-        again = sum(record.family != "" and one.repeats(record) for one in records)
+        again = sum(record.family != "" and other.repeats(record) for other in records)
         outcome = cleared.get(record.context)
         line = record_of(record, met_again=again, cleared=outcome)
         common.answer(line, partial(_show_record, record, again, outcome))
@@ -360,7 +362,9 @@ def _cleared(common: Common) -> "dict[str, bool | None]":
 
     try:
         with common.open(read_only=True) as memory:
-            return {one.context_id: one.helped for one in memory.store.exposures.all()}
+            return {
+                exposure.context_id: exposure.helped for exposure in memory.store.exposures.all()
+            }
     except MemoryNotFoundError:
         return {}
 

@@ -56,7 +56,7 @@ def _clipped(record: Json) -> Json:
     if isinstance(record, str):
         return clip(record, _CHARS)
     if isinstance(record, dict):
-        return {name: _clipped(one) for name, one in record.items()}
+        return {name: _clipped(value) for name, value in record.items()}
     return [*map(_clipped, record)] if isinstance(record, list) else record
 
 
@@ -69,11 +69,11 @@ def decoded_call(
     """
     hints = _hints(method) if record else {}
     given: dict[str, Any] = {}
-    for name, one in record.items():
+    for name, value in record.items():
         if name not in hints:
             raise ReadError("", "", f"{name} is not an argument")
         try:
-            given[name] = decoded(hints[name], one)
+            given[name] = decoded(hints[name], value)
         except ReadError as error:
             raise ReadError("", "", f"{name}: {error.reason}") from error
     named = {parameter.name for parameter in _parameters(method)}

@@ -95,7 +95,7 @@ class _Part(_OverHttp):
     """
 
     def __init_subclass__(cls, path: str) -> None:
-        local = next(one for one in cls.__mro__[1:] if not issubclass(one, _OverHttp))
+        local = next(base for base in cls.__mro__[1:] if not issubclass(base, _OverHttp))
         for name, method in vars(local).items():
             if not name.startswith("_") and callable(method) and name not in vars(cls):
                 setattr(cls, name, _requested(method, f"{path}.{name}"))
@@ -242,9 +242,9 @@ class _Writer(_Part, MemoryWriter, path="writer"):
         if job["state"] != "done":
             reason = job["error"] or "it is busy"
             raise StoreUnavailableError(f"{name} has the runs and waits: {reason}")
-        receipts = [decoded(LearnReceipt, one) for one in job["receipts"]]
+        receipts = [decoded(LearnReceipt, receipt) for receipt in job["receipts"]]
         if len(receipts) != len(raws):
-            reasons = [one["error"] for one in job["runs"] if one["error"]]
+            reasons = [run["error"] for run in job["runs"] if run["error"]]
             raise StoreError(f"{name}: {'; '.join(reasons) or 'a run is missing'}")
         return receipts
 
@@ -300,20 +300,20 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
     """Statistics of the service."""
 
     def get_stats(self) -> MemoryStats:
-        found = self.send("GET", "/v1/stats")
-        notes = found["notes"]
+        stats = self.send("GET", "/v1/stats")
+        notes = stats["notes"]
         return MemoryStats(
-            counts=decoded(MemoryCounts, found["counts"]),
-            error_frequency=found["error_frequency"],
-            transitions=found["transitions"],
+            counts=decoded(MemoryCounts, stats["counts"]),
+            error_frequency=stats["error_frequency"],
+            transitions=stats["transitions"],
             common_mistakes=self.get_common_mistakes,
             failure_patterns=tuple(
-                decoded(FailurePattern, one) for one in found["failure_patterns"]
+                decoded(FailurePattern, pattern) for pattern in stats["failure_patterns"]
             ),
             usage={},
-            withholding=decoded(Effect, found["withholding"]),
+            withholding=decoded(Effect, stats["withholding"]),
             notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
-            gate=decoded(FittedGate, found["gate"]) if found["gate"] else None,
+            gate=decoded(FittedGate, stats["gate"]) if stats["gate"] else None,
         )
 
 

@@ -49,8 +49,8 @@ _AGAIN = {
 _DETAIL_CHARS = 1000
 # The errors of a memory that an answer can name.
 _ERRORS: Mapping[str, type[ContextGraphError]] = {
-    one.__name__: one
-    for one in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)
+    kind.__name__: kind
+    for kind in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)
 }
 
 
@@ -137,8 +137,8 @@ class Service(Remote["Client"]):
 
     def _check_version(self, health: "Response") -> None:
         """Raise `StoreError` for a service whose interface is another one."""
-        found = _value(self.name, health) if health.is_success else None
-        theirs = found.get("version") if isinstance(found, dict) else None
+        value = _value(self.name, health) if health.is_success else None
+        theirs = value.get("version") if isinstance(value, dict) else None
         if not isinstance(theirs, str):
             raise StoreError(f"{self.name} is not a service of contextgraph")
         if _interface(theirs) != _interface(_VERSION):
@@ -202,7 +202,7 @@ def _value(name: str, response: "Response") -> Json:
 
 
 def _error(name: str, response: "Response") -> Exception:
-    found = _problem(response)
+    problem = _problem(response)
     reason = f"{name}: {_detail(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return SettingsError(f"{reason}; set CONTEXTGRAPH_TOKEN to one that allows this")
@@ -210,7 +210,7 @@ def _error(name: str, response: "Response") -> Exception:
         return SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"
         )
-    return _ERRORS.get(str(found.get("error")), StoreError)(reason)
+    return _ERRORS.get(str(problem.get("error")), StoreError)(reason)
 
 
 def _detail(response: "Response") -> str:
@@ -222,7 +222,7 @@ def _detail(response: "Response") -> str:
 
 def _problem(response: "Response") -> dict[str, Json]:
     try:
-        found = orjson.loads(response.content)
+        problem = orjson.loads(response.content)
     except orjson.JSONDecodeError:
-        found = None
-    return found if isinstance(found, dict) else {}
+        problem = None
+    return problem if isinstance(problem, dict) else {}

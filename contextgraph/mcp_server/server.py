@@ -190,8 +190,8 @@ class _Tools:
         loops = self._memory.loop_detector.detect_all(trace)
         loop = next((loop for loop in loops if loop.end == len(steps) - 1), None)
         text, context_id = self._shown(MemoryContext(new_context_id(), loop=loop))
-        found = results.Loop.model_validate(loop) if loop else None
-        return results.LoopAdvice(text=text, context_id=context_id, loop=found)
+        shown_loop = results.Loop.model_validate(loop) if loop else None
+        return results.LoopAdvice(text=text, context_id=context_id, loop=shown_loop)
 
     def check_submit(
         self, steps: TakenSteps, repo: Repository = "", instance_id: Instance = ""
@@ -246,12 +246,12 @@ class _Tools:
     ) -> results.Found:
         """Past runs by the words of their task; without words solved ones first, then newest."""
         runs, scope = self._memory.store.runs, Scope(repo or None)
-        found = (
+        matches = (
             runs.for_text([*dict.fromkeys(words(text))], scope, limit)
             if text
             else runs.for_task(None, scope, limit)
         )
-        return results.Found(runs=results.FoundRun.each(found))
+        return results.Found(runs=results.FoundRun.each(matches))
 
     def get_trajectory(
         self,
@@ -349,18 +349,18 @@ class _Tools:
 
         repo, instance_id and outcome replace what the log says.
         """
-        found = _read(run)
+        records = _read(run)
         raws = [
             replace(
-                one,
-                repo=repo or one.repo,
-                instance_id=instance_id or one.instance_id,
-                outcome=outcome or one.outcome,
+                record,
+                repo=repo or record.repo,
+                instance_id=instance_id or record.instance_id,
+                outcome=outcome or record.outcome,
             )
-            for one in found
-            if isinstance(one, RawTrajectory)
+            for record in records
+            if isinstance(record, RawTrajectory)
         ]
-        failed = [mask_secrets(str(one)) for one in found if isinstance(one, ReadError)]
+        failed = [mask_secrets(str(record)) for record in records if isinstance(record, ReadError)]
         if not raws:
             raise ToolError("; ".join(failed) or "there is no run in it")
         source = self._source()
@@ -391,7 +391,7 @@ def _read(run: JsonValue) -> list[RawTrajectory | ReadError]:
         raise ToolError("larger than 32 MiB; use: contextgraph learn PATH")
     # A run without a name of its own gets the same one each time.
     name = f"mcp-{sha256(text).hexdigest()[:12]}"
-    found = [*islice(read_file(BytesIO(text), name), _RUNS_LEARNED + 1)]
-    if len(found) > _RUNS_LEARNED:
+    records = [*islice(read_file(BytesIO(text), name), _RUNS_LEARNED + 1)]
+    if len(records) > _RUNS_LEARNED:
         raise ToolError(f"more than {_RUNS_LEARNED} runs; use: contextgraph learn PATH")
-    return found
+    return records

@@ -209,10 +209,10 @@ def serve(
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        family, kind, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(found)
+        opened.bind(address)
         opened.listen(2048)
     except OSError as error:
         raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error

@@ -127,15 +127,15 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
         b"\0".join([caller.token.source.encode(), name.encode(), str(outcome).encode(), content]),
         digest_size=12,
     ).hexdigest()
-    found = [*read_file(BytesIO(content), name)]
+    records = [*read_file(BytesIO(content), name)]
     runs = [
-        replace(one, outcome=outcome or one.outcome)
-        for one in found
-        if isinstance(one, RawTrajectory)
+        replace(record, outcome=outcome or record.outcome)
+        for record in records
+        if isinstance(record, RawTrajectory)
     ]
-    unread = [unread_record(one) for one in found if isinstance(one, ReadError)]
+    unread = [unread_record(record) for record in records if isinstance(record, ReadError)]
     if not runs:
-        reasons = "; ".join(str(one) for one in found if isinstance(one, ReadError))
+        reasons = "; ".join(str(record) for record in records if isinstance(record, ReadError))
         raise HTTPException(422, reasons[:1000] or "there is no run in it")
     return service.writer.submit(
         f"job_{identity}",
@@ -148,31 +148,31 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
 
 
 def _known_job(caller: Writing, job: str) -> Job:
-    found = caller.service.writer.job(caller.memory, job)
-    if found is None:
+    known = caller.service.writer.job(caller.memory, job)
+    if known is None:
         raise HTTPException(
             404, f"no job {job}; jobs are forgotten when the server starts, their runs are not"
         )
-    return found
+    return known
 
 
 KnownJob = Annotated[Job, Depends(_known_job)]
 
 
 @router.get("/v1/learn/{job}", responses=answered(JOB))
-async def job_state(found: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
+async def job_state(job: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
     """A job of /v1/learn."""
-    await finished(found, wait)
-    return json_response(found.record(complete=complete))
+    await finished(job, wait)
+    return json_response(job.record(complete=complete))
 
 
 @router.get("/v1/learn/{job}/events", response_class=EventSourceResponse)
-async def job_events(caller: Writing, found: KnownJob) -> AsyncIterator[ServerSentEvent]:
+async def job_events(caller: Writing, job: KnownJob) -> AsyncIterator[ServerSentEvent]:
     """The job as server-sent events, at each change of its progress, up to its end."""
     shown: dict[str, Json] = {}
     while not caller.service.is_closing:
-        is_done = found.done.is_set()
-        record = found.record()
+        is_done = job.done.is_set()
+        record = job.record()
         if record != shown:
             shown = record
             yield ServerSentEvent(event="done" if is_done else "progress", data=record)

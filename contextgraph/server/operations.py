@@ -116,19 +116,19 @@ async def call(operation: str, body: CallBody, caller: Reader) -> Response:
     Its arguments have their names in the library; values have the JSON form of the library. Notes
     come without confidential texts.
     """
-    found = OPERATIONS.get(operation)
-    if found is None:
+    known_operation = OPERATIONS.get(operation)
+    if known_operation is None:
         raise NeedsStoreError(f"{operation} {OF_STORE}")
-    if not caller.token.allows(found.scope):
-        raise HTTPException(403, f"the token does not have the scope {found.scope}")
+    if not caller.token.allows(known_operation.scope):
+        raise HTTPException(403, f"the token does not have the scope {known_operation.scope}")
     arguments = body.root
     if operation == "notes.remember":
         _take_source(arguments, caller)
     if any(isinstance(argument, int) and argument > _MOST for argument in arguments.values()):
         raise HTTPException(422, f"a number may be at most {_MOST:,}")
     # What administrators start may take minutes.
-    run = caller.service.maintain if found.scope is Scope.ADMIN else caller.service.answer
-    record = await run(lambda: _answer(found, caller.memory, arguments))
+    run = caller.service.maintain if known_operation.scope is Scope.ADMIN else caller.service.answer
+    record = await run(lambda: _answer(known_operation, caller.memory, arguments))
     return Response(orjson.dumps({"value": record}), media_type="application/json")
 
 

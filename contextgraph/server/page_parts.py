@@ -80,13 +80,13 @@ def table(
     kinds = [' class="number"' if isinstance(column, Number) else "" for column in columns]
     titles = zip(columns, kinds, strict=True)
     head = "".join(
-        f'<th scope="col"{kind}>{one}</th>' if one else "<td></td>" for one, kind in titles
+        f'<th scope="col"{kind}>{column}</th>' if column else "<td></td>" for column, kind in titles
     )
     lines = (zip(row, kinds, strict=True) for row in rows)
     cells = ("".join(f"<td{kind}>{cell}</td>" for cell, kind in line) for line in lines)
     body = "".join(f"<tr>{line}</tr>\n" for line in cells)
-    found = f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
-    return f"<h2>{shown(title)}</h2>\n{found if body else f'<p>{shown(none)}</p>'}\n"
+    markup = f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
+    return f"<h2>{shown(title)}</h2>\n{markup if body else f'<p>{shown(none)}</p>'}\n"
 
 
 def tiles(figures: Iterable[tuple[str, str]]) -> str:
@@ -112,7 +112,8 @@ def outcome_chart(periods: Sequence[OutcomePeriod]) -> str:
     highest = max(sum(period.outcomes.values()) for period in periods)
     width = _CHART_WIDTH / len(periods)
     bars = "".join(
-        _stack(one.outcomes, highest, number * width, width) for number, one in enumerate(periods)
+        _stack(period.outcomes, highest, number * width, width)
+        for number, period in enumerate(periods)
     )
     first, last = periods[0].start, periods[-1].end
     form = "%Y-%m-%d" if (last - first).days else "%Y-%m-%d %H:%M"
@@ -121,10 +122,14 @@ def outcome_chart(periods: Sequence[OutcomePeriod]) -> str:
         f'aria-label="Outcomes of runs; the table has the figures">{bars}</svg>'
         f'<p class="axis"><span>{first:{form}}</span><span>{last:{form}}</span></p>'
     )
-    keys = "".join(f'<span><i class="{one}"></i>{one}</span>' for one in _OUTCOMES)
+    keys = "".join(f'<span><i class="{outcome}"></i>{outcome}</span>' for outcome in _OUTCOMES)
     rows = (
-        (f"{one.start:{form}}", f"{one.end:{form}}", *(f"{one.outcomes[o]}" for o in _OUTCOMES))
-        for one in periods
+        (
+            f"{period.start:{form}}",
+            f"{period.end:{form}}",
+            *(f"{period.outcomes[o]}" for o in _OUTCOMES),
+        )
+        for period in periods
     )
     figures = table("Runs by period", ("from", "to", *numbers(*_OUTCOMES)), rows)
     return (
@@ -238,13 +243,13 @@ def friction_table(memory: AgentMemory, repo: str) -> str:
     """Errors that several tasks met, of *repo* or ("") of all repositories."""
     rows = (
         (
-            f'<a href="{graph_address(one.error_id)}">{shown(one.error)}</a>',
-            f"{one.tasks}",
-            f"{one.cleared}",
-            "" if one.steps_lost is None else f"{one.steps_lost:.0f}",
-            "<br>".join(shown(remedy.text) for remedy in one.remedies),
+            f'<a href="{graph_address(friction.error_id)}">{shown(friction.error)}</a>',
+            f"{friction.tasks}",
+            f"{friction.cleared}",
+            "" if friction.steps_lost is None else f"{friction.steps_lost:.0f}",
+            "<br>".join(shown(remedy.text) for remedy in friction.remedies),
         )
-        for one in memory.stats.get_friction(repo)
+        for friction in memory.stats.get_friction(repo)
     )
     columns = ("error", *numbers("tasks", "cleared", "steps lost"), "what cleared it")
     none = "No error was met in two tasks."
@@ -253,10 +258,13 @@ def friction_table(memory: AgentMemory, repo: str) -> str:
 
 def effect_table(memory: AgentMemory) -> str:
     """How often errors were cleared after advice was shown, and after it was withheld."""
-    found = [*memory.store.exposures.all()]
+    recorded = [*memory.store.exposures.all()]
     groups = (
-        ("shown", [one for one in found if not one.is_withheld]),
-        ("withheld by chance, to compare", [one for one in found if one.is_withheld]),
+        ("shown", [exposure for exposure in recorded if not exposure.is_withheld]),
+        (
+            "withheld by chance, to compare",
+            [exposure for exposure in recorded if exposure.is_withheld],
+        ),
     )
     rows = (_effect_row(name, exposures) for name, exposures in groups if exposures)
     columns = ("advice", *numbers("times", "outcome known", "helped", "share"), "")
@@ -264,7 +272,7 @@ def effect_table(memory: AgentMemory) -> str:
 
 
 def _effect_row(name: str, exposures: list[Exposure]) -> tuple[str, ...]:
-    known = [one.helped for one in exposures if one.helped is not None]
+    known = [exposure.helped for exposure in exposures if exposure.helped is not None]
     share = f"{sum(known) / len(known):.0%}" if known else ""
     bar = share_bar(sum(known), len(known)) if known else ""
     return name, f"{len(exposures)}", f"{len(known)}", f"{sum(known)}", share, bar
@@ -274,7 +282,7 @@ def repository_table(memory: AgentMemory) -> str:
     """The repositories with most runs."""
     runs = memory.store.runs
     repos = ((len(runs.ids(repo)), repo) for repo in repositories(memory)[:_REPOSITORIES])
-    most = sorted(repos, key=lambda one: (-one[0], one[1]))[:_ERRORS]
+    most = sorted(repos, key=lambda counted: (-counted[0], counted[1]))[:_ERRORS]
     rows = ((repository_link(repo), f"{count:,}") for count, repo in most)
     return table("Repositories with most runs", ("repository", *numbers("runs")), rows)
 
@@ -284,15 +292,15 @@ def repositories(memory: AgentMemory) -> Sequence[str]:
     return memory.store.admin.unconsolidated(0).repos
 
 
-def recovery_table(found: Iterable[RecoveryCandidate]) -> str:
+def recovery_table(recoveries: Iterable[RecoveryCandidate]) -> str:
     """Errors with their remedies and runs."""
     rows = (
         (
-            shown(one_line(one.message, 160)),
-            shown(describe_remedy(one.actions)),
-            run_link(one.trajectory_id, one.instance_id),
+            shown(one_line(recovery.message, 160)),
+            shown(describe_remedy(recovery.actions)),
+            run_link(recovery.trajectory_id, recovery.instance_id),
         )
-        for one in found
+        for recovery in recoveries
     )
     return table("Errors, and what cleared them", ("error", "what cleared it", "run"), rows)
 
@@ -301,45 +309,51 @@ def relation_table(relations: Sequence[Relation]) -> str:
     """The relations of a node."""
     rows = (
         (
-            f'<span class="whole">{"to" if one.outgoing else "from"}</span>',
-            f'<span class="whole">{shown(one.type)}</span>',
-            f'<a href="{graph_address(one.id)}">{shown(one.name)}</a>',
-            shown(", ".join(f"{name} {value}" for name, value in one.properties.items())),
+            f'<span class="whole">{"to" if relation.outgoing else "from"}</span>',
+            f'<span class="whole">{shown(relation.type)}</span>',
+            f'<a href="{graph_address(relation.id)}">{shown(relation.name)}</a>',
+            shown(", ".join(f"{name} {value}" for name, value in relation.properties.items())),
         )
-        for one in relations[:_RELATIONS]
+        for relation in relations[:_RELATIONS]
     )
     count = number_of(len(relations), "relation")
     title = count if len(relations) <= _RELATIONS else f"The first of {count}"
     return table(title, ("direction", "type", "node", "properties"), rows)
 
 
-def evidence_text(one: Evidence) -> str:
+def evidence_text(evidence: Evidence) -> str:
     """How often advice was shown and tried, and what followed."""
     return (
-        f"shown {one.shown} times, tried {one.tried}, cleared the error {one.cleared} times; "
-        f"of {one.runs} runs that met it {one.runs_cleared} cleared it; trust {one.trust:.2f}"
-        f"{f'; {one.by_hand} by hand' if one.by_hand else ''}"
+        f"shown {evidence.shown} times, tried {evidence.tried}, "
+        f"cleared the error {evidence.cleared} times; "
+        f"of {evidence.runs} runs that met it {evidence.runs_cleared} cleared it; "
+        f"trust {evidence.trust:.2f}"
+        f"{f'; {evidence.by_hand} by hand' if evidence.by_hand else ''}"
     )
 
 
-def playbook_parts(found: RepositoryPlaybook) -> Iterator[str]:
+def playbook_parts(playbook: RepositoryPlaybook) -> Iterator[str]:
     """What the runs of a repository agree on, with its files, commands and tests."""
-    lines = "".join(f"<li>{shown(line.text)}</li>" for line in playbook_lines(found))
+    lines = "".join(f"<li>{shown(line.text)}</li>" for line in playbook_lines(playbook))
     yield "<h2>Playbook</h2>" + (f"<ul>{lines}</ul>" if lines else "<p>Nothing agrees yet.</p>")
     files = (
-        (shown(one.path), f"{one.changed}", f"{one.opened}", shown(", ".join(one.symbols)))
-        for one in found.files
+        (shown(file.path), f"{file.changed}", f"{file.opened}", shown(", ".join(file.symbols)))
+        for file in playbook.files
     )
     columns = ("file", *numbers("tasks that changed it", "opened it"), "functions and classes")
     yield table("Files", columns, files)
     commands = (
-        (f"<code>{shown(one.line)}</code>", f"{one.worked} of {one.tried}", shown(one.error_type))
-        for records in (found.tests, found.scripts, found.setup)
-        for one in records[:_COMMANDS]
+        (
+            f"<code>{shown(record.line)}</code>",
+            f"{record.worked} of {record.tried}",
+            shown(record.error_type),
+        )
+        for records in (playbook.tests, playbook.scripts, playbook.setup)
+        for record in records[:_COMMANDS]
     )
     yield table("Commands", ("command", *numbers("worked in"), "why it did not"), commands)
-    if found.failing_tests:
-        tests = ((shown(one.name), f"{one.tasks}") for one in found.failing_tests)
+    if playbook.failing_tests:
+        tests = ((shown(test.name), f"{test.tasks}") for test in playbook.failing_tests)
         yield table("Tests that fail anyway", ("test", *numbers("tasks")), tests)
 
 
@@ -347,32 +361,32 @@ def run_table(title: str, runs: Iterable[Trajectory]) -> str:
     """Runs, as links to their timelines."""
     rows = (
         (
-            run_link(one.id, one.instance_id),
-            shown(one_line(one.task, 100)),
-            repository_link(one.repo),
-            shown(one.agent),
-            f"{one.outcome}",
-            f"{one.total_steps}",
-            f"{one.seen_at:%Y-%m-%d}",
+            run_link(run.id, run.instance_id),
+            shown(one_line(run.task, 100)),
+            repository_link(run.repo),
+            shown(run.agent),
+            f"{run.outcome}",
+            f"{run.total_steps}",
+            f"{run.seen_at:%Y-%m-%d}",
         )
-        for one in runs
+        for run in runs
     )
     columns = ("instance", "task", "repository", "agent", "outcome", *numbers("steps"), "when")
     return table(title, columns, rows)
 
 
-def note_table(title: str, found: Iterable[Note]) -> str:
+def note_table(title: str, notes: Iterable[Note]) -> str:
     """Notes with their sources."""
     rows = (
         (
-            shown(one.content),
-            repository_link(one.repo) if one.repo else "any",
-            shown(one.source),
-            f"{one.credibility:.2f}",
-            f"{one.confirmed}",
-            f"{one.created_at:%Y-%m-%d}",
+            shown(note.content),
+            repository_link(note.repo) if note.repo else "any",
+            shown(note.source),
+            f"{note.credibility:.2f}",
+            f"{note.confirmed}",
+            f"{note.created_at:%Y-%m-%d}",
         )
-        for one in found
+        for note in notes
     )
     columns = ("note", "repository", "source", *numbers("credibility", "confirmed"), "when")
     return table(title, columns, rows)

@@ -143,14 +143,16 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
     def parts() -> Iterator[str]:
         memory = visitor.memory
         yield f"<h1>Search for “{shown(text)}”</h1>"
-        if found := memory.explain(text):
-            yield f'<p><a href="{graph_address(text)}">{shown(found.label)} {shown(text)}</a></p>'
-        if repos := [one for one in repositories(memory) if text.casefold() in one]:
+        if node := memory.explain(text):
+            yield f'<p><a href="{graph_address(text)}">{shown(node.label)} {shown(text)}</a></p>'
+        if repos := [repo for repo in repositories(memory) if text.casefold() in repo]:
             yield "<h2>Repositories</h2>" + "".join(f"<p>{repository_link(r)}</p>" for r in repos)
         terms = [*dict.fromkeys(words(text))]
         yield run_table("Runs", memory.store.runs.for_text(terms, Scope(), _ROWS))
         yield recovery_table(memory.store.recoveries.for_text(terms, Scope(), _RECOVERIES))
-        yield note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
+        yield note_table(
+            "Notes", (without_secret(recalled.note) for recalled in memory.notes.recall(text))
+        )
 
     return await _page(visitor, "Search", parts, text)
 
@@ -160,9 +162,9 @@ async def notes(visitor: Visitor) -> Response:
     """What people and agents noted, the newest first."""
 
     def parts() -> Iterator[str]:
-        found = [*map(without_secret, visitor.memory.notes.of())]
+        all_notes = [*map(without_secret, visitor.memory.notes.of())]
         yield "<h1>Notes</h1>"
-        yield note_table(f"The newest of {number_of(len(found), 'note')}", found[:_ROWS])
+        yield note_table(f"The newest of {number_of(len(all_notes), 'note')}", all_notes[:_ROWS])
 
     return await _page(visitor, "Notes", parts)
 
@@ -188,20 +190,20 @@ async def graph(visitor: Visitor, identity: str) -> Response:
     """A node of the graph with its neighbours; each leads to its own."""
 
     def parts() -> Iterator[str]:
-        found = visitor.memory.explain(identity)
-        if found is None:
+        node = visitor.memory.explain(identity)
+        if node is None:
             raise HTTPException(404, f"nothing has the id {identity}")
-        yield f"<h1>{shown(found.label)}: {shown(one_line(found.name, 120))}</h1>"
-        values = [(name.replace("_", " "), shown(f"{fact}")) for name, fact in found.facts.items()]
-        if found.label == "Trajectory":
+        yield f"<h1>{shown(node.label)}: {shown(one_line(node.name, 120))}</h1>"
+        values = [(name.replace("_", " "), shown(f"{fact}")) for name, fact in node.facts.items()]
+        if node.label == "Trajectory":
             values.insert(0, ("steps", f'<a href="/pages/runs/{quote(identity)}">timeline</a>'))
-        values += [("evidence", shown(evidence_text(found.evidence)))] if found.evidence else []
+        values += [("evidence", shown(evidence_text(node.evidence)))] if node.evidence else []
         yield facts(values)
-        if found.label == "Methodology":
-            is_quarantined = found.evidence is not None and found.evidence.is_quarantined
+        if node.label == "Methodology":
+            is_quarantined = node.evidence is not None and node.evidence.is_quarantined
             yield _decision(visitor, identity, is_quarantined=is_quarantined)
-        yield neighbourhood(found)
-        yield relation_table(found.relations)
+        yield neighbourhood(node)
+        yield relation_table(node.relations)
 
     return await _page(visitor, identity, parts)
 
@@ -216,8 +218,8 @@ async def repository(visitor: Visitor, repo: Word) -> Response:
         yield from playbook_parts(memory.playbook(repo))
         yield friction_table(memory, repo)
         store = memory.store.methodologies
-        found = store.get(store.ids(repo, limit=_ROWS))
-        yield _methodology_table(visitor, found)
+        of_repo = store.get(store.ids(repo, limit=_ROWS))
+        yield _methodology_table(visitor, of_repo)
         yield run_table(
             "Runs, solved ones first", memory.store.runs.for_task(None, Scope(repo), _ROWS)
         )
@@ -231,11 +233,11 @@ async def methodologies(visitor: Visitor, after: Word = "") -> Response:
 
     def parts() -> Iterator[str]:
         store = visitor.memory.store.methodologies
-        found = store.ids(after=after, limit=_ROWS + 1)
+        ids = store.ids(after=after, limit=_ROWS + 1)
         yield "<h1>Methodologies</h1>"
-        yield _methodology_table(visitor, store.get(found[:_ROWS]))
-        if len(found) > _ROWS:
-            yield f'<p><a href="/pages/methodologies?after={quote(found[_ROWS - 1])}">More</a></p>'
+        yield _methodology_table(visitor, store.get(ids[:_ROWS]))
+        if len(ids) > _ROWS:
+            yield f'<p><a href="/pages/methodologies?after={quote(ids[_ROWS - 1])}">More</a></p>'
 
     return await _page(visitor, "Methodologies", parts)
 
@@ -263,20 +265,29 @@ async def _page(
 
 
 def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) -> str:
-    found = sorted(methodologies, key=lambda one: (-one.confidence, one.id))
-    record = visitor.memory.store.exposures.record([one.id for one in found])
-    quarantined = {one.advice for one in record.verdicts if one.is_quarantined}
+    ranked = sorted(
+        methodologies, key=lambda methodology: (-methodology.confidence, methodology.id)
+    )
+    record = visitor.memory.store.exposures.record([methodology.id for methodology in ranked])
+    quarantined = {verdict.advice for verdict in record.verdicts if verdict.is_quarantined}
     rows = (
         (
-            f'<a href="{graph_address(one.id)}">{shown(one.situation)}</a>',
-            shown("\n".join((one.strategy, *(one.words.lines if one.words else ())))),
-            "quarantined by hand" if one.id in quarantined else f"{one.status}",
-            f"{one.support} of {one.frequency}",
-            f"{one.success_count:g} of {one.success_count + one.failure_count:g}",
-            f"{one.confidence:.2f}",
-            _decision(visitor, one.id, is_quarantined=one.id in quarantined),
+            f'<a href="{graph_address(methodology.id)}">{shown(methodology.situation)}</a>',
+            shown(
+                "\n".join(
+                    (methodology.strategy, *(methodology.words.lines if methodology.words else ()))
+                )
+            ),
+            "quarantined by hand" if methodology.id in quarantined else f"{methodology.status}",
+            f"{methodology.support} of {methodology.frequency}",
+            (
+                f"{methodology.success_count:g} of "
+                f"{methodology.success_count + methodology.failure_count:g}"
+            ),
+            f"{methodology.confidence:.2f}",
+            _decision(visitor, methodology.id, is_quarantined=methodology.id in quarantined),
         )
-        for one in found
+        for methodology in ranked
     )
     columns = (
         *("when", "what to do", "status"),

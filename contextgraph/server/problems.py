@@ -109,8 +109,8 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        {"at": mask_secrets(".".join(map(str, one["loc"]))), "reason": mask_secrets(one["msg"])}
-        for one in error.errors()
+        {"at": mask_secrets(".".join(map(str, entry["loc"]))), "reason": mask_secrets(entry["msg"])}
+        for entry in error.errors()
     ]
     detail = "; ".join(f"{error['at']}: {error['reason']}" for error in errors[:_SHOWN])
     detail = f"the request is not valid: {detail}"

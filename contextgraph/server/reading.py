@@ -158,8 +158,8 @@ def trajectories(
     """The runs, by id: a page of those with an id above *after*."""
     runs = caller.memory.store.runs
     ids = runs.ids(repo or None, instance or None, after=after, limit=limit + 1)
-    found = runs.trajectories(ids[:limit])
-    return {"trajectories": [*map(run_record, found.values())], "next": _next(ids, limit)}
+    page = runs.trajectories(ids[:limit])
+    return {"trajectories": [*map(run_record, page.values())], "next": _next(ids, limit)}
 
 
 def _next(ids: Sequence[str], limit: int) -> str | None:
@@ -181,7 +181,7 @@ def trajectory(caller: Reader, identity: str, steps: bool = False) -> dict[str, 
         **run_record(run),
         "task": run.task,
         "summary": run.summary,
-        "fragments": [{"id": one.id, **fragment_record(one)} for one in fragments],
+        "fragments": [{"id": fragment.id, **fragment_record(fragment)} for fragment in fragments],
     }
     raw = runs.raw(run.id) if steps else None
     return {**record, "run": to_record(raw)} if raw else record

@@ -94,9 +94,9 @@ class TokenFile:
         """Remove a token; False where there is none with this id."""
         with self._changing() as tokens:
             remaining = [token for token in tokens if token.id != identity]
-            found = len(remaining) < len(tokens)
+            removed = len(remaining) < len(tokens)
             tokens[:] = remaining
-        return found
+        return removed
 
     def all(self) -> Sequence[Token]:
         """The tokens, in the order of creation."""
@@ -171,10 +171,10 @@ def _private(path: str, flags: int) -> int:
 
 def _version(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino
 
 
 def _hasher() -> "PasswordHasher":

@@ -190,10 +190,10 @@ class Writer:
         job.done.set()
 
     @staticmethod
-    def _learn_one(job: Job, one: WaitingRun) -> None:
-        path, raw, source = one
+    def _learn_one(job: Job, run: WaitingRun) -> None:
+        path, raw, source = run
         try:
-            _learned(job, one, job.memory.learn(raw, source=source, background=True))
+            _learned(job, run, job.memory.learn(raw, source=source, background=True))
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001  (it must not stop the learning of others)

@@ -119,10 +119,10 @@ def _sow(folder: Path, seeds: Iterable[Seed]) -> None:
 
 
 def _located(tool: str) -> str:
-    found = shutil.which(tool)
-    if found is None:
+    path = shutil.which(tool)
+    if path is None:
         raise SystemExit(f"the runs need the command {tool!r}, which is not installed here")
-    return found
+    return path
 
 
 def _python() -> str:

@@ -81,23 +81,23 @@ def _start(arguments: argparse.Namespace) -> int:
 
 
 def _stop(arguments: argparse.Namespace) -> int:
-    found = [server for server in all_records() if arguments.all or server.name == arguments.name]
-    for server in found:
+    servers = [server for server in all_records() if arguments.all or server.name == arguments.name]
+    for server in servers:
         stop(server, keep=arguments.keep)
-    if not found and not arguments.all:
+    if not servers and not arguments.all:
         print(f"there is no server called {arguments.name}", file=sys.stderr)
         return 1
     return 0
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    found = running()
+    servers = running()
     if arguments.json:
-        print(json.dumps([_record(server) for server in found]))
+        print(json.dumps([_record(server) for server in servers]))
         return 0
-    for server in found:
+    for server in servers:
         print(f"{server.name}: neo4j {server.version} at {server.uri}")
-    if not found:
+    if not servers:
         print("no server runs")
     return 0
 

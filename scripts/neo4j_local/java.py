@@ -35,8 +35,8 @@ def installed_javas() -> Iterator[Java]:
 def _candidates() -> Iterator[Path]:
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
-    if found := shutil.which("java"):
-        yield Path(found)
+    if command := shutil.which("java"):
+        yield Path(command)
     for folder in ("/usr/lib/jvm", "/opt/java", "/opt"):
         yield from sorted(Path(folder).glob("*/bin/java"))
 
@@ -45,5 +45,5 @@ def _major(path: Path) -> int | None:
     if not os.access(path, os.X_OK):
         return None
     done = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', done.stderr)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(\d+)', done.stderr)
+    return int(match[1]) if match else None

@@ -56,10 +56,10 @@ def write_record(server: Server) -> None:
 def read_record(name: str) -> Server | None:
     """The record of the server called *name*, None where there is none."""
     try:
-        found = json.loads((home_of(name) / RECORD).read_text(encoding="utf-8"))
+        record = json.loads((home_of(name) / RECORD).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return Server(**{field.name: found[field.name] for field in fields(Server)})
+    return Server(**{field.name: record[field.name] for field in fields(Server)})
 
 
 def all_records() -> list[Server]:
