@@ -327,6 +327,6 @@ class EmbeddingSpaceManager:
 def _waiting(source: TextVectors, space: str) -> Iterator[list[str]]:
     """The texts of *source* without a vector of *space*, a few in memory at a time."""
     after = ""
-    while found := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
-        yield list(found.values())
-        after = max(found)
+    while batch := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
+        yield list(batch.values())
+        after = max(batch)

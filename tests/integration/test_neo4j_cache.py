@@ -123,12 +123,14 @@ def test_known_recoveries_are_looked_up_not_compared_with_each_fragment(
     count = 40
     store.runs.add([made_bundle(number) for number in range(count)])
     ids = [CountingId(f"run{number:04}/1") for number in range(count)]
-    found = NamedQueries.found
+    collected = NamedQueries.collected
 
     def counting(self: NamedQueries, name: str, /, **parameters: object) -> list[Any]:
-        return [[*map(CountingId, key[:3]), *key[3:]] for key in found(self, name, **parameters)]
+        return [
+            [*map(CountingId, key[:3]), *key[3:]] for key in collected(self, name, **parameters)
+        ]
 
-    monkeypatch.setattr(NamedQueries, "found", counting)
+    monkeypatch.setattr(NamedQueries, "collected", counting)
     CountingId.comparisons = 0
     assert len(store.recoveries.of_fragments(ids)) == count
     assert CountingId.comparisons <= 10 * count
