@@ -91,10 +91,9 @@ def forget(
         )
     with common.open(create=False) as memory:
         runs = memory.store.runs
-        chosen = _named(runs, ids or (), instance or (), repo or ())
-        selected = list(
-            runs.trajectories(chosen if named and not everything else runs.ids()).values()
-        )
+        is_named = bool(named) and not everything
+        chosen = _named(runs, ids or (), instance or (), repo or ()) if is_named else runs.ids()
+        selected = [*runs.trajectories(chosen).values()]
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             selected = [run for run in selected if run.seen_at < oldest]

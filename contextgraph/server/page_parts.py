@@ -1,6 +1,7 @@
 """The parts of pages: what the memory holds as tables, charts and graphs, without scripts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from urllib.parse import quote
 
 from contextgraph.memory import AgentMemory
@@ -124,12 +125,8 @@ def outcome_chart(periods: Sequence[OutcomePeriod]) -> str:
     )
     keys = "".join(f'<span><i class="{outcome}"></i>{outcome}</span>' for outcome in _OUTCOMES)
     rows = (
-        (
-            f"{period.start:{form}}",
-            f"{period.end:{form}}",
-            *(f"{period.outcomes[o]}" for o in _OUTCOMES),
-        )
-        for period in periods
+        (f"{start:{form}}", f"{end:{form}}", *(f"{outcomes[name]}" for name in _OUTCOMES))
+        for start, end, outcomes in map(attrgetter("start", "end", "outcomes"), periods)
     )
     figures = table("Runs by period", ("from", "to", *numbers(*_OUTCOMES)), rows)
     return (

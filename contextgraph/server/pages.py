@@ -271,22 +271,7 @@ def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) ->
     record = visitor.memory.store.exposures.record([methodology.id for methodology in ranked])
     quarantined = {verdict.advice for verdict in record.verdicts if verdict.is_quarantined}
     rows = (
-        (
-            f'<a href="{graph_address(methodology.id)}">{shown(methodology.situation)}</a>',
-            shown(
-                "\n".join(
-                    (methodology.strategy, *(methodology.words.lines if methodology.words else ()))
-                )
-            ),
-            "quarantined by hand" if methodology.id in quarantined else f"{methodology.status}",
-            f"{methodology.support} of {methodology.frequency}",
-            (
-                f"{methodology.success_count:g} of "
-                f"{methodology.success_count + methodology.failure_count:g}"
-            ),
-            f"{methodology.confidence:.2f}",
-            _decision(visitor, methodology.id, is_quarantined=methodology.id in quarantined),
-        )
+        _methodology_row(visitor, methodology, is_quarantined=methodology.id in quarantined)
         for methodology in ranked
     )
     columns = (
@@ -296,6 +281,22 @@ def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) ->
     )
     none = "None yet: three recoveries of two runs make one."
     return table("What several runs agree on", columns, rows, none)
+
+
+def _methodology_row(
+    visitor: Caller, methodology: Methodology, *, is_quarantined: bool
+) -> tuple[str, ...]:
+    lines = (methodology.strategy, *(methodology.words.lines if methodology.words else ()))
+    tried = methodology.success_count + methodology.failure_count
+    return (
+        f'<a href="{graph_address(methodology.id)}">{shown(methodology.situation)}</a>',
+        shown("\n".join(lines)),
+        "quarantined by hand" if is_quarantined else f"{methodology.status}",
+        f"{methodology.support} of {methodology.frequency}",
+        f"{methodology.success_count:g} of {tried:g}",
+        f"{methodology.confidence:.2f}",
+        _decision(visitor, methodology.id, is_quarantined=is_quarantined),
+    )
 
 
 def _decision(visitor: Caller, identity: str, *, is_quarantined: bool) -> str:
