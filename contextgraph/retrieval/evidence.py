@@ -49,7 +49,8 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
         return pattern.target.partition("=")[0] in _shown(state)
     if pattern.kind is RemedyKind.CONFIGURE:
-        return pattern.target.partition(".")[0] in _shown(state)
+        is_done = f"{pattern.target}(" in state.last_action
+        return not is_done and pattern.target.partition(".")[0] in _shown(state)
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
 
@@ -76,11 +77,15 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
 
 
 def _is_wider(look: str, narrow: str) -> bool:
-    """True where *look* says all that *narrow* says but for some arguments; options apart."""
-    wide_words, narrow_words = (
+    """True where *look* says all that *narrow* says but for some arguments, or names the folders
+    that those are in; options apart.
+    """
+    wide, wanted = (
         [word for word in line.split() if not word.startswith("-")] for line in (look, narrow)
     )
-    return wide_words[:1] == narrow_words[:1] and set(wide_words) < set(narrow_words)
+    if wide[:1] != wanted[:1]:
+        return False
+    return set(wide) < set(wanted) or {*wide[1:]} == {*map(posixpath.dirname, wanted[1:])}
 
 
 def _is_importable(query: Query, pattern: RemedyPattern) -> bool:

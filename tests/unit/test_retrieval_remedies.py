@@ -212,8 +212,14 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
 def test_what_is_configured_has_to_be_named_by_the_state(store):
     pattern = RemedyPattern(RemedyKind.CONFIGURE, "settings.configure")
     configure = RemedyAction(RemedyKind.CONFIGURE, "settings.configure()", pattern)
-    for shown, is_supported in (("from django.conf import settings", True), ("", False)):
-        state = State(repo="ada/engine", current_error=NO_MODULE, last_outcome=shown)
+    for attempt, shown, is_supported in (
+        ("python a.py", "from django.conf import settings", True),
+        ("python a.py", "", False),
+        ("python -c 'settings.configure(); import tax'", "", False),
+    ):
+        state = State(
+            repo="ada/engine", current_error=NO_MODULE, last_action=attempt, last_outcome=shown
+        )
         (entry,) = entries_of(query_of(state, store), [elsewhere(1, actions=(configure,))])
         assert entry.recoveries[0].is_supported is is_supported
 
@@ -229,6 +235,17 @@ def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
         tried = replace(state, failed_actions=(done,))
         assert not entries_of(query_of(tried, store), found)
     assert entries_of(query_of(replace(state, failed_actions=("search_dir net",)), store), found)
+
+
+def test_a_listing_is_not_advised_where_that_of_the_parent_is_known(store):
+    pattern = RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("ls",))
+    look = RemedyAction(RemedyKind.SEARCH, "ls", pattern, "ls src")
+    error = "ls: cannot access 'shop/tax': No such file or directory"
+    found = [recovery(1, message=error, actions=(look,))]
+    state = State(repo="acme/shop", current_error=error, last_action="ls -F shop/tax")
+    for done, is_advised in (("ls -F shop", False), ("ls docs", True)):
+        tried = replace(state, failed_actions=(done,))
+        assert bool(entries_of(query_of(tried, store), found)) is is_advised
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):

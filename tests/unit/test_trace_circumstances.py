@@ -181,6 +181,8 @@ VIEW = "[File: shop/cart.py (4 lines total)]\n1:def total(\n2:    items,\n3:):\n
         ("<current folder>", "ls src", "", True),
         ("<current folder>", "ls src 2>/dev/null || echo none", "", False),
         ("<current folder>", 'find_file "oven.py" src', "", True),
+        ("<current folder>", "ls -la oven.py", "", False),
+        ("<another path>", 'find_file "Oven" src', "", False),
         ("<current folder>", 'find_file "Oven" src', "", False),
         ("<fewer lines>", "edit 2:2\nx = 1\nend_of_edit", VIEW, True),
     ],

@@ -37,6 +37,8 @@ _MORE_LINES = "<more lines"
 _PROBING = re.compile(r"\b2>|\|\||\btest -|\[ -")
 # What has no ending is a class or a package rather than a file: no folder has it.
 _NO_FILE_SOUGHT = re.compile(r"""\s*find_file\s+["']?[^\s.*"']+["']?(?:\s|$)""")
+# Of a file that is not there a listing of the current folder says no more.
+_LISTS_FILE = re.compile(r"\bls(?: -\S+)* [^\s/-][^\s/]*\.\w+(?=\s|$)")
 
 
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
@@ -160,8 +162,10 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
     name without an ending is not found as a file anywhere.
     """
     attempt, shown = state.last_action, state.last_outcome
+    if pattern.target in (CURRENT_FOLDER, ANOTHER_PATH) and _NO_FILE_SOUGHT.match(attempt):
+        return False
     if pattern.target == CURRENT_FOLDER:
-        return not (_PROBING.search(attempt) or _NO_FILE_SOUGHT.match(attempt))
+        return not (_PROBING.search(attempt) or _LISTS_FILE.search(attempt))
     if pattern.kind is RemedyKind.EDIT and UNDEFINED_NAME in pattern.target:
         is_only_one = len({*UNDEFINED.findall(shown)}) < 2
         return is_only_one and (
