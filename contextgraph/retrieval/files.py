@@ -137,11 +137,11 @@ def _symbols_to_name(
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
-    """The first files of *playbook* that at least three tasks and three of four changed.
+    """The first files of *playbook* that at least five tasks and three of four changed.
 
     Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
     """
-    least = max(3, 0.75 * playbook.tasks)
+    least = max(5, 0.75 * playbook.tasks)
     return [file for file in playbook.files[:_FILES_SHOWN] if file.changed >= least]
 
 
