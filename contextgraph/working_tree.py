@@ -22,6 +22,9 @@ class WorkingTree:
 
     root: Path
     recorded: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
+    _unchanged: dict[str, bool | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def around(cls, folder: Path | str) -> Self:
@@ -66,7 +69,12 @@ class WorkingTree:
         return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
 
     def is_unchanged(self, path: str) -> bool | None:
-        """Whether the file at *path* has a recorded content; None where that is not known."""
-        recorded = self.recorded.get(path, ())
-        current = self.content_hash(path) if recorded else None
-        return current.startswith(tuple(recorded)) if current else None
+        """Whether the file at *path* has a recorded content; None where that is not known.
+
+        Each file is read once: several items of an answer name the same ones.
+        """
+        if path not in self._unchanged:
+            recorded = self.recorded.get(path, ())
+            current = self.content_hash(path) if recorded else None
+            self._unchanged[path] = current.startswith(tuple(recorded)) if current else None
+        return self._unchanged[path]

@@ -83,7 +83,7 @@ class Journal:
         try:
             settings: dict[str, Json] = orjson.loads(self._settings.read_bytes())
         except OSError as error:
-            raise SettingsError(f"{self.folder} holds no experiment") from error
+            raise SettingsError(f"{self.folder} contains no experiment") from error
         return settings
 
     def attempts(self) -> dict[Key, Attempt]:

@@ -36,8 +36,8 @@ _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
 _Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
 _Remedy = TypeVar("_Remedy", ErrorSolution, Suggestion)
 
-# What names a file with another content than in the runs counts so much. It mostly stays right: a
-# file that tasks change is changed again. Where lines of the file are named, see `_fresh_remedy`.
+# The weight of advice that names a file whose content differs from that in the runs. Most of it
+# stays right: a file that tasks change is changed again. For named lines see `_fresh_remedy`.
 WEIGHT_IF_CHANGED = 0.9
 
 
@@ -108,7 +108,7 @@ def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
 
 
 def runs_to_compare(context: MemoryContext) -> list[str]:
-    """The runs whose content hashes `fresh_context` looks up, but for those of the playbook."""
+    """The ids of runs whose content hashes `fresh_context` compares, without the playbook's."""
     remedies = chain(
         ((suggestion.why, suggestion.remedies) for suggestion in context.suggestions),
         ((solution.why, solution.actions) for solution in context.error_solutions),

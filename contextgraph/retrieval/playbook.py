@@ -185,7 +185,7 @@ _Use: TypeAlias = tuple[KnownRun, CommandUse]
 
 
 def _is_setup(record: CommandRecord, repo: str) -> bool:
-    """Whether an installation that worked is one for others, too.
+    """Whether an installation that worked in one run helps others.
 
     A release of the project itself hides the checkout, other versions know other variables, and a
     shell that is in the checkout already has no such folder.

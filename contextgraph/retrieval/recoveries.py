@@ -83,8 +83,7 @@ class FoundRecovery(NamedTuple):
     failed, or *relevance* where that is not known. *weight*, at most 1, says how far the
     circumstances of both errors agree. *is_withheld*: it is not advised, since it destroys work,
     avoids an exception in place of solving it, installs a program that then never worked, or failed
-    before in this run. *is_supported*: the state shows what it takes for granted. *instance* is
-    that of its run: several runs of one are not independent evidence.
+    before in this run. *is_supported*: the state shows what it takes for granted.
     """
 
     candidate: RecoveryCandidate
@@ -97,7 +96,6 @@ class FoundRecovery(NamedTuple):
     weight: float
     is_withheld: bool
     is_supported: bool
-    instance: str
 
 
 class _Forms:
@@ -133,7 +131,7 @@ class _Forms:
 
 
 class _Checks:
-    """What the state of *query* says of each form and of circumstances, each looked at once."""
+    """Cached checks of wordings and circumstances against the state of *query*."""
 
     def __init__(self, query: Query, signature: ErrorSignature) -> None:
         state = query.state
@@ -147,7 +145,7 @@ class _Checks:
 def recoveries_for(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> Iterator[FoundRecovery]:
-    """Those of *candidates* that have something to say about the error of *query*."""
+    """The *candidates* whose remedy may apply to the error of *query*, with their evidence."""
     checks = _Checks(query, signature)
     repo = query.state.repo.casefold()
     for candidate, about, score, similar in _scored(query, signature, candidates):
@@ -171,7 +169,6 @@ def recoveries_for(
                 weight,
                 is_withheld,
                 checks.has_evidence(form, _names_same(query, candidate), is_near),
-                candidate.instance_id,
             )
 
 

@@ -70,7 +70,7 @@ class Entry:
     @property
     def instances(self) -> int:
         """How many independent instances did it."""
-        return len({recovery.instance for recovery in self.recoveries})
+        return len({recovery.candidate.instance_id for recovery in self.recoveries})
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _grouped(recoveries: Iterable[FoundRecovery]) -> dict[AdviceKey, list[FoundR
 def _simplify(groups: dict[AdviceKey, list[FoundRecovery]]) -> None:
     """Let remedies of several actions count for that one of them which most did alone."""
     single = {
-        key: len({recovery.instance for recovery in recoveries})
+        key: len({recovery.candidate.instance_id for recovery in recoveries})
         for key, recoveries in groups.items()
     }
     for key in [key for key in groups if len(key) > 1]:
@@ -237,7 +237,7 @@ def _shares(recoveries: Iterable[FoundRecovery]) -> tuple[Shares, Shares, Shares
     for recovery in recoveries:
         if recovery.level is SignatureLevel.FAMILY:
             continue
-        instance, weight = recovery.instance, recovery.weight
+        instance, weight = recovery.candidate.instance_id, recovery.weight
         if of_type.get(instance, 0.0) < weight:
             of_type[instance] = weight
         if recovery.level is not SignatureLevel.TYPE:
@@ -293,7 +293,7 @@ def _agreed(
         fsum(shares.values()) / (total + doubt) for shares, total in zip(did, totals, strict=True)
     )
     is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-    is_repeated = len({recovery.instance for recovery in recoveries}) > 1
+    is_repeated = len({recovery.candidate.instance_id for recovery in recoveries}) > 1
     if (is_repeated or is_only_one) and any(recovery.is_supported for recovery in recoveries):
         return of_template, 0.0, of_type
     return 0.0, of_template, 0.0

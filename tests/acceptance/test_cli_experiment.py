@@ -181,7 +181,7 @@ def test_wrong_arms_and_folders_are_named(tasks: Path, tmp_path: Path) -> None:
 
     assert (wrong.code, absent.code) == (2, 1)
     assert "magic" in wrong.err
-    assert "holds no experiment" in absent.err
+    assert "contains no experiment" in absent.err
 
 
 def test_a_task_with_an_image_is_attempted_and_checked_in_a_container(

@@ -224,28 +224,27 @@ def test_what_is_configured_has_to_be_named_by_the_state(store):
         assert entry.recoveries[0].is_supported is is_supported
 
 
-def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
-    pattern = RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("search_dir",))
-    look = RemedyAction(RemedyKind.SEARCH, "search_dir net", pattern, "search_dir net src")
+@pytest.mark.parametrize(
+    ("program", "attempt", "done", "is_advised"),
+    [
+        ("search_dir", "search_dir tax src", "search_dir tax", False),
+        ("search_dir", "search_dir tax src", "search_dir -i tax", False),
+        ("search_dir", "search_dir tax src", "search_dir net", True),
+        ("ls", "ls -F shop/tax", "ls -F shop", False),
+        ("ls", "ls -F shop/tax", "ls docs", True),
+    ],
+)
+def test_what_was_looked_up_in_a_wider_place_is_not_advised(
+    store, program, attempt, done, is_advised
+):
+    pattern = RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", (program,))
+    look = RemedyAction(RemedyKind.SEARCH, f"{program} net", pattern, f"{program} net src")
     error = "Directory src not found"
-    found = [recovery(1, message=error, actions=(look,))]
-    state = State(repo="acme/shop", current_error=error, last_action="search_dir tax src")
-    assert entries_of(query_of(state, store), found)
-    for done in ("search_dir tax", "search_dir -i tax"):
-        tried = replace(state, failed_actions=(done,))
-        assert not entries_of(query_of(tried, store), found)
-    assert entries_of(query_of(replace(state, failed_actions=("search_dir net",)), store), found)
-
-
-def test_a_listing_is_not_advised_where_that_of_the_parent_is_known(store):
-    pattern = RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("ls",))
-    look = RemedyAction(RemedyKind.SEARCH, "ls", pattern, "ls src")
-    error = "ls: cannot access 'shop/tax': No such file or directory"
-    found = [recovery(1, message=error, actions=(look,))]
-    state = State(repo="acme/shop", current_error=error, last_action="ls -F shop/tax")
-    for done, is_advised in (("ls -F shop", False), ("ls docs", True)):
-        tried = replace(state, failed_actions=(done,))
-        assert bool(entries_of(query_of(tried, store), found)) is is_advised
+    recoveries = [recovery(1, message=error, actions=(look,))]
+    state = State(repo="acme/shop", current_error=error, last_action=attempt)
+    assert entries_of(query_of(state, store), recoveries)
+    tried = replace(state, failed_actions=(done,))
+    assert bool(entries_of(query_of(tried, store), recoveries)) is is_advised
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
