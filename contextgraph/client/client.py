@@ -235,7 +235,8 @@ class _Writer(_Part, MemoryWriter, path="writer"):
         _check_source(source)
         lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
         params = {"wait": _WAIT_SECONDS, "complete": True}
-        job = self.send("POST", "/v1/learn", params=params, content=lines)
+        headers = {"Content-Type": "application/x-ndjson"}
+        job = self.send("POST", "/v1/learn", params=params, content=lines, headers=headers)
         if job["state"] != "done":
             job = self.send("GET", f"/v1/learn/{job['job']}", params=params)
         name = self._service.name

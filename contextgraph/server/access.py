@@ -1,15 +1,19 @@
-"""Authentication and authorisation of requests: tokens, scopes, rate limits."""
+"""Who may send requests: other sites, tokens, scopes, rate limits."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope as AsgiScope, Send
 
 from contextgraph.memory import AgentMemory
 from contextgraph.server.monitoring import TENANT
+from contextgraph.server.problems import problem
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
 
@@ -18,6 +22,66 @@ bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph toke
 _AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COOKIE = "contextgraph_token"
 LOCAL = "local"  # the source of what is learned without tokens
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# What a page can send to another site without asking it first; "" is a body without a type.
+_SIMPLE_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class SiteGuard:
+    """Refuses requests that a page of another site makes a browser send.
+
+    A browser says where a request comes from: in ``Sec-Fetch-Site``, or else in ``Origin``.
+    Following a link is allowed. Without tokens (*is_open*) any page could send what is valid, so
+    hosts must be names of this machine (against DNS rebinding), and bodies must have a type for
+    which a browser asks first.
+    """
+
+    def __init__(self, app: ASGIApp, *, is_open: bool) -> None:
+        self._app = app
+        self._is_open = is_open
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        app = self._app
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if self._is_open and _host(headers.get("Host", "")) not in _LOOPBACK:
+                app = problem(400, "without tokens the host must be localhost or 127.0.0.1")
+            elif _is_foreign(scope["method"], headers):
+                app = problem(403, "pages of other sites may not send requests to this service")
+            elif self._is_open and scope["method"] == "POST" and _is_simple(scope["path"], headers):
+                app = problem(
+                    415,
+                    "without tokens the type must be application/json or application/octet-stream",
+                )
+        await app(scope, receive, send)
+
+
+def _host(address: str) -> str | None:
+    try:
+        return urlsplit(f"//{address}").hostname
+    except ValueError:
+        return None
+
+
+def _is_foreign(method: str, headers: Headers) -> bool:
+    if site := headers.get("Sec-Fetch-Site"):
+        is_link = (
+            method == "GET"
+            and headers.get("Sec-Fetch-Mode") == "navigate"
+            and headers.get("Sec-Fetch-Dest") == "document"
+        )
+        return not is_link and site not in ("same-origin", "none")
+    origin = headers.get("Origin")
+    return origin is not None and origin.partition("://")[2] != headers.get("Host")
+
+
+def _is_simple(path: str, headers: Headers) -> bool:
+    has_body = headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    # The forms of pages are simple; their origin is checked.
+    return has_body and kind in _SIMPLE_TYPES and not path.startswith("/pages")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,7 +18,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.mcp_server.server import server_of
 from contextgraph.server import administration, learning, operations, pages, reading
-from contextgraph.server.access import Caller, bearer, caller_of
+from contextgraph.server.access import Caller, SiteGuard, bearer, caller_of
 from contextgraph.server.monitoring import Observer, log_to_stderr
 from contextgraph.server.problems import PROBLEMS, add_handlers
 from contextgraph.server.reading import json_response
@@ -31,9 +30,6 @@ _VERSION = version("contextgraph-memory")  # read from the files of the package:
 
 # Of all requests but uploads: JSON is parsed before anything else is answered.
 _BODY_BYTES = 8 << 20
-
-# Without tokens a page in a browser must not reach the service by a name of its own.
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
 
 # Requests that are not answered so many seconds after a signal are cut off.
 _GRACE_SECONDS = 10
@@ -143,9 +139,8 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         docs_url=None,  # they load scripts from other hosts
         redoc_url=None,
     )
-    if tokens is None:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK])
     app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
+    app.add_middleware(SiteGuard, is_open=tokens is None)
     _add_routes(app, mcp)
     return app
 

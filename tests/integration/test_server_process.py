@@ -14,6 +14,7 @@ from tests.builders import NO_MODULE, recovering_run
 from tests.served import finished, serving
 
 LIVE = {"repo": "acme/shop", "instance_id": "acme__shop-live", "task": "Totals are wrong"}
+LINES = {"Content-Type": "application/x-ndjson"}
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 
 
@@ -38,7 +39,7 @@ def instances(store: Path) -> set[str]:
 def test_a_killed_server_loses_nothing_that_it_has_acknowledged(store: Path) -> None:
     with serving(store) as server, closing(sqlite3.connect(store, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")  # so that nothing can be learned
-        job = server.client.post("/v1/learn", content=lines(3))
+        job = server.client.post("/v1/learn", content=lines(3), headers=LINES)
         live = server.client.post("/v1/runs/live", json=LIVE).json()["id"]
         for _ in range(2):
             server.client.post(f"/v1/runs/live/{live}/observe", json=STEP).raise_for_status()
@@ -58,7 +59,7 @@ def test_a_killed_server_loses_nothing_that_it_has_acknowledged(store: Path) -> 
 
 def test_a_signal_ends_the_server_when_all_is_learned(store: Path) -> None:
     with serving(store) as server:
-        server.client.post("/v1/learn", content=lines(40)).raise_for_status()
+        server.client.post("/v1/learn", content=lines(40), headers=LINES).raise_for_status()
         live = server.client.post("/v1/runs/live", json=LIVE).json()["id"]
         server.client.post(f"/v1/runs/live/{live}/observe", json=STEP).raise_for_status()
         code = server.end(signal.SIGTERM)
@@ -69,9 +70,11 @@ def test_a_signal_ends_the_server_when_all_is_learned(store: Path) -> None:
 
 def test_queries_are_answered_while_runs_are_learned(store: Path) -> None:
     with serving(store) as server, closing(sqlite3.connect(store, isolation_level=None)) as other:
-        server.client.post("/v1/learn", params={"wait": 30}, content=lines(3)).raise_for_status()
+        server.client.post(
+            "/v1/learn", params={"wait": 30}, content=lines(3), headers=LINES
+        ).raise_for_status()
         other.execute("BEGIN IMMEDIATE")
-        job = server.client.post("/v1/learn", content=lines(5)).json()
+        job = server.client.post("/v1/learn", content=lines(5), headers=LINES).json()
         state = {"repo": "acme/shop", "current_error": NO_MODULE}
         answer = server.client.post("/v1/query", json={"state": state}).json()
         other.execute("ROLLBACK")

@@ -321,8 +321,63 @@ def test_progress_comes_as_events(client: TestClient) -> None:
     assert orjson.loads(events[1].removeprefix("data: "))["summary"]["created"] == 1
 
 
-def test_without_tokens_other_hosts_are_refused(tmp_path: Path) -> None:
+@pytest.fixture
+def open_client(tmp_path: Path) -> Iterator[TestClient]:
+    """A client of a service without tokens."""
     app = create_app(Settings(store=str(tmp_path / "memory.db")), None, Limits())
-    with TestClient(app, base_url="http://127.0.0.1") as client:
-        assert client.get("/v1/stats").status_code == 200
-        assert client.get("/v1/stats", headers={"Host": "evil.example"}).status_code == 400
+    with TestClient(app, base_url="http://127.0.0.1:8642") as client:
+        yield client
+
+
+def test_without_tokens_other_hosts_are_refused(open_client: TestClient) -> None:
+    for host, status in (
+        ("localhost:8642", 200),
+        ("[::1]:8642", 200),
+        ("evil.example", 400),
+        ("127.0.0.1.evil.example:8642", 400),
+        ("[", 400),
+    ):
+        assert open_client.get("/v1/stats", headers={"Host": host}).status_code == status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "http://127.0.0.1:8642", "Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    ],
+)
+def test_pages_of_other_sites_are_refused(
+    open_client: TestClient, service: Served, headers: dict[str, str]
+) -> None:
+    run = orjson.dumps(to_record(recovering_run()))
+    admin = service.client(Scope.ADMIN)
+    for client in (open_client, admin):
+        for path in ("/v1/learn", "/v1/consolidate", "/mcp", "/pages/login"):
+            kind = {"Content-Type": "application/json"}
+            assert client.post(path, content=run, headers=kind | headers).status_code == 403
+        assert client.get("/v1/export", headers=headers).status_code == 403
+        assert client.get("/v1/trajectories").json()["trajectories"] == []
+
+
+def test_a_link_of_another_site_leads_to_a_page(open_client: TestClient) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+
+    assert open_client.get("/pages", headers=link | {"Sec-Fetch-Dest": "document"}).is_success
+
+
+def test_without_tokens_what_a_page_can_send_unasked_is_refused(open_client: TestClient) -> None:
+    run = orjson.dumps(to_record(recovering_run()))
+    for kind in ("text/plain", "Text/Plain; charset=utf-8", "application/x-www-form-urlencoded"):
+        refused = open_client.post("/v1/learn", content=run, headers={"Content-Type": kind})
+        assert refused.status_code == 415
+    assert open_client.post("/v1/learn", content=run).status_code == 415
+    assert open_client.post("/v1/learn", content=iter([run])).status_code == 415
+    assert open_client.post("/v1/learn", files={"file": ("a.json", run)}).status_code == 415
+    for kind in ("application/json", "application/x-ndjson", "application/octet-stream"):
+        taken = open_client.post("/v1/learn", content=run, headers={"Content-Type": kind})
+        assert taken.is_success
