@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from contextgraph.advising import AdvisingMemory
+from contextgraph.memory import AgentMemory
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     Action,
@@ -71,7 +71,7 @@ class LiveRun:
 
     def __init__(
         self,
-        memory: AdvisingMemory,
+        memory: AgentMemory,
         raw: RawTrajectory,
         exclude_instances: frozenset[str] = frozenset(),
         workdir: Path | str | None = None,

@@ -1,47 +1,94 @@
 """`AgentMemory`, the façade of the library."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from contextgraph.administration import AdministeredMemory
-from contextgraph.advising import MOST_SHOWN
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
-from contextgraph.embedding import exclusive
-from contextgraph.governance import EvictionPolicy
-from contextgraph.learning import Inspection, inspect_run
+from contextgraph.embedding import Reembedding, exclusive
+from contextgraph.errors import (
+    ContextGraphError,
+    DamagedRunError,
+    DegradedError,
+    MemoryNotFoundError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.governance import EvictionPolicy, is_withheld
+from contextgraph.learning import (
+    RUNS_AT_ONCE,
+    Inspection,
+    checked_source,
+    error_id,
+    inspect_run,
+    unmasked_values,
+)
 from contextgraph.model import (
+    CommandHistory,
+    ConsolidationReport,
     Explanation,
     Exposure,
+    HealthCheck,
     LearnReceipt,
+    LoopInfo,
     MaintenanceReport,
+    MemoryContext,
+    MethodologyStatus,
     RawTrajectory,
+    RepositoryPlaybook,
     Snapshot,
+    State,
+    Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import evidence_of
+from contextgraph.retrieval import (
+    MAX_TOKENS,
+    evidence_of,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    render_warning,
+    rendered,
+    runs_to_compare,
+)
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
+from contextgraph.stats import MemoryStats
+from contextgraph.telemetry import operation
+from contextgraph.text import fence, number_of
+from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build, item_file, keyed_memory, maintenance_policy
+from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.keyed import KeyedMemory
     from contextgraph.knowledge import Candidates, Entities, MaintenancePolicy, Notes, Pages
     from contextgraph.live import LiveRun
+    from contextgraph.ports import Graph
+    from contextgraph.store.archive import Exported, Imported
+    from contextgraph.store.graph import GraphFormat
+
+# Where nothing is ever written, so many contexts wait to be recorded; the oldest are dropped.
+MOST_SHOWN = 4096
 
 
-class AgentMemory(AdministeredMemory):
+class AgentMemory:
     """The long-term memory of coding agents.
 
     `open` takes any address; the constructor is the founding form, for a Neo4j server. Safe to
     use from several threads, and from several processes at once.
     """
+
+    is_service = False
+    """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
 
     def __init__(
         self,
@@ -232,6 +279,224 @@ class AgentMemory(AdministeredMemory):
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
 
+    def query(
+        self,
+        state: State,
+        limit: int = 5,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+        workdir: Path | str | None = None,
+        degrade: bool = False,
+    ) -> MemoryContext:
+        """What the memory knows for *state*: at most *limit* items of each kind, best first.
+
+        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
+        otherwise). What the working tree around the folder *workdir* does not have is left out;
+        what names files whose content changed since the runs counts less, and says so.
+        Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
+        found because channels but that of notes failed, unless *degrade* is set: then the answer
+        is empty.
+        """
+        excluded = frozenset(exclude_instances)
+        with operation("search_memory", self.store_id):
+            context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
+        searched = context or {*context.failed} <= {"notes"}
+        if not (searched or degrade or self.is_service):
+            raise DegradedError("; ".join(context.degraded))
+        if not workdir:
+            return context
+        repo, runs = state.repo if context.playbook else "", runs_to_compare(context)
+        return fresh_context(context, self._tree(workdir, repo, runs, excluded, as_of))
+
+    def playbook(
+        self,
+        repo: str,
+        task: str = "",
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+        workdir: Path | str | None = None,
+    ) -> RepositoryPlaybook:
+        """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
+
+        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
+        *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
+        prompt text.
+        """
+        excluded = frozenset(exclude_instances)
+        playbook = self.retriever.playbooks.of(repo, task, excluded, as_of)
+        if not workdir:
+            return playbook
+        return fresh_playbook(playbook, self._tree(workdir, repo, (), excluded, as_of))
+
+    def how(
+        self,
+        repo: str,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> CommandHistory:
+        """How *command* is really run in *repo*, with counts; false where no run did."""
+        return self.retriever.playbooks.history(repo, command, frozenset(exclude_instances), as_of)
+
+    def before(
+        self,
+        state: State | str,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+        workdir: Path | str | None = None,
+    ) -> str | None:
+        """What to know before *command* is run; *state* is a state or the name of a repository.
+
+        None unless independent runs agree that it does not run there: see docs/retrieval.md.
+        *workdir* is as for `query`.
+        """
+        repo = state if isinstance(state, str) else state.repo
+        excluded = frozenset(exclude_instances)
+        history = self.how(repo, command, exclude_instances=excluded, as_of=as_of)
+        if workdir and history.others:
+            history = fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
+        return render_warning(history) or None
+
+    def _tree(
+        self,
+        workdir: Path | str,
+        repo: str,
+        trajectories: Sequence[str],
+        excluded: frozenset[str],
+        as_of: datetime | None,
+    ) -> WorkingTree:
+        """The working tree around *workdir*, with content hashes from runs: see `Playbooks`."""
+        tree = WorkingTree.around(workdir)
+        if not (repo or trajectories):
+            return tree
+        known = self.retriever.playbooks.content_hashes(repo, trajectories, excluded, as_of)
+        return replace(tree, recorded=known)
+
+    def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
+        """The loop that the last of *states* is in, with escape suggestions."""
+        return self.loop_detector.detect(states)
+
+    def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
+        """The prompt text of *context*, noted as shown so that its effect can be reported.
+
+        Of one that is withheld the empty fence: its id says in the log of the run what was not
+        shown.
+        """
+        text, items = rendered(context, max_tokens)
+        if not text:
+            return ""
+        error = error_id(context.error) if context.error else None
+        withheld = self.withholds(context) if self.withhold and error else None
+        self._shown.append(Exposure.of(context.id, items, self._now(), error, is_withheld=withheld))
+        return fence("" if withheld else text, context.id)
+
+    def withholds(self, context: MemoryContext) -> bool:
+        """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
+        return context.error is not None and is_withheld(context.id, self.withhold)
+
+    def report_outcome(
+        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
+    ) -> bool:
+        """Record whether the advice of a context helped; False if unknown or already recorded.
+
+        *item* is the number of the one item that it is about, from 1, in the order of the text;
+        without it the items share the credit. *source* is as of `learn`.
+        """
+        self.note_exposures()
+        return self.store.exposures.report(
+            context_id, helped, item, checked_source(source) or self.source
+        )
+
+    def note_exposures(self) -> None:
+        """Store what was shown, which is else put off until something is written.
+
+        Raises `StoreError`; then it is tried again when something is written.
+        """
+        if shown := [*self._shown]:
+            self.store.exposures.add(shown)
+        for exposure in shown:
+            # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
+            with suppress(ValueError):  # another thread stored it as well
+                self._shown.remove(exposure)
+
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
+        """Learn one finished run; on return it is stored durably.
+
+        *source* names who supplies it (default: the setting `source`): see docs/security.md.
+        Learning the same run again changes nothing, but for an outcome that was unknown. After
+        every 16 runs the memory is consolidated before this returns, or else in the *background*:
+        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
+        the run is stored. Where notes are in a database of their own, and only that is away, the
+        run is stored, and learning it again adds what people said in it.
+        """
+        self.note_exposures()
+        with operation("upsert_memory", self.store_id):
+            receipt = self.writer.write(raw, source)
+        self._add_candidates(raw, receipt)
+        self._trigger.after_learning(receipt.status, background=background)
+        return receipt
+
+    def learn_many(
+        self, raws: Iterable[RawTrajectory], *, source: str = ""
+    ) -> Generator[LearnReceipt]:
+        """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
+
+        A `batch`. *source* is as of `learn`. Raises as `learn`, once all runs before the one that
+        cannot be stored are.
+        """
+        rest = iter(raws)
+        with self.batch():
+            while some := list(islice(rest, RUNS_AT_ONCE)):
+                yield from self._learned(some, source)
+
+    def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
+        self.note_exposures()
+        try:
+            with operation("upsert_memory", self.store_id):
+                receipts = self.writer.write_all(raws, source)
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            # One of them cannot be stored: the others are not to go with it.
+            yield from (self.learn(raw, source=source) for raw in raws)
+            return
+        for raw, receipt in zip(raws, receipts, strict=True):
+            self._add_candidates(raw, receipt)
+            self._trigger.after_learning(receipt.status)
+            yield receipt
+
+    def batch(
+        self,
+        progress: Callable[[int, int], None] | None = None,
+        on_report: Callable[[ConsolidationReport], None] | None = None,
+    ) -> AbstractContextManager[None]:
+        """Postpone consolidation and fitting of the embedding space to the end of the block.
+
+        *progress* is as for `consolidate`; *on_report* is called with its report, if it was due.
+        """
+        return self._trigger.batch(progress, on_report)
+
+    def set_outcome(
+        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+    ) -> Sequence[str]:
+        """Set by hand whether the runs of an instance solved it; returns their ids.
+
+        Only those of *agent*, or the run with the id *run*, where given; none may match. Learning
+        never changes what was set.
+        """
+        return self.writer.set_outcome(instance_id, solved, agent=agent, run=run)
+
+    def get_stats(self) -> MemoryStats:
+        """Counts, error frequency and transitions, common mistakes, failure patterns."""
+        return self.stats.get_stats()
+
     def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
         if any(step.user_message for step in raw.steps):
             self.candidates.add(raw, receipt.trajectory_id)
@@ -263,6 +528,187 @@ class AgentMemory(AdministeredMemory):
     def inspect(raw: RawTrajectory) -> Inspection:
         """How this version reads a run: steps, errors, phases, loops, fragments; learns nothing."""
         return inspect_run(raw)
+
+    def consolidate(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> ConsolidationReport:
+        """Bring methodologies up to date with what was learned: see docs/consolidation.md.
+
+        `learn` does so by itself after every 16 runs. *progress* is called with how many of how
+        many kinds of error are done. Where another process holds the lease, the report says so.
+        """
+        self.note_exposures()
+        return self.consolidator.consolidate(progress)
+
+    def rebuild(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> Iterator[LearnReceipt]:
+        """Read all stored runs again as this version reads logs, yielding a receipt for each.
+
+        Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so it
+        can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
+        the id of each run that cannot be read and stays as it is; without it the first is raised.
+        """
+        yield from self.writer.rewrite_all(on_damaged)
+        self._trigger.after_rebuilding()
+        self.store.admin.erase_deleted()
+
+    def reembed(
+        self,
+        embedder: str = "",
+        progress: Callable[[int], None] = lambda runs: None,
+        waiting: Callable[[datetime], None] = lambda until: None,
+    ) -> Reembedding:
+        """Embed all runs again with *embedder* ("": the one configured), then query with it.
+
+        Queries are answered in the former space until all is done, then in the new one. After an
+        interruption the same call continues. *progress* is called with the number of runs done
+        since its last call, *waiting* with the time until which another process holds the lease.
+        Raises `EmbeddingError`.
+        """
+        return self.spaces.reembed(embedder, progress, waiting)
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        """Remove runs and what only they taught; returns how many of them were known."""
+        known = self.store.runs.learned([*trajectory_ids])
+        ids = [run.trajectory_id for run in known.values()]
+        with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
+            return self.store.runs.forget(ids)
+
+    def retire(self, methodology_ids: Iterable[str]) -> int:
+        """Show and derive methodologies no more; returns how many of them were not retired.
+
+        Each stays as a tombstone, so that consolidation does not derive it again. Waits where
+        another process consolidates.
+        """
+        with exclusive(self.store, self._now, lambda until: None):
+            retired = [
+                replace(methodology, status=MethodologyStatus.RETIRED)
+                for methodology in self.store.methodologies.get([*methodology_ids])
+                if methodology.status is not MethodologyStatus.RETIRED
+            ]
+            self.store.methodologies.put(retired)
+        return len(retired)
+
+    def quarantine(self, advice: str) -> bool:
+        """Never show this advice (``adv_…``) or methodology again; False where it is unknown."""
+        return self._decide(advice, is_quarantined=True)
+
+    def release(self, advice: str) -> bool:
+        """Show it again, whatever was reported so far; False where it is unknown."""
+        return self._decide(advice, is_quarantined=False)
+
+    def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
+        if not is_advice_id(advice) and not self.store.methodologies.get([advice]):
+            return False
+        self.note_exposures()
+        self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
+        return True
+
+    def graph(self) -> "Graph":
+        """The nodes and relations of this memory as a networkx `MultiDiGraph`.
+
+        A read-only view that each call brings up to date; see `contextgraph.store.graph` for its
+        attributes. Copy it to change it, or where another thread may call this meanwhile.
+        """
+        return self.store.admin.graph()
+
+    def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
+        """Write `graph` and all notes to the file *path*: ``graphml``, or (node-link) ``json``."""
+        from contextgraph.store.graph import export_graph, with_notes
+
+        export_graph(with_notes(self.graph(), self.store.notes.all()), path, graph_format)
+
+    def export(
+        self,
+        path: Path,
+        *,
+        vectors: bool = True,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
+    ) -> "Exported":
+        """Write all that this memory holds to the file *path*, for any other store to read.
+
+        *on_damaged* is as of `rebuild`.
+        """
+        from contextgraph.store.archive import export_memory
+
+        self.note_exposures()
+        return export_memory(
+            self.store,
+            path,
+            self.store.tenant,
+            vectors=vectors,
+            progress=progress,
+            on_damaged=on_damaged,
+        )
+
+    def back_up(self, path: Path) -> None:
+        """Copy the memory file to the new file *path*, which is a memory; others may write.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+        self.note_exposures()
+        self.store.admin.back_up(path)
+
+    def import_archive(
+        self,
+        path: Path,
+        *,
+        vectors: bool = True,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Imported":
+        """Read a file that `export` wrote, beside what this memory holds: see docs/store.md."""
+        from contextgraph.store.archive import import_memory
+
+        return import_memory(self.store, path, vectors=vectors, progress=progress)
+
+    def health(self) -> Sequence[HealthCheck]:
+        """Whether the store is well and models answer, with a remedy for what is not."""
+        checks = [*self.store.admin.health()]
+        if all(check.ok for check in checks):
+            checks += [*self._notes_health(), *self.spaces.health()]
+        chat = self._parts.chat
+        return [*checks, chat.health()] if chat else checks
+
+    def _notes_health(self) -> Iterator[HealthCheck]:
+        """Whether notes can be read, which may be in a database of their own."""
+        try:
+            count = sum(self.store.notes.counts().values())
+        except MemoryNotFoundError:  # nothing was written yet
+            return
+        except ContextGraphError as error:
+            yield HealthCheck("notes", False, str(error), "see docs/notes.md")
+        else:
+            yield HealthCheck("notes", True, number_of(count, "note"))
+
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        """Bring the schema of an older memory up to date; the names of the steps that it took.
+
+        With *dry_run* none is taken. A server is brought up to date by nothing else: opening a
+        memory whose schema is older raises `SchemaError`.
+        """
+        return self.store.admin.migrate(dry_run=dry_run)
+
+    def mask_stored(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> tuple[int, int]:
+        """Mask what older versions stored in the clear: in how many runs, and how many values.
+
+        These runs are read again; otherwise as `rebuild`. A second call changes nothing.
+        """
+        values: list[int] = []
+
+        def is_unmasked(raw: RawTrajectory) -> bool:
+            values.append(unmasked_values(raw))
+            return values[-1] > 0
+
+        runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
+        if runs:
+            self._trigger.after_rebuilding()
+        # Also where an interrupted call masked them all.
+        self.store.admin.erase_deleted()
+        return runs, sum(values)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

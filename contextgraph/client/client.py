@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 import orjson
 
-from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.client.calls import decoded_result, encoded_call
 from contextgraph.client.service import Service
 from contextgraph.codec import decoded
@@ -25,7 +24,7 @@ from contextgraph.errors import (
 from contextgraph.knowledge import Candidates, Entities, Notes, Pages
 from contextgraph.learning import MemoryWriter
 from contextgraph.loops import LoopDetector
-from contextgraph.memory import AgentMemory
+from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import (
     Effect,
     FailurePattern,
@@ -140,7 +139,9 @@ class Client(_OverHttp, AgentMemory):
     retire = _requested(AgentMemory.retire, "retire")
     consolidate = _requested(AgentMemory.consolidate, "consolidate")
     maintain = _requested(AgentMemory.maintain, "maintain")
-    _add_candidates = AdvisingMemory._add_candidates
+
+    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+        """Nothing: the service adds them itself."""
 
     @cached_property
     def notes(self) -> Notes:
