@@ -24,18 +24,26 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
-from contextgraph.consolidation.gate import JudgedRemedy
+from contextgraph.advising import CHANNELS
+from contextgraph.advising.files import FileFeatures, file_features
+from contextgraph.advising.gate import (
+    CONSERVATIVE,
+    RemedyFeatures,
+    probability,
+)
 from contextgraph.evaluation.judging import files_to_find
-from contextgraph.evaluation.measures import Share, difference, summed
+from contextgraph.evaluation.measures import (
+    Share,
+    difference,
+    summed,
+)
+from contextgraph.learning.gate_fitting import JudgedRemedy
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
-from contextgraph.retrieval import CHANNELS
-from contextgraph.retrieval.files import FileFeatures, file_features
-from contextgraph.retrieval.gate import CONSERVATIVE, RemedyFeatures, probability
 
 PLACES = (1, 3, 5)
-_RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
-_EVIDENCE = "contextgraph.retrieval.evidence"
+_RECOVERIES, _REMEDIES = "contextgraph.advising.recoveries", "contextgraph.advising.remedies"
+_EVIDENCE = "contextgraph.advising.evidence"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = FileFeatures._fields
 

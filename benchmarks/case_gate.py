@@ -4,7 +4,7 @@ FOLDER is that of ``contextgraph evaluate --related``: its past tasks are learne
 asked about, with their repository and without, and a past task is right where people linked it.
 QUESTIONS are JSON lines with a ``task`` that nothing answers; they are asked without a repository
 and in the most frequent ones. Fits on half of both, by hash; prints
-the constants of ``contextgraph/retrieval/gate.py``, and what each bound admits of the other half.
+the constants of ``contextgraph/advising/gate.py``, and what each bound admits of the other half.
 """
 
 import argparse
@@ -17,11 +17,11 @@ import orjson
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from contextgraph.advising import WEIGHTS, query_of
+from contextgraph.advising.cases import ranking_of
 from contextgraph.evaluation import read_related
 from contextgraph.memory import AgentMemory
 from contextgraph.model import State
-from contextgraph.retrieval import WEIGHTS, query_of
-from contextgraph.retrieval.cases import ranking_of
 
 LIMIT = 10
 REPOSITORIES = 3

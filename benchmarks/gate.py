@@ -3,7 +3,7 @@
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden, and each remedy found is right or
 not by the rule of evaluation. All paths count the same. Prints the constants of
-``contextgraph/retrieval/gate.py``.
+``contextgraph/advising/gate.py``.
 
 With ``--own`` each path is fitted by itself, and judged by its other part beside the shipped gate:
 how often a gate answers, is right among the first three shown, and its Brier score.
@@ -23,20 +23,25 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from contextgraph.consolidation.gate import (
+from contextgraph.advising import CHANNELS, Channel
+from contextgraph.advising.gate import (
+    CONSERVATIVE,
+    SHIPPED,
+    RemedyFeatures,
+    probability,
+)
+from contextgraph.evaluation import split
+from contextgraph.learning import masked
+from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
     MOST_ERRORS,
     JudgedRemedy,
     gate_of,
     judged_remedies,
 )
-from contextgraph.evaluation import split
-from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import FittedGate, RawTrajectory
 from contextgraph.readers import read
-from contextgraph.retrieval import CHANNELS, Channel
-from contextgraph.retrieval.gate import CONSERVATIVE, SHIPPED, RemedyFeatures, probability
 from contextgraph.trace import trace
 
 Errors: TypeAlias = list[list[JudgedRemedy]]

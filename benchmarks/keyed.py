@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
-from contextgraph.keyed import KeyedMemory
+from contextgraph.knowledge.keyed import KeyedMemory
 
 KEYS = 10_000
 WRITERS, CALLS = 16, 100

@@ -14,15 +14,24 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from contextgraph.advising import CHANNELS, render
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.labelled import read_related
 from contextgraph.evaluation.measures import Share, difference
 from contextgraph.governance.evidence import TWO_SIDED, wilson
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Outcome, RawTrajectory, State
+from contextgraph.model import (
+    Outcome,
+    RawTrajectory,
+    State,
+)
 from contextgraph.readers import read
-from contextgraph.retrieval import CHANNELS, render
-from contextgraph.trace import ActionKind, files_changed, files_created, project_facts
+from contextgraph.trace import (
+    ActionKind,
+    files_changed,
+    files_created,
+    project_facts,
+)
 
 LEARNED, NOTED = 35, 70
 _FILES = 2

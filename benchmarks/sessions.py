@@ -12,11 +12,19 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from contextgraph.model import Phase, RawTrajectory, State
+from contextgraph.knowledge.sessions import WorkingMemory
+from contextgraph.model import (
+    Phase,
+    RawTrajectory,
+    State,
+)
 from contextgraph.readers import read
-from contextgraph.sessions import WorkingMemory
 from contextgraph.text import clip_tokens, count_tokens
-from contextgraph.trace import StateTracker, StepReader, signature_of
+from contextgraph.trace import (
+    StateTracker,
+    StepReader,
+    signature_of,
+)
 
 TOKENS, EVERY = 2_000, 5
 RULE = "never change the public API of this package"

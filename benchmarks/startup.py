@@ -12,7 +12,12 @@ from statistics import median
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
-from contextgraph.integrations.advice import Advice, ErrorKey, RepositoryAdvice, write_advice
+from contextgraph.agents.advice import (
+    Advice,
+    ErrorKey,
+    RepositoryAdvice,
+    write_advice,
+)
 from contextgraph.model import RawTrajectory
 
 RUNS, ENTRIES = 1_500, 100_000

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextgraph.agents.live import AsyncLiveRun as AsyncLiveRun, LiveRun as LiveRun
     from contextgraph.errors import ContextGraphError as ContextGraphError
-    from contextgraph.live import AsyncLiveRun as AsyncLiveRun, LiveRun as LiveRun
     from contextgraph.memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 # Resolved at first use: `import contextgraph` must cost next to nothing.
 _HOMES = {
     "AgentMemory": "contextgraph.memory",
-    "AsyncLiveRun": "contextgraph.live",
+    "AsyncLiveRun": "contextgraph.agents.live",
     "ContextGraphError": "contextgraph.errors",
     "Action": "contextgraph.model",
     "LearnReceipt": "contextgraph.model",
-    "LiveRun": "contextgraph.live",
+    "LiveRun": "contextgraph.agents.live",
     "LoopInfo": "contextgraph.model",
     "MemoryContext": "contextgraph.model",
     "Outcome": "contextgraph.model",

@@ -7,7 +7,7 @@ def main() -> None:
     """Run the command line; the hook of an agent without loading the other commands."""
     match sys.argv[1:]:
         case ["hook"] | ["hook", "--store", _]:
-            from contextgraph.integrations.hook import main as hook
+            from contextgraph.agents.hook import main as hook
 
             hook(*sys.argv[3:])
         case _:

@@ -10,8 +10,21 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
-from contextgraph.consolidation import ConsolidationTrigger
+from contextgraph.advising import (
+    MAX_TOKENS,
+    evidence_of,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    render_warning,
+    rendered,
+    runs_to_compare,
+)
+from contextgraph.config import (
+    OPENAI_EMBEDDER,
+    Settings,
+    load_settings,
+)
 from contextgraph.embedding import Reembedding, exclusive
 from contextgraph.errors import (
     ContextGraphError,
@@ -22,6 +35,14 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.governance import EvictionPolicy, is_withheld
+from contextgraph.knowledge.sessions import (
+    MAX_TOKENS as WORKING_TOKENS,
+    Conversation,
+    ConversationWindow,
+    ItemFile,
+    Items,
+    WorkingMemory,
+)
 from contextgraph.learning import (
     RUNS_AT_ONCE,
     Inspection,
@@ -30,6 +51,8 @@ from contextgraph.learning import (
     inspect_run,
     unmasked_values,
 )
+from contextgraph.learning.statistics import MemoryStats
+from contextgraph.learning.trigger import ConsolidationTrigger
 from contextgraph.model import (
     CommandHistory,
     ConsolidationReport,
@@ -48,30 +71,29 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import (
-    MAX_TOKENS,
-    evidence_of,
-    fresh_context,
-    fresh_history,
-    fresh_playbook,
-    render_warning,
-    rendered,
-    runs_to_compare,
-)
-from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
-from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
-from contextgraph.stats import MemoryStats
 from contextgraph.telemetry import operation
 from contextgraph.text import fence, number_of
 from contextgraph.trace import is_advice_id
-from contextgraph.wiring import Parts, build, item_file, keyed_memory, maintenance_policy
+from contextgraph.wiring import (
+    Parts,
+    build,
+    item_file,
+    keyed_memory,
+    maintenance_policy,
+)
 from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.keyed import KeyedMemory
-    from contextgraph.knowledge import Candidates, Entities, MaintenancePolicy, Notes, Pages
-    from contextgraph.live import LiveRun
+    from contextgraph.agents.live import LiveRun
+    from contextgraph.knowledge import (
+        Candidates,
+        Entities,
+        MaintenancePolicy,
+        Notes,
+        Pages,
+    )
+    from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
@@ -88,7 +110,7 @@ class AgentMemory:
     """
 
     is_service = False
-    """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
+    """Whether it is reached over HTTP, by a `contextgraph.service.client.Client`."""
 
     def __init__(
         self,
@@ -125,7 +147,7 @@ class AgentMemory:
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
         *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md;
         *max_cost* is how many US dollars may be spent on models meanwhile. At an ``http(s)://``
-        address it is a `contextgraph.client.Client`, to which only the token applies.
+        address it is a `contextgraph.service.client.Client`, to which only the token applies.
         """
         settings = load_settings(
             store=address or None,
@@ -145,7 +167,7 @@ class AgentMemory:
     ) -> "AgentMemory":
         """The memory that *settings* describe; see `contextgraph.wiring.build`."""
         if settings.is_service:
-            from contextgraph.client import Client
+            from contextgraph.service.client import Client
 
             return Client(settings.store, settings.token)
         return cls.of(build(settings, read_only=read_only, create=create))
@@ -274,7 +296,7 @@ class AgentMemory:
         nor of what the working tree around the folder *workdir* does not have. Raises `ValueError`
         where there is no such folder. See docs/live.md.
         """
-        from contextgraph.live import LiveRun
+        from contextgraph.agents.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
@@ -321,7 +343,7 @@ class AgentMemory:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
         At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
-        *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
+        *as_of* and *workdir* are as for `query`. `contextgraph.advising.render_playbook` gives its
         prompt text.
         """
         excluded = frozenset(exclude_instances)

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import SettingsError
-from contextgraph.text import number_of, one_line, plain
+from contextgraph.text import (
+    number_of,
+    one_line,
+    plain,
+)
 
 if TYPE_CHECKING:
     from contextgraph.learning import Inspection

@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contextgraph.errors import ReadError
+    from contextgraph.learning.statistics import (
+        Friction,
+        Interventions,
+        MemoryStats,
+    )
     from contextgraph.model import (
         CommandHistory,
         CommandRecord,
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
         Trajectory,
         Usage,
     )
-    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 
 def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
@@ -119,7 +123,7 @@ def command_record(record: "CommandRecord") -> "dict[str, Json]":
 
 def history_record(history: "CommandHistory") -> "dict[str, Json]":
     """The JSON object of `contextgraph how`."""
-    from contextgraph.retrieval import render_warning
+    from contextgraph.advising import render_warning
 
     single = {"form": history.form, "first": history.first, "exact": history.exact}
     several = {"ways": history.ways, "others": history.others}

@@ -6,8 +6,20 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.config import Settings, usage_log_file, vector_cache_file
-from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
+from contextgraph.advising import (
+    CHANNELS,
+    WEIGHTS,
+    Channel,
+    Gate,
+    MemoryRetriever,
+    by_notes,
+)
+from contextgraph.advising.loops import LoopDetector
+from contextgraph.config import (
+    Settings,
+    usage_log_file,
+    vector_cache_file,
+)
 from contextgraph.embedding import (
     ActiveEmbedder,
     EmbedderFactory,
@@ -17,9 +29,13 @@ from contextgraph.embedding import (
     embedded,
 )
 from contextgraph.errors import OF_STORE, SettingsError
-from contextgraph.keyed import KeyedMemory
 from contextgraph.knowledge import MaintenancePolicy, Notes
+from contextgraph.knowledge.keyed import KeyedMemory
+from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.learning import MemoryWriter
+from contextgraph.learning.consolidator import MemoryConsolidator
+from contextgraph.learning.grouping import ConsolidationPolicy
+from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.llm import (
     Chat,
     ConflictJudge,
@@ -28,20 +44,19 @@ from contextgraph.llm import (
     chat_model,
     model_in,
 )
-from contextgraph.loops import LoopDetector
-from contextgraph.model_api import Budget, Endpoint, UsageLog
-from contextgraph.ports import NoteStore, Store
-from contextgraph.remote import BACKGROUND, INTERACTIVE, JUDGING, SLOW_MODEL, RetryPolicy
-from contextgraph.retrieval import (
-    CHANNELS,
-    WEIGHTS,
-    Channel,
-    Gate,
-    MemoryRetriever,
-    by_notes,
+from contextgraph.model_api import (
+    Budget,
+    Endpoint,
+    UsageLog,
 )
-from contextgraph.sessions import ItemFile
-from contextgraph.stats import StatisticsEngine
+from contextgraph.ports import NoteStore, Store
+from contextgraph.remote import (
+    BACKGROUND,
+    INTERACTIVE,
+    JUDGING,
+    SLOW_MODEL,
+    RetryPolicy,
+)
 
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, neo4j://HOST:PORT or bolt://HOST:PORT"

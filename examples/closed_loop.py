@@ -19,7 +19,11 @@ from tempfile import TemporaryDirectory
 from contextgraph import Action, AgentMemory, State, Step
 from contextgraph.model import Suggestion
 from contextgraph.readers import read
-from contextgraph.trace import StateTracker, StepReader, command_lines
+from contextgraph.trace import (
+    StateTracker,
+    StepReader,
+    command_lines,
+)
 from seeded.scenario import Scenario, Seed
 from seeded.testbed import Testbed
 

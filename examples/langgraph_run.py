@@ -16,7 +16,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from contextgraph import AgentMemory
-from contextgraph.integrations.langgraph import MemoryNodes
+from contextgraph.agents.langgraph import MemoryNodes
 
 
 def bash(command: str) -> str:

@@ -15,7 +15,7 @@ from minisweagent.models import get_model
 from minisweagent.utils.serialize import recursive_merge
 
 from contextgraph import AgentMemory
-from contextgraph.integrations.mini_swe_agent import AdvisedModel
+from contextgraph.agents.mini_swe_agent import AdvisedModel
 
 
 def run(store: str, repo: str, task: str, specs: list[str]) -> None:

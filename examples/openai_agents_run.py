@@ -12,7 +12,7 @@ import sys
 from agents import Agent, Runner, function_tool, set_default_openai_api, set_trace_processors
 
 from contextgraph import AgentMemory
-from contextgraph.integrations.openai_agents import RunLearner, memory_tool
+from contextgraph.agents.openai_agents import RunLearner, memory_tool
 
 
 def bash(command: str) -> str:

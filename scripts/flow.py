@@ -110,7 +110,7 @@ OPERATIONS: Mapping[str, Callable[[AgentMemory], object]] = {
 def flow_of(name: str, path: Path) -> Flow:
     """What the operation *name* on the memory at *path* enters."""
     if name == "hook":
-        from contextgraph.integrations.hook import answer
+        from contextgraph.agents.hook import answer
 
         event = _event(path.with_name("checkout"))
         with entered() as functions:
@@ -126,7 +126,7 @@ def flow_of(name: str, path: Path) -> Flow:
 
 def prepare(path: Path) -> None:
     """Make a small memory at *path*, its compiled advice, and a checkout beside it."""
-    from contextgraph.integrations.compile import compile_advice
+    from contextgraph.agents.compile import compile_advice
 
     with AgentMemory.open(f"{path}") as memory:
         for number in range(1, 5):

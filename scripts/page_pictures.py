@@ -16,9 +16,9 @@ from fastapi.testclient import TestClient
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.readers import read
-from contextgraph.server.app import create_app
-from contextgraph.server.monitoring import log_to_stderr
-from contextgraph.server.service import Limits
+from contextgraph.service.app import create_app
+from contextgraph.service.monitoring import log_to_stderr
+from contextgraph.service.service import Limits
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"

@@ -9,7 +9,12 @@ from typing import Any, cast
 import networkx as nx
 
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
+from contextgraph.model import (
+    Bundle,
+    FittedGate,
+    Unconsolidated,
+    WordCounts,
+)
 from contextgraph.ports import Store
 from tests.reference_memory import ReferenceMemory
 

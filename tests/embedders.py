@@ -1,7 +1,15 @@
 """Embedders for tests: without network, cache or usage log."""
 
-from contextgraph.embedding import EmbedderFactory, EmbeddingCosts, VectorCache
-from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.embedding import (
+    EmbedderFactory,
+    EmbeddingCosts,
+    VectorCache,
+)
+from contextgraph.model_api import (
+    Budget,
+    Endpoint,
+    UsageLog,
+)
 
 
 def embedders() -> EmbedderFactory:

@@ -18,9 +18,9 @@ from fastapi.testclient import TestClient
 from contextgraph.config import Settings
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import to_record
-from contextgraph.server.app import create_app
-from contextgraph.server.service import Limits
-from contextgraph.server.tokens import Scope, TokenFile
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import Scope, TokenFile
 
 READ_WRITE = (Scope.READ, Scope.WRITE)
 

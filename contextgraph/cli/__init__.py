@@ -22,7 +22,12 @@ from contextgraph.cli import (
     service,
     stats,
 )
-from contextgraph.cli.output import FAILED, STORE_UNAVAILABLE, accept_any_text, warn
+from contextgraph.cli.output import (
+    FAILED,
+    STORE_UNAVAILABLE,
+    accept_any_text,
+    warn,
+)
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.text import mask_secrets
 

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Strict, common_options, flag
+from contextgraph.cli.options import (
+    Common,
+    Strict,
+    common_options,
+    flag,
+)
 from contextgraph.cli.output import (
     LEASE_HELD,
     DamagedRuns,
@@ -17,13 +22,22 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
+from contextgraph.records import (
+    consolidation_record,
+    receipt_record,
+    record_of,
+    usage_record,
+)
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, WordingPlan
+    from contextgraph.model import (
+        ConsolidationReport,
+        Json,
+        WordingPlan,
+    )
 
 
 _CHANGES = ("examined", "created", "updated", "removed")

@@ -201,7 +201,11 @@ def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import draw_evaluation, report_record, write_evaluation
+    from contextgraph.evaluation import (
+        draw_evaluation,
+        report_record,
+        write_evaluation,
+    )
 
     if details:
         import orjson
@@ -296,7 +300,11 @@ class Trial:
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
         from contextgraph.codec import decoded_lines
-        from contextgraph.evaluation import JudgedMoment, judge_by_hand, report_of
+        from contextgraph.evaluation import (
+            JudgedMoment,
+            judge_by_hand,
+            report_of,
+        )
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()

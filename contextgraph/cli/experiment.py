@@ -29,14 +29,23 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.records import context_record, loop_records, record_of
+from contextgraph.records import (
+    context_record,
+    loop_records,
+    record_of,
+)
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.evaluation import Replay, ReplayCounts, ReplayMoment
-    from contextgraph.experiment import Attempt, Experiment, Report, TaskChange
+    from contextgraph.evaluation import (
+        Replay,
+        ReplayCounts,
+        ReplayMoment,
+    )
+    from contextgraph.evaluation.experiment import Attempt, Experiment
+    from contextgraph.evaluation.experiment_report import Report, TaskChange
     from contextgraph.model import Json
 
 _ALL_ARMS = "none,placebo,grep,memory"
@@ -221,7 +230,13 @@ def run(  # noqa: PLR0913  (one parameter per flag)
       contextgraph experiment run --tasks tasks.jsonl --arms none,memory --out t
     """
     from contextgraph.cli.installation import own_version
-    from contextgraph.experiment import Experiment, Journal, Plan, agent_named, read_tasks
+    from contextgraph.evaluation.experiment import (
+        Experiment,
+        Journal,
+        Plan,
+        agent_named,
+        read_tasks,
+    )
 
     plan = Plan(
         arms=_named_arms(arms),
@@ -268,7 +283,8 @@ def report(
       contextgraph experiment report trial
       contextgraph experiment report trial --html trial.html
     """
-    from contextgraph.experiment import Journal, report_on, write_report
+    from contextgraph.evaluation.experiment import Journal
+    from contextgraph.evaluation.experiment_report import report_on, write_report
 
     report = report_on(Journal(folder))
     if html:
@@ -305,7 +321,7 @@ def _show_attempt(common: Common, attempt: "Attempt", progress: str) -> None:
 
 
 def _named_arms(text: str) -> "list[str]":
-    from contextgraph.experiment import ARMS
+    from contextgraph.evaluation.experiment import ARMS
 
     names = [name.strip() for name in text.split(",")]
     if unknown := sorted({*names} - {*ARMS}):
@@ -315,7 +331,7 @@ def _named_arms(text: str) -> "list[str]":
 
 def _show_report(report: "Report") -> None:
     """Print the verdict, the figures of each arm, how arms differ, and the first tasks changed."""
-    from contextgraph.experiment import (
+    from contextgraph.evaluation.experiment_report import (
         COMPARED,
         OF_ATTEMPTS,
         OF_TASKS,
@@ -335,7 +351,7 @@ def _show_report(report: "Report") -> None:
 
 def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
     """Print the first *changes*, and all that was shown in the first."""
-    from contextgraph.experiment import change_line
+    from contextgraph.evaluation.experiment_report import change_line
 
     print_text((f"{title}: {number_of(len(changes), 'task')}", "bold"))
     for number, change in enumerate(changes[:_CHANGES_SHOWN]):

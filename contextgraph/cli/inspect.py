@@ -7,11 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, FollowLinks, Git, Paths, common_options, option
-from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
-from contextgraph.page import error_line, loop_line, recovery_line
-from contextgraph.records import fragment_record, loop_records, record_of
-from contextgraph.text import number_of, one_line, plain
+from contextgraph.cli.options import (
+    Common,
+    FollowLinks,
+    Git,
+    Paths,
+    common_options,
+    option,
+)
+from contextgraph.cli.output import (
+    FAILED,
+    console,
+    emit,
+    fail,
+    print_box,
+    print_text,
+    styled,
+    warn,
+)
+from contextgraph.page import (
+    error_line,
+    loop_line,
+    recovery_line,
+)
+from contextgraph.records import (
+    fragment_record,
+    loop_records,
+    record_of,
+)
+from contextgraph.text import (
+    number_of,
+    one_line,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +48,11 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.intake import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.model import Fragment, Json, LoopInfo
+    from contextgraph.model import (
+        Fragment,
+        Json,
+        LoopInfo,
+    )
     from contextgraph.readers import Format
     from contextgraph.trace import Recovery, StepTrace
 

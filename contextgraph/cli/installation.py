@@ -10,18 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import SETTINGS, Common, common_options, flag, option
-from contextgraph.cli.output import DONE, FAILED, print_table, print_text, warn
-from contextgraph.integrations.sessions import HookFiles
+from contextgraph.agents.sessions import HookFiles
+from contextgraph.cli.options import (
+    SETTINGS,
+    Common,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    DONE,
+    FAILED,
+    print_table,
+    print_text,
+    warn,
+)
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
+    from contextgraph.advising import Stale
+    from contextgraph.agents.install import Agent, SettingsFile
     from contextgraph.config import Settings
-    from contextgraph.integrations.install import Agent, SettingsFile
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore, Store
-    from contextgraph.retrieval import Stale
 
 
 DISTRIBUTION = "contextgraph-memory"
@@ -123,7 +135,7 @@ def check_up(common: Common, *, secrets: bool = False) -> Checkup:
 
 
 def _check(name: str, ok: bool, detail: str, remedy: str = "") -> "HealthCheck":
-    from contextgraph.model import HealthCheck  # not for --help
+    from contextgraph.model import HealthCheck
 
     return HealthCheck(name, ok, detail, remedy)
 
@@ -206,8 +218,8 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """What the playbook of the repository in *workdir* names and that does not have, or changed."""
+    from contextgraph.advising import stale_in
     from contextgraph.readers import repository_name
-    from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
@@ -302,7 +314,7 @@ def hook(common: Common) -> None:
     Example:
       echo '{"hook_event_name": "SessionStart", "cwd": "."}' | contextgraph hook
     """
-    from contextgraph.integrations.hook import main
+    from contextgraph.agents.hook import main
 
     main(common.store, common.tenant)
 
@@ -346,7 +358,11 @@ def integrations(
     """
     from platformdirs import user_data_path
 
-    from contextgraph.integrations.install import SettingsFile, chosen_agents, hook_command
+    from contextgraph.agents.install import (
+        SettingsFile,
+        chosen_agents,
+        hook_command,
+    )
 
     if action != "list" and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
@@ -382,8 +398,8 @@ def _report_hooks(common: Common, agent: "Agent", file: "SettingsFile", changed:
 
 def _compile_now(common: Common, settings: "Settings") -> None:
     """Compile what the memory knows so far, so that the next session gets it."""
+    from contextgraph.agents.compile import compile_advice
     from contextgraph.errors import MemoryNotFoundError
-    from contextgraph.integrations.compile import compile_advice
 
     try:
         with common.open(create=False) as memory:

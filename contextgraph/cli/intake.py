@@ -15,14 +15,26 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from contextgraph.cli.output import DONE, FAILED, PARTLY_DONE, confirm, fail, print_table, warn
+from contextgraph.cli.output import (
+    DONE,
+    FAILED,
+    PARTLY_DONE,
+    confirm,
+    fail,
+    print_table,
+    warn,
+)
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
-    from contextgraph.readers import History, ReadCounts, SkippedError
+    from contextgraph.readers import (
+        History,
+        ReadCounts,
+        SkippedError,
+    )
     from contextgraph.readers.sources import StrPath
 
 _MIB = 1 << 20

@@ -12,17 +12,45 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
 import typer
 
-from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
-from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
-from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
+from contextgraph.agents.sessions import HookFiles
+from contextgraph.cli.intake import (
+    Intake,
+    Selection,
+    discovered_paths,
+    numbers_of,
+)
+from contextgraph.cli.options import (
+    Common,
+    FollowLinks,
+    Git,
+    Yes,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    Progress,
+    delayed_interrupt,
+    emit,
+    print_table,
+    warn,
+)
 from contextgraph.errors import ReadError, StoreUnavailableError
-from contextgraph.integrations.sessions import HookFiles
-from contextgraph.records import learned_record, not_learned_record, unread_record
+from contextgraph.records import (
+    learned_record,
+    not_learned_record,
+    unread_record,
+)
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
+    from contextgraph.model import (
+        ConsolidationReport,
+        Json,
+        LearnReceipt,
+        RawTrajectory,
+    )
     from contextgraph.readers.sources import StrPath
     from contextgraph.spool import Spool
 
@@ -203,7 +231,7 @@ class _Learning:
     ) -> None:
         settings = self.common.settings()
         if self.ray or self.workers > 1:
-            from contextgraph.integrations.workers import WorkersReader
+            from contextgraph.agents.workers import WorkersReader
 
             embedder = str(self.common.flags["embedder"] or "")
             reader = WorkersReader(memory, self.workers, self.ray, embedder)
@@ -232,7 +260,7 @@ def _with_content_hashes(record: "Record") -> "Record":
     """The run *record* with content hashes, if the folder that its agent worked in is here."""
     if isinstance(record, ReadError):
         return record
-    from contextgraph.retrieval import with_content_hashes
+    from contextgraph.advising import with_content_hashes
     from contextgraph.working_tree import WorkingTree
 
     folder = next((step.cwd for step in record.steps if step.cwd), "")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import Common, Strict, Yes, common_options, flag, option
+from contextgraph.cli.options import (
+    Common,
+    Strict,
+    Yes,
+    common_options,
+    flag,
+    option,
+)
 from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
@@ -19,7 +26,11 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.records import record_of
-from contextgraph.text import masked_name, number_of, plain
+from contextgraph.text import (
+    masked_name,
+    number_of,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -260,7 +271,7 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
 
 
 def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str, int]:
-    from contextgraph.integrations.agents_md import agents_md, write_agents_md
+    from contextgraph.agents.agents_md import agents_md, write_agents_md
 
     entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
     if not entries:

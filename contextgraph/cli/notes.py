@@ -23,7 +23,12 @@ from contextgraph.cli.options import (
     option,
     time_option,
 )
-from contextgraph.cli.output import FAILED, emit, print_table, warn
+from contextgraph.cli.output import (
+    FAILED,
+    emit,
+    print_table,
+    warn,
+)
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast
 
 import typer
 
+from contextgraph.agents.sessions import HookFiles
 from contextgraph.cli.output import emit, print_table
-from contextgraph.config import ENV_PREFIX, Settings, load_settings, settings_in_force
-from contextgraph.integrations.sessions import HookFiles
+from contextgraph.config import (
+    ENV_PREFIX,
+    Settings,
+    load_settings,
+    settings_in_force,
+)
 from contextgraph.text import plain
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
-    from contextgraph.keyed import KeyedMemory
+    from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
 
@@ -191,7 +196,7 @@ class Common:
 
         *whole*, *consolidated* and *repos* are as of `compile_advice`.
         """
-        from contextgraph.integrations.compile import compile_advice
+        from contextgraph.agents.compile import compile_advice
 
         files = HookFiles(self.settings())
         if files.are_used and not memory.is_service:

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO, cast
 
 import typer
 
-from contextgraph.text import mask_secrets, number_of, one_line, plain
+from contextgraph.text import (
+    mask_secrets,
+    number_of,
+    one_line,
+    plain,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

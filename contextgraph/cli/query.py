@@ -10,11 +10,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
-from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, print_text, styled, warn
-from contextgraph.errors import InvalidStateError, ReadError, StoreError
+from contextgraph.cli.options import (
+    Common,
+    Workdir,
+    common_options,
+    flag,
+    option,
+    time_option,
+)
+from contextgraph.cli.output import (
+    FAILED,
+    PARTLY_DONE,
+    emit,
+    print_panel,
+    print_text,
+    styled,
+    warn,
+)
+from contextgraph.errors import (
+    InvalidStateError,
+    ReadError,
+    StoreError,
+)
 from contextgraph.records import context_record
-from contextgraph.text import masked_name, number_of, one_line, plain
+from contextgraph.text import (
+    masked_name,
+    number_of,
+    one_line,
+    plain,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -267,7 +291,7 @@ def _show(context: "MemoryContext") -> None:
     """Print the answer, each item with its reasons."""
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
-        from contextgraph.retrieval import playbook_lines
+        from contextgraph.advising import playbook_lines
 
         tasks = context.playbook.tasks
         source = f", from {number_of(tasks, 'earlier task')}" if tasks else ""
@@ -351,7 +375,7 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
-    from contextgraph.retrieval import caveat
+    from contextgraph.advising import caveat
 
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:

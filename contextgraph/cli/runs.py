@@ -11,10 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import Common, Repo, Workdir, common_options, option, time_option
-from contextgraph.cli.output import fail, print_table, warn
-from contextgraph.records import history_record, playbook_record, run_record
-from contextgraph.text import number_of, one_line, plain
+from contextgraph.cli.options import (
+    Common,
+    Repo,
+    Workdir,
+    common_options,
+    option,
+    time_option,
+)
+from contextgraph.cli.output import (
+    fail,
+    print_table,
+    warn,
+)
+from contextgraph.records import (
+    history_record,
+    playbook_record,
+    run_record,
+)
+from contextgraph.text import (
+    number_of,
+    one_line,
+    plain,
+)
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
@@ -129,7 +148,7 @@ def playbook(
       contextgraph playbook --repo owner/repo
       contextgraph playbook --repo owner/repo --task "Totals are wrong" --json
     """
-    from contextgraph.retrieval import render_playbook
+    from contextgraph.advising import render_playbook
 
     with common.open(read_only=True) as memory:
         playbook = memory.playbook(repo, task, workdir=workdir)

@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, flag, option
-from contextgraph.cli.output import emit, fail, warn
+from contextgraph.cli.options import (
+    Common,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    emit,
+    fail,
+    warn,
+)
 from contextgraph.records import record_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.model import Json
-    from contextgraph.server.tokens import Token, TokenFile
+    from contextgraph.service.tokens import Token, TokenFile
 
 _NEEDED = ("argon2", "fastapi", "prometheus_client", "structlog", "uvicorn")
 _SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
@@ -95,8 +104,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
-    from contextgraph.server.app import serve as run
-    from contextgraph.server.service import Limits
+    from contextgraph.service.app import serve as run
+    from contextgraph.service.service import Limits
 
     known = None if no_auth else _tokens(settings, tokens)
     if known is not None and not known.all():
@@ -142,7 +151,7 @@ def create(
     """
     settings = common.settings()
     _need_extra()
-    from contextgraph.server.tokens import Scope
+    from contextgraph.service.tokens import Scope
 
     scopes = [Scope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
@@ -209,7 +218,7 @@ def revoke(
 
 
 def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
-    from contextgraph.server.tokens import TokenFile
+    from contextgraph.service.tokens import TokenFile
 
     if settings.is_service and not path:
         raise typer.BadParameter(
@@ -259,7 +268,7 @@ def _serve_tools(common: Common, context: typer.Context) -> None:
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     try:
-        from contextgraph.mcp_server.server import serve
+        from contextgraph.agents.mcp_server import serve
     except ImportError as error:
         from contextgraph.errors import MissingExtraError
 

@@ -8,15 +8,43 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Repo, common_options, flag, option
-from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
-from contextgraph.integrations.sessions import HookFiles, HookRecord
-from contextgraph.records import explanation_record, friction_record, record_of, stats_record
-from contextgraph.text import mask_secrets, masked_name, number_of, one_line
+from contextgraph.agents.sessions import HookFiles, HookRecord
+from contextgraph.cli.options import (
+    Common,
+    Repo,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    console,
+    emit,
+    fail,
+    print_table,
+    print_text,
+    styled,
+)
+from contextgraph.records import (
+    explanation_record,
+    friction_record,
+    record_of,
+    stats_record,
+)
+from contextgraph.text import (
+    mask_secrets,
+    masked_name,
+    number_of,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from contextgraph.learning.statistics import (
+        Friction,
+        Interventions,
+        MemoryStats,
+    )
     from contextgraph.model import (
         Effect,
         Evidence,
@@ -25,7 +53,6 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -83,7 +110,7 @@ def stats(
       contextgraph stats --plot pictures/
       contextgraph stats --people
     """
-    from contextgraph.stats import draw_statistics
+    from contextgraph.learning.figures import draw_statistics
 
     address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)

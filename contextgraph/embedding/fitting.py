@@ -24,7 +24,12 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.bundle import TASK_CHARS
-from contextgraph.ports import Embedder, EmbedderSource, Store, TextVectors
+from contextgraph.ports import (
+    Embedder,
+    EmbedderSource,
+    Store,
+    TextVectors,
+)
 from contextgraph.text import words
 from contextgraph.vectors import Vector, cosines
 

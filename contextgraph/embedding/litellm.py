@@ -8,10 +8,20 @@ from typing import Any
 
 import orjson
 
-from contextgraph.embedding.openai import Answer, RemoteEmbedder, answer_in
+from contextgraph.embedding.openai import (
+    Answer,
+    RemoteEmbedder,
+    answer_in,
+)
 from contextgraph.errors import MissingExtraError
 from contextgraph.model_api import failure_of
-from contextgraph.remote import Answer as Result, Failure, Remote, RetryPolicy, UnusableAnswerError
+from contextgraph.remote import (
+    Answer as Result,
+    Failure,
+    Remote,
+    RetryPolicy,
+    UnusableAnswerError,
+)
 
 MAKER = "litellm"
 

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from contextgraph.embedding.openai import VectorCache
-from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
+from contextgraph.errors import (
+    EmbeddingError,
+    MissingExtraError,
+    SettingsError,
+)
 from contextgraph.model import Embeddings, Usage
 from contextgraph.text import count_tokens
 from contextgraph.vectors import Vector

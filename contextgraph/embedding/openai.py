@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
+from contextgraph.errors import (
+    ContextGraphError,
+    EmbeddingError,
+    SettingsError,
+)
 from contextgraph.model import Embeddings, Usage
 from contextgraph.model_api import Budget, UsageLog
-from contextgraph.remote import Remote, RetryPolicy, UnusableAnswerError
-from contextgraph.text import clip_tokens, count_tokens, mask_secrets
+from contextgraph.remote import (
+    Remote,
+    RetryPolicy,
+    UnusableAnswerError,
+)
+from contextgraph.text import (
+    clip_tokens,
+    count_tokens,
+    mask_secrets,
+)
 from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:

@@ -15,19 +15,45 @@ from contextgraph.embedding.fitting import (
     text_count,
 )
 from contextgraph.embedding.lease import exclusive
-from contextgraph.embedding.litellm import MAKER as LITELLM, LitellmEmbedder, LitellmEndpoint
-from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
+from contextgraph.embedding.litellm import (
+    MAKER as LITELLM,
+    LitellmEmbedder,
+    LitellmEndpoint,
+)
+from contextgraph.embedding.local import (
+    MAKER as LOCAL,
+    LocalEmbedder,
+    local_embedder,
+)
 from contextgraph.embedding.openai import (
     MAKER as OPENAI,
     EmbeddingCosts,
     RemoteEmbedder,
     remote_model,
 )
-from contextgraph.errors import EmbeddingError, SettingsError, StoreError
-from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
+from contextgraph.errors import (
+    EmbeddingError,
+    SettingsError,
+    StoreError,
+)
+from contextgraph.model import (
+    NO_USAGE,
+    HealthCheck,
+    Space,
+    Usage,
+)
 from contextgraph.model_api import Endpoint
-from contextgraph.ports import Embedder, EmbedderSource, Store, TextVectors
-from contextgraph.remote import BACKGROUND, BATCH, RetryPolicy
+from contextgraph.ports import (
+    Embedder,
+    EmbedderSource,
+    Store,
+    TextVectors,
+)
+from contextgraph.remote import (
+    BACKGROUND,
+    BATCH,
+    RetryPolicy,
+)
 
 NeuralEmbedder = LocalEmbedder | RemoteEmbedder
 

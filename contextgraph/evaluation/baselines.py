@@ -7,9 +7,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
+from contextgraph.advising.matching import (
+    Remedy,
+    clues_of,
+    remedy_of,
+    same_remedy,
+)
+from contextgraph.model import (
+    RawTrajectory,
+    RemedyAction,
+    RemedyPattern,
+)
 from contextgraph.ranking import rarity
-from contextgraph.retrieval.matching import Remedy, clues_of, remedy_of, same_remedy
 from contextgraph.text import words
 from contextgraph.trace import (
     Names,

@@ -6,6 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from contextgraph.advising import UNGATED, render
+from contextgraph.advising.files import files_shown
+from contextgraph.advising.matching import (
+    Remedy,
+    first_match,
+    kind_of_command,
+    kinds_of_commands,
+    remedy_of,
+)
 from contextgraph.evaluation.baselines import (
     Answer,
     RecoveryBaselines,
@@ -14,7 +23,12 @@ from contextgraph.evaluation.baselines import (
     files_in,
     files_most_frequent,
 )
-from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import (
+    OURS,
+    Moment,
+    MomentKind,
+    Verdict,
+)
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -26,15 +40,6 @@ from contextgraph.model import (
     SimilarCase,
     State,
     Suggestion,
-)
-from contextgraph.retrieval import UNGATED, render
-from contextgraph.retrieval.files import files_shown
-from contextgraph.retrieval.matching import (
-    Remedy,
-    first_match,
-    kind_of_command,
-    kinds_of_commands,
-    remedy_of,
 )
 from contextgraph.text import count_tokens
 from contextgraph.trace import (

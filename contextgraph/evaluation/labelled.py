@@ -10,10 +10,25 @@ from typing import Any
 
 import orjson
 
+from contextgraph.advising import UNGATED
 from contextgraph.errors import ReadError
-from contextgraph.evaluation.baselines import PastTask, TaskBaselines, tasks_most_frequent
-from contextgraph.evaluation.measures import Measures, Share, estimate, summed
-from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
+from contextgraph.evaluation.baselines import (
+    PastTask,
+    TaskBaselines,
+    tasks_most_frequent,
+)
+from contextgraph.evaluation.measures import (
+    Measures,
+    Share,
+    estimate,
+    summed,
+)
+from contextgraph.evaluation.moments import (
+    OURS,
+    Moment,
+    MomentKind,
+    Verdict,
+)
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -24,8 +39,11 @@ from contextgraph.model import (
     State,
     Suggestion,
 )
-from contextgraph.retrieval import UNGATED
-from contextgraph.trace import Trace, states_of, trace
+from contextgraph.trace import (
+    Trace,
+    states_of,
+    trace,
+)
 
 LIMIT = 10
 _QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"

@@ -6,7 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from contextgraph.evaluation.judging import POLICIES, LoopWarnings
-from contextgraph.evaluation.moments import METHODS, OURS, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import (
+    METHODS,
+    OURS,
+    Moment,
+    MomentKind,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,9 +13,20 @@ from contextgraph.evaluation.measures import (
     ReliabilityPoint,
     reliability,
 )
-from contextgraph.evaluation.reports import CURVE_AT, Curve, Report
-from contextgraph.page import TABLE_STYLE, facts_line, heading, html_table, report_head, write_html
-from contextgraph.stats import new_figure, save_figures
+from contextgraph.evaluation.reports import (
+    CURVE_AT,
+    Curve,
+    Report,
+)
+from contextgraph.learning.figures import new_figure, save_figures
+from contextgraph.page import (
+    TABLE_STYLE,
+    facts_line,
+    heading,
+    html_table,
+    report_head,
+    write_html,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from contextgraph.evaluation.moments import MomentKind, RunOrder, in_order
+from contextgraph.evaluation.moments import (
+    MomentKind,
+    RunOrder,
+    in_order,
+)
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -16,7 +20,11 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
 )
-from contextgraph.trace import LoopTracker, read_steps, states_of
+from contextgraph.trace import (
+    LoopTracker,
+    read_steps,
+    states_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,12 @@ from contextgraph.evaluation.measures import (
     curve,
     measures_of,
 )
-from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind
+from contextgraph.evaluation.moments import (
+    BASELINES,
+    OURS,
+    Moment,
+    MomentKind,
+)
 from contextgraph.model import Json
 
 CURVE_AT = 3

@@ -7,7 +7,12 @@ from hashlib import sha256
 from math import sqrt
 from typing import NamedTuple
 
-from contextgraph.model import AdviceRecord, Effect, Exposure, ShownItem
+from contextgraph.model import (
+    AdviceRecord,
+    Effect,
+    Exposure,
+    ShownItem,
+)
 
 # Advice is trusted fully until shown otherwise: as if it had helped this often already.
 PRIOR_SUCCESSES = 1

@@ -8,7 +8,11 @@ from contextgraph.knowledge.maintenance import (
     maintain_notes as maintain_notes,
 )
 from contextgraph.knowledge.notes import Notes as Notes
-from contextgraph.knowledge.pages import Page as Page, PageFound as PageFound, Pages as Pages
+from contextgraph.knowledge.pages import (
+    Page as Page,
+    PageFound as PageFound,
+    Pages as Pages,
+)
 from contextgraph.knowledge.rendering import (
     render_notes as render_notes,
     shareable as shareable,

@@ -10,10 +10,21 @@ from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.corrections import Correction, corrections_in
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.statements import repo_name, statement_of
-from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RawTrajectory
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+    RawTrajectory,
+)
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import dice
-from contextgraph.text import clean, mask_secrets, stems
+from contextgraph.text import (
+    clean,
+    mask_secrets,
+    stems,
+)
 
 _SOURCE = "user:session"
 _CREDIBILITY = 0.85

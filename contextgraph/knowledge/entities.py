@@ -7,11 +7,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
-from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
-from contextgraph.knowledge.links import entity_id, page_of_note, walk, with_link
-from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
+from contextgraph.errors import (
+    AlreadyExistsError,
+    InvalidNoteError,
+    NotFoundError,
+)
+from contextgraph.knowledge.links import (
+    entity_id,
+    page_of_note,
+    walk,
+    with_link,
+)
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteStore
-from contextgraph.text import clean, mask_secrets, masked_name, words
+from contextgraph.text import (
+    clean,
+    mask_secrets,
+    masked_name,
+    words,
+)
 
 _ALL = 100_000
 _MAX_TAGS = 8

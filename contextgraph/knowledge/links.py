@@ -5,7 +5,13 @@ from dataclasses import replace
 
 from contextgraph.codec import encoded
 from contextgraph.knowledge.rendering import without_secret
-from contextgraph.model import Explanation, Link, LinkType, Note, Relation
+from contextgraph.model import (
+    Explanation,
+    Link,
+    LinkType,
+    Note,
+    Relation,
+)
 from contextgraph.ports import NoteStore
 from contextgraph.text import masked_name
 

@@ -17,9 +17,19 @@ from contextgraph.governance import (
     rarity,
     strength,
 )
-from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
+from contextgraph.knowledge.recall import (
+    credibility_of,
+    searched_text,
+    stem_counts,
+)
 from contextgraph.knowledge.statements import confirmed_by
-from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
+from contextgraph.model import (
+    Link,
+    LinkType,
+    MaintenanceReport,
+    Note,
+    NoteKind,
+)
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import dice
 from contextgraph.text import compiled

@@ -12,7 +12,11 @@ from typing import Unpack
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import Relation, Verdict
 from contextgraph.knowledge.links import walk, with_link
-from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
+from contextgraph.knowledge.recall import (
+    MOST_WORDS,
+    Question,
+    recollections,
+)
 from contextgraph.knowledge.rendering import snapshot_of
 from contextgraph.knowledge.statements import (
     Judge,

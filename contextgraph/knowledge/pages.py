@@ -4,15 +4,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
+from contextgraph.errors import (
+    AlreadyExistsError,
+    InvalidNoteError,
+    NotFoundError,
+)
 from contextgraph.knowledge.entities import normalized_tags
-from contextgraph.knowledge.links import entity_id, name_of_entity, page_note, page_of_note, walk
+from contextgraph.knowledge.links import (
+    entity_id,
+    name_of_entity,
+    page_note,
+    page_of_note,
+    walk,
+)
 from contextgraph.knowledge.recall import stem_counts
 from contextgraph.knowledge.statements import repo_name
-from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import bm25
-from contextgraph.text import clean, mask_secrets, stems
+from contextgraph.text import (
+    clean,
+    mask_secrets,
+    stems,
+)
 
 MAX_PAGE = 100_000
 _PROPOSED, _INDEXED = 200, 10_000

@@ -8,9 +8,18 @@ from functools import lru_cache
 from math import exp
 
 from contextgraph.governance import age_weight, credibility
-from contextgraph.model import LinkType, Note, NoteScope, Recollection
+from contextgraph.model import (
+    LinkType,
+    Note,
+    NoteScope,
+    Recollection,
+)
 from contextgraph.ports import NoteStore
-from contextgraph.ranking import blend, overlap, rarity
+from contextgraph.ranking import (
+    blend,
+    overlap,
+    rarity,
+)
 from contextgraph.text import stems
 from contextgraph.vectors import Vector
 

@@ -3,8 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from contextgraph.model import Note, Recollection, Snapshot
-from contextgraph.text import count_tokens, fence, gives_instructions
+from contextgraph.model import (
+    Note,
+    Recollection,
+    Snapshot,
+)
+from contextgraph.text import (
+    count_tokens,
+    fence,
+    gives_instructions,
+)
 
 RENDER_TOKENS = 400
 

@@ -7,11 +7,26 @@ from hashlib import blake2b
 from typing import Any, TypedDict
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.governance import Relation, Statement, Verdict, judged, verdict
+from contextgraph.governance import (
+    Relation,
+    Statement,
+    Verdict,
+    judged,
+    verdict,
+)
 from contextgraph.knowledge.recall import stem_counts
-from contextgraph.model import Link, LinkType, Note, Security
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    Security,
+)
 from contextgraph.ranking import dice
-from contextgraph.text import clean, mask_secrets, masked_name
+from contextgraph.text import (
+    clean,
+    mask_secrets,
+    masked_name,
+)
 
 MAX_NOTE = 2_000
 # How reliable a source is by its kind, which stands before a colon in its name.

@@ -4,8 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from contextgraph.learning.describe import action_line, describe, summarise
-from contextgraph.learning.identity import error_id, fragment_id, trajectory_id
+from contextgraph.learning.describe import (
+    action_line,
+    describe,
+    summarise,
+)
+from contextgraph.learning.identity import (
+    error_id,
+    fragment_id,
+    trajectory_id,
+)
 from contextgraph.learning.masking import masked
 from contextgraph.model import (
     Bundle,

@@ -5,7 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from contextgraph.model import EXCEPTIONS, Family, FragmentType, LoopInfo, Phase
+from contextgraph.model import (
+    EXCEPTIONS,
+    Family,
+    FragmentType,
+    LoopInfo,
+    Phase,
+)
 from contextgraph.text import cut
 from contextgraph.trace import (
     ActionKind,

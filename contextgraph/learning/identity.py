@@ -6,7 +6,11 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from contextgraph.learning.masking import masked_texts
-from contextgraph.model import ErrorSignature, RawTrajectory, Step
+from contextgraph.model import (
+    ErrorSignature,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.trace import ActionKind, read_action
 
 _SEPARATOR = b"\x1f"

@@ -5,7 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextgraph.model import Action, Json, RawTrajectory, Step, texts_in
+from contextgraph.model import (
+    Action,
+    Json,
+    RawTrajectory,
+    Step,
+    texts_in,
+)
 from contextgraph.text import (
     clean,
     is_plain,

@@ -11,7 +11,11 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.learning.bundle import bundle_of, renewed
-from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
+from contextgraph.learning.identity import (
+    RunIds,
+    former_trajectory_id,
+    run_ids,
+)
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,

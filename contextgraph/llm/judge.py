@@ -8,7 +8,11 @@ import orjson
 
 from contextgraph.errors import RemoteError
 from contextgraph.governance import Relation, Verdict
-from contextgraph.llm.chat import Chat, fields_in, first_messages
+from contextgraph.llm.chat import (
+    Chat,
+    fields_in,
+    first_messages,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

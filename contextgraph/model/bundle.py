@@ -7,7 +7,11 @@ from enum import StrEnum
 from typing import Self
 
 from contextgraph.model.error import ErrorPattern, RemedyPattern
-from contextgraph.model.fragment import CausedError, Fragment, Recovered
+from contextgraph.model.fragment import (
+    CausedError,
+    Fragment,
+    Recovered,
+)
 from contextgraph.model.methodology import NO_USAGE, Usage
 from contextgraph.model.trajectory import (
     ChangeStatus,

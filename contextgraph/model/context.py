@@ -14,11 +14,20 @@ from contextgraph.model.error import (
     RemedyAction,
     SignatureLevel,
 )
-from contextgraph.model.fragment import Fragment, LoopInfo, Phase
+from contextgraph.model.fragment import (
+    Fragment,
+    LoopInfo,
+    Phase,
+)
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import Freshness, RepositoryPlaybook
-from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
+from contextgraph.model.trajectory import (
+    Json,
+    Outcome,
+    PatchSummary,
+    Trajectory,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Json, Outcome, RawTrajectory, Step
+from contextgraph.model import (
+    Json,
+    Outcome,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -18,7 +23,14 @@ from contextgraph.readers.conversation import (
     shown,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, loads, row_at, rows_at, text
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    loads,
+    row_at,
+    rows_at,
+    text,
+)
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 

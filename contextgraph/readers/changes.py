@@ -6,7 +6,13 @@ from pathlib import PurePath
 
 from contextgraph.model import ChangeStatus, RawTrajectory
 from contextgraph.readers.repository import git_output
-from contextgraph.trace import added_lines, change_of as edited, is_edit, net_changes, read_steps
+from contextgraph.trace import (
+    added_lines,
+    change_of as edited,
+    is_edit,
+    net_changes,
+    read_steps,
+)
 
 # Shorter lines, such as brackets and `else:`, are in any file.
 _DISTINCTIVE_CHARS = 8

@@ -35,7 +35,11 @@ from contextgraph.readers.fields import (
     text,
 )
 from contextgraph.readers.format import Format, Place
-from contextgraph.readers.tool_calls import json_arguments, tool_call, xml_calls
+from contextgraph.readers.tool_calls import (
+    json_arguments,
+    tool_call,
+    xml_calls,
+)
 
 NAME = "chat"
 CALLS = "chat-calls"

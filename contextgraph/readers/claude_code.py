@@ -23,8 +23,19 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.envelopes import is_machine_written
-from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import EmptyRunError, Format, Place, is_list_of
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    row_at,
+    rows_at,
+    text,
+)
+from contextgraph.readers.format import (
+    EmptyRunError,
+    Format,
+    Place,
+    is_list_of,
+)
 from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"

@@ -17,7 +17,13 @@ from contextgraph.readers.conversation import (
     lines_run,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    row_at,
+    rows_at,
+    text,
+)
 from contextgraph.readers.format import Format, is_list_of
 from contextgraph.readers.tool_calls import json_arguments
 from contextgraph.text import may_be_fenced

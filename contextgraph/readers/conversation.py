@@ -8,10 +8,29 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Action, Json, RawTrajectory, Step
-from contextgraph.readers.envelopes import coalesce, output_in, task_in
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, text
-from contextgraph.readers.format import EmptyRunError, Place, repo_named
+from contextgraph.model import (
+    Action,
+    Json,
+    RawTrajectory,
+    Step,
+)
+from contextgraph.readers.envelopes import (
+    coalesce,
+    output_in,
+    task_in,
+)
+from contextgraph.readers.fields import (
+    Row,
+    as_row,
+    content_text,
+    row_at,
+    text,
+)
+from contextgraph.readers.format import (
+    EmptyRunError,
+    Place,
+    repo_named,
+)
 from contextgraph.readers.repository import instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean

@@ -10,7 +10,12 @@ from pathlib import Path
 from contextgraph.errors import ReadError
 from contextgraph.readers.databases import count_sessions
 from contextgraph.readers.formats import FORMATS
-from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, TASK_FILE
+from contextgraph.readers.marked_text import (
+    CLINE,
+    ROO,
+    ROO_EXTENSION,
+    TASK_FILE,
+)
 from contextgraph.readers.sources import size_of
 
 # Where each agent keeps its sessions, below a folder: that of the first variable that is set, else

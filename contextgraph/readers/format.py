@@ -7,7 +7,11 @@ from pathlib import PurePath
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory, instance_id_in, repo_of
+from contextgraph.model import (
+    RawTrajectory,
+    instance_id_in,
+    repo_of,
+)
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = re.compile(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")

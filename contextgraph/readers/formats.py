@@ -22,9 +22,23 @@ from contextgraph.readers import (
     pipelines,
     sweagent,
 )
-from contextgraph.readers.fields import Row, kind, loads
-from contextgraph.readers.format import EmptyRunError, ForeignError, Format, Place, repo_named
-from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
+from contextgraph.readers.fields import (
+    Row,
+    kind,
+    loads,
+)
+from contextgraph.readers.format import (
+    EmptyRunError,
+    ForeignError,
+    Format,
+    Place,
+    repo_named,
+)
+from contextgraph.readers.outcomes import (
+    is_prediction,
+    outcome_in,
+    outcomes_in,
+)
 from contextgraph.text import mask_secrets
 
 ENTRY_POINTS = "contextgraph.formats"

@@ -24,8 +24,19 @@ from contextgraph.readers.conversation import (
     shown,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, loose_text, row_at, rows_at, text
-from contextgraph.readers.format import Format, Place, is_list_of
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    loose_text,
+    row_at,
+    rows_at,
+    text,
+)
+from contextgraph.readers.format import (
+    Format,
+    Place,
+    is_list_of,
+)
 from contextgraph.readers.tool_calls import json_arguments
 
 GEMINI = "gemini-cli"

@@ -22,10 +22,19 @@ from contextgraph.readers.conversation import (
     lines_run,
     time_in,
 )
-from contextgraph.readers.fields import Row, rows_at, text
+from contextgraph.readers.fields import (
+    Row,
+    rows_at,
+    text,
+)
 from contextgraph.readers.format import Place, file_stem
 from contextgraph.readers.histories import history
-from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
+from contextgraph.readers.tool_calls import (
+    ToolCall,
+    replacements,
+    tagged,
+    without_line_ends,
+)
 
 CLINE = "cline"
 ROO = "roo-code"

@@ -17,7 +17,13 @@ from contextgraph.readers.conversation import (
     conversation_of,
     shown,
 )
-from contextgraph.readers.fields import Row, row_at, rows_at, text, text_or_none
+from contextgraph.readers.fields import (
+    Row,
+    row_at,
+    rows_at,
+    text,
+    text_or_none,
+)
 from contextgraph.readers.format import Format, Place
 
 NAME = "moatless"

@@ -16,7 +16,14 @@ from contextgraph.readers.conversation import (
     each_row,
     time_in,
 )
-from contextgraph.readers.fields import Row, content_text, loose_text, row_at, rows_at, text
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    loose_text,
+    row_at,
+    rows_at,
+    text,
+)
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call
 from contextgraph.text import may_be_fenced

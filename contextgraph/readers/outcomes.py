@@ -8,7 +8,11 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
+from contextgraph.model import (
+    Outcome,
+    OutcomeSource,
+    RawTrajectory,
+)
 from contextgraph.readers.fields import loads
 from contextgraph.readers.format import file_stem
 from contextgraph.readers.sources import StrPath, sources

@@ -5,7 +5,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.readers.sources import Part
-from contextgraph.readers.streams import MAX_RATIO, OnBytes, too_large
+from contextgraph.readers.streams import (
+    MAX_RATIO,
+    OnBytes,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

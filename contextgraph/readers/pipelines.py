@@ -13,7 +13,13 @@ from contextgraph.readers.conversation import (
     UserMessage,
     conversation_of,
 )
-from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    row_at,
+    rows_at,
+    text,
+)
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import Tagged, tagged
 

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
+from contextgraph.model import (
+    Outcome,
+    OutcomeSource,
+    RawTrajectory,
+)
 from contextgraph.readers.chat import is_continued_by
-from contextgraph.readers.format import ForeignError, SkippedError, file_stem
+from contextgraph.readers.format import (
+    ForeignError,
+    SkippedError,
+    file_stem,
+)
 from contextgraph.readers.formats import runs_in
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
@@ -35,7 +43,11 @@ from contextgraph.readers.sources import (
     remote_files,
     sources,
 )
-from contextgraph.readers.streams import MAX_RUN_SIZE, OnBytes, too_large
+from contextgraph.readers.streams import (
+    MAX_RUN_SIZE,
+    OnBytes,
+    too_large,
+)
 
 # A file with more records in a row that are not runs is given up.
 _MAX_FRUITLESS = 100_000

@@ -18,9 +18,18 @@ from contextgraph.readers.fields import is_conversation, loads
 from contextgraph.readers.format import ForeignError, Place
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START
-from contextgraph.readers.parquet import is_parquet, parquet_rows, row_groups
+from contextgraph.readers.parquet import (
+    is_parquet,
+    parquet_rows,
+    row_groups,
+)
 from contextgraph.readers.sources import Line, Part
-from contextgraph.readers.streams import OnBytes, pieces, too_large, whole
+from contextgraph.readers.streams import (
+    OnBytes,
+    pieces,
+    too_large,
+    whole,
+)
 from contextgraph.text import mask_secrets
 
 # Files of about this size or more are read in parts, each of about this size, decompressed.

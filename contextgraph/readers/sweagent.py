@@ -5,7 +5,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.model import (
+    Action,
+    Json,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.readers.envelopes import (
     first_word,
     known,
@@ -24,7 +29,11 @@ from contextgraph.readers.fields import (
     text_or_none,
 )
 from contextgraph.readers.format import Place, repo_named
-from contextgraph.readers.tool_calls import ToolCall, call_text, tool_call
+from contextgraph.readers.tool_calls import (
+    ToolCall,
+    call_text,
+    tool_call,
+)
 from contextgraph.text import clean
 
 _EDITOR = "str_replace_editor"

@@ -11,9 +11,22 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
 import orjson
 import zstandard
 
-from contextgraph.codec import decoded, encoded, fields_of
-from contextgraph.errors import DamagedRunError, ReadError, StoreError
-from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern, Words
+from contextgraph.codec import (
+    decoded,
+    encoded,
+    fields_of,
+)
+from contextgraph.errors import (
+    DamagedRunError,
+    ReadError,
+    StoreError,
+)
+from contextgraph.model import (
+    RawTrajectory,
+    RemedyAction,
+    RemedyPattern,
+    Words,
+)
 
 Value = TypeVar("Value")
 # To the database and back.

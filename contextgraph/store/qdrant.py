@@ -12,8 +12,16 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from contextgraph.errors import MissingExtraError, StoreError, StoreUnavailableError
-from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.errors import (
+    MissingExtraError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.model import (
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of

@@ -53,7 +53,7 @@ def may_hold_secrets(texts: Sequence[str], whole: str) -> Iterator[int]:
 
 def hits(text: str) -> Iterator[re.Match[str]]:
     """Yield the places of *text* where a secret may be; their positions are those of *text*."""
-    from contextgraph.text.secret_rules import hints  # compiling them takes longer than `--help`
+    from contextgraph.text.secret_rules import hints
 
     exact, folded, foreign = hints()
     yield from _found(exact, text)

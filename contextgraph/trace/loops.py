@@ -5,9 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, Phase, State
+from contextgraph.model import (
+    LoopInfo,
+    LoopKind,
+    LoopSeverity,
+    Phase,
+    State,
+)
 from contextgraph.trace.edits import Span
-from contextgraph.trace.predicament import Predicament, predicament_in, predicament_of
+from contextgraph.trace.predicament import (
+    Predicament,
+    predicament_in,
+    predicament_of,
+)
 from contextgraph.trace.steps import StepTrace
 
 _Value = TypeVar("_Value")

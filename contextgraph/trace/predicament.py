@@ -3,10 +3,24 @@
 import re
 from dataclasses import dataclass
 
-from contextgraph.model import Action, ErrorSignature, Phase, State, Step
+from contextgraph.model import (
+    Action,
+    ErrorSignature,
+    Phase,
+    State,
+    Step,
+)
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import canonical, imported_names, read_action
-from contextgraph.trace.edits import edited_file, is_edit, new_lines
+from contextgraph.trace.actions.reading import (
+    canonical,
+    imported_names,
+    read_action,
+)
+from contextgraph.trace.edits import (
+    edited_file,
+    is_edit,
+    new_lines,
+)
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import one_line

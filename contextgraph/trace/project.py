@@ -17,7 +17,11 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.trace.actions.commands import read_command_line
-from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, SHELL_TOOLS, ActionKind
+from contextgraph.trace.actions.kinds import (
+    KIND_OF_PROGRAM,
+    SHELL_TOOLS,
+    ActionKind,
+)
 from contextgraph.trace.actions.reading import (
     ActionReading,
     read_action,
@@ -284,7 +288,7 @@ def _is_shown(step: Step, reading: ActionReading) -> bool:
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
-    from contextgraph.trace.errors.signature import error_at  # slow to load
+    from contextgraph.trace.errors.signature import error_at
 
     return error_at(step, reading)
 

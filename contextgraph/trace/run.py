@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from contextgraph.model import LoopInfo, LoopSeverity, RawTrajectory, TaskType
+from contextgraph.model import (
+    LoopInfo,
+    LoopSeverity,
+    RawTrajectory,
+    TaskType,
+)
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import is_edit
 from contextgraph.trace.loops import LoopTracker, loops_of

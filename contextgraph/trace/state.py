@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, State
+from contextgraph.model import (
+    ErrorSignature,
+    Family,
+    Phase,
+    RawTrajectory,
+    State,
+)
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from contextgraph.integrations.advice import write_advice
-from contextgraph.integrations.hook import answer
+from contextgraph.agents.advice import write_advice
+from contextgraph.agents.hook import answer
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -10,7 +10,11 @@ import pytest
 
 from contextgraph.model import Trajectory
 from contextgraph.store.sqlite.runs import SqliteRuns
-from contextgraph.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from contextgraph.store.sqlite.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    VERSION,
+)
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from contextgraph.advising import Gate
 from contextgraph.learning import trajectory_id
-from contextgraph.retrieval import Gate
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -15,7 +15,7 @@ from tests.acceptance.command_line import contextgraph
 from tests.builders import run
 
 ROOT = Path(__file__).parents[2]
-HOME = "contextgraph.integrations.mini_swe_agent"
+HOME = "contextgraph.agents.mini_swe_agent"
 SCRIPTED = "minisweagent.models.test_models.DeterministicToolcallModel"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 FAILING = "python3 -c 'import tariffs'"

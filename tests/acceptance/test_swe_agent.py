@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.agents.swe_agent import (
+    BUNDLE,
+    memory_hook,
+    overlay,
+)
 from contextgraph.config import Settings
-from contextgraph.integrations.swe_agent import BUNDLE, memory_hook, overlay
-from contextgraph.server.app import create_app
-from contextgraph.server.service import Limits
-from contextgraph.server.tokens import Scope, TokenFile
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import Scope, TokenFile
 from contextgraph.text import strip_fenced
 from tests.builders import NO_MODULE, recovering_run
 from tests.listening import listening

@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 
 from contextgraph.config import Settings
-from contextgraph.server.app import create_app
-from contextgraph.server.service import Limits
-from contextgraph.server.tokens import Scope, TokenFile
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import Scope, TokenFile
 from tests.served import serving
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,12 @@ import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm import Chat, Prices, RemoteSummarizer, chat_model
+from contextgraph.llm import (
+    Chat,
+    Prices,
+    RemoteSummarizer,
+    chat_model,
+)
 from contextgraph.llm.chat import MAX_ANSWER_TOKENS
 from contextgraph.model import (
     Clearance,
@@ -22,7 +27,11 @@ from contextgraph.model import (
     TaskType,
     Words,
 )
-from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.model_api import (
+    Budget,
+    Endpoint,
+    UsageLog,
+)
 from contextgraph.remote import RetryPolicy
 from contextgraph.text import count_tokens
 from tests.builders import NOON, remedy

@@ -14,8 +14,6 @@ import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
-from contextgraph.advising import AdvisingMemory
-from contextgraph.client import AsyncClient, Client
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
@@ -24,13 +22,22 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.knowledge import Candidates, Entities, Entity, Notes, Page, Pages
+from contextgraph.knowledge import (
+    Candidates,
+    Entities,
+    Entity,
+    Notes,
+    Page,
+    Pages,
+)
 from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.remote import RetryPolicy
-from contextgraph.server.app import create_app
-from contextgraph.server.operations import METHODS, OPERATIONS
-from contextgraph.server.service import Limits
-from contextgraph.server.tokens import Scope, TokenFile
+from contextgraph.service.app import create_app
+from contextgraph.service.asynchronous import AsyncClient
+from contextgraph.service.client import Client
+from contextgraph.service.operations import METHODS, OPERATIONS
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import Scope, TokenFile
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 
@@ -216,7 +223,8 @@ MISSING = {
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {
-    *vars(AdvisingMemory),
+    *("query", "playbook", "how", "before", "check_loop", "render", "withholds", "report_outcome"),
+    *("note_exposures", "learn", "learn_many", "batch", "set_outcome", "get_stats"),
     *("close", "inspect", "is_service", "live", "of", "of_settings", "open", "working"),
     *("candidates", "entities", "export", "export_graph", "graph", "notes", "pages", "snapshot"),
     *("loop_detector.detect", "loop_detector.detect_all", "stats.get_stats"),
@@ -391,7 +399,7 @@ def test_an_outage_is_the_error_that_lets_runs_be_spooled(
     failing: tuple[type[_Failing], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = RetryPolicy(timeout=5, outage=0, rate_limit=0)
-    monkeypatch.setattr("contextgraph.client.client._WRITE", at_once)
+    monkeypatch.setattr("contextgraph.service.client._WRITE", at_once)
     handler, url = failing
     handler.answers += [(200, {"version": "0.2.0"}), (503, {"detail": "the store is away"})]
     with Client(url) as client, pytest.raises(StoreUnavailableError, match="the store is away"):

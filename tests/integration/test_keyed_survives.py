@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contextgraph.keyed import KeyedMemory
+from contextgraph.knowledge.keyed import KeyedMemory
 
 WRITE = """
 import sys
 from pathlib import Path
-from contextgraph.keyed import KeyedMemory
+from contextgraph.knowledge.keyed import KeyedMemory
 writer, count = sys.argv[2], int(sys.argv[3])
 memory = KeyedMemory(Path(sys.argv[1]), max_log_lines=50)
 for number in range(count):

@@ -74,7 +74,7 @@ def answer_of(result: CallToolResult) -> Any:
 
 
 def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
-    from contextgraph.mcp_server.server import server_of
+    from contextgraph.agents.mcp_server import server_of
 
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
         tools = portal.call(server_of(lambda: memory).list_tools)

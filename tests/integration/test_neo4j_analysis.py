@@ -10,8 +10,8 @@ from neo4j import Driver, GraphDatabase, Record
 
 from contextgraph import AgentMemory
 from contextgraph.knowledge import Entity, Page
+from contextgraph.learning.statistics import type_transitions
 from contextgraph.readers import read
-from contextgraph.stats.errors import type_transitions
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.server import Neo4jServer
 

@@ -13,10 +13,18 @@ from uuid import uuid4
 
 import pytest
 
-from contextgraph.model import Bundle, FragmentType, Note
+from contextgraph.model import (
+    Bundle,
+    FragmentType,
+    Note,
+)
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
-from contextgraph.store.neo4j import Neo4jStore, methodologies, notes
+from contextgraph.store.neo4j import (
+    Neo4jStore,
+    methodologies,
+    notes,
+)
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer

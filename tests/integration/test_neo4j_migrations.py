@@ -13,9 +13,18 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from contextgraph import AgentMemory
-from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.errors import (
+    MemoryNotFoundError,
+    SchemaError,
+    StoreError,
+)
 from contextgraph.learning import bundle_of
-from contextgraph.model import ErrorQuestion, Scope, SignatureLevel, Space
+from contextgraph.model import (
+    ErrorQuestion,
+    Scope,
+    SignatureLevel,
+    Space,
+)
 from contextgraph.store.neo4j import Neo4jStore, migrations
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.made_bundles import SIGNATURE, made_bundle

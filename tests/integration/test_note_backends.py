@@ -12,7 +12,12 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import SettingsError, StoreUnavailableError
-from contextgraph.model import Note, NoteScope, RawTrajectory, State
+from contextgraph.model import (
+    Note,
+    NoteScope,
+    RawTrajectory,
+    State,
+)
 from contextgraph.store.postgres import PostgresNotes
 from contextgraph.vectors import Vector
 from tests.postgres import running

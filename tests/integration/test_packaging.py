@@ -68,7 +68,7 @@ def test_wheel_and_source_distribution_are_complete_and_small(tmp_path: Path) ->
         packed = {one.filename: one for one in archive.infolist()}
     with tarfile.open(source) as archive_of_source:
         sources = {name.partition("/")[2] for name in archive_of_source.getnames()}
-    tool = packed["contextgraph/integrations/swe_agent_tools/bin/query_memory"]
+    tool = packed["contextgraph/agents/swe_agent_tools/bin/query_memory"]
     assert tool.external_attr >> 16 & 0o111
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "contextgraph").rglob("*.py")}
     assert modules | {"contextgraph/py.typed"} <= packed.keys()

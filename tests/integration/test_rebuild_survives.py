@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.advising import credits_for
 from contextgraph.governance import Credit
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
-from contextgraph.retrieval import credits_for
 from contextgraph.trace import states_of
 from contextgraph.trace.errors import signature
 

@@ -11,9 +11,13 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.consolidation import wording
 from contextgraph.errors import LeaseLostError, SettingsError
-from contextgraph.model import ConsolidationReport, Methodology, Words
+from contextgraph.learning import methodology_wording as wording
+from contextgraph.model import (
+    ConsolidationReport,
+    Methodology,
+    Words,
+)
 from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.methodologies import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
-from contextgraph.integrations.compile import compile_advice
-from contextgraph.integrations.hook import answer
-from contextgraph.integrations.install import AGENTS, SettingsFile
+from contextgraph.agents.compile import compile_advice
+from contextgraph.agents.hook import answer
+from contextgraph.agents.install import AGENTS, SettingsFile
 from tests.builders import NO_MODULE, recovering_run
 
 JSON = st.recursive(

@@ -6,8 +6,16 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.ranking import blend, ranks_in, reciprocal_rank_fusion
-from contextgraph.retrieval.fuse import WEIGHTS, final_score, newest_first
+from contextgraph.advising.fuse import (
+    WEIGHTS,
+    final_score,
+    newest_first,
+)
+from contextgraph.ranking import (
+    blend,
+    ranks_in,
+    reciprocal_rank_fusion,
+)
 from tests.builders import NOON, recovery
 
 KEYS = st.sampled_from("abcdefgh")

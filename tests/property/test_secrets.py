@@ -14,12 +14,17 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import given, strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
-from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
-from contextgraph.mcp_server.server import server_of
+from contextgraph.agents.mcp_server import server_of
+from contextgraph.learning import (
+    bundle_of,
+    masked,
+    trajectory_id,
+    unmasked_values,
+)
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
 from contextgraph.readers import to_record
-from contextgraph.server.tokens import Scope
+from contextgraph.service.tokens import Scope
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted

@@ -16,10 +16,10 @@ from fastapi.routing import APIRoute
 from hypothesis import given, strategies as st
 
 from contextgraph.readers import to_record
-from contextgraph.server import pages
-from contextgraph.server.access import COOKIE
-from contextgraph.server.operations import OPERATIONS
-from contextgraph.server.tokens import Scope
+from contextgraph.service import pages
+from contextgraph.service.access import COOKIE
+from contextgraph.service.operations import OPERATIONS
+from contextgraph.service.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served
 

@@ -11,7 +11,11 @@ import pytest
 
 import contextgraph.text
 import contextgraph.trace
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.model import (
+    Action,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.trace import trace
 from contextgraph.trace.errors.finding import Recogniser
 from contextgraph.trace.errors.signature import recognise

@@ -6,7 +6,11 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.knowledge.corrections import corrections_in
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.model import (
+    Action,
+    RawTrajectory,
+    Step,
+)
 
 SHOP = "acme/shop"
 RULE = "Don't commit generated files."

@@ -8,7 +8,11 @@ import pytest
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.model import Bundle, Json, RawTrajectory
+from contextgraph.model import (
+    Bundle,
+    Json,
+    RawTrajectory,
+)
 from tests.made_bundles import made_bundle
 
 STEP: dict[str, Json] = {

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.config import Configuration, Settings, load_settings, settings_in_force
+from contextgraph.config import (
+    Configuration,
+    Settings,
+    load_settings,
+    settings_in_force,
+)
 from contextgraph.errors import SettingsError
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, recovering_run
@@ -195,7 +200,7 @@ def test_the_words_of_an_error_are_searched_only_where_few_of_its_kind_are_known
     with AgentMemory.open(":memory:") as memory:
         memory.learn(recovering_run())
         assert memory.retriever.by_lexical(state).error_solutions
-        monkeypatch.setattr("contextgraph.retrieval.channels.ENOUGH_OF_KIND", 1)
+        monkeypatch.setattr("contextgraph.advising.channels.ENOUGH_OF_KIND", 1)
         assert not memory.retriever.by_lexical(state).error_solutions
 
 

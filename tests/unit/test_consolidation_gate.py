@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
-from contextgraph.consolidation.gate import (
+from contextgraph.advising.gate import (
+    SHIPPED,
+    RemedyFeatures,
+    probability,
+    stored_gate,
+)
+from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
     LEAST_RUNS,
     JudgedRemedy,
@@ -16,7 +22,6 @@ from contextgraph.consolidation.gate import (
     gate_of,
     judged_remedies,
 )
-from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, probability, stored_gate
 from contextgraph.trace import trace
 from tests.unit.test_consolidation import learn_all, missing_module
 

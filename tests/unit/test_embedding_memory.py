@@ -8,13 +8,27 @@ from functools import partial
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.embedding import embed_missing, embedded, fit_due, refit, spaces
+from contextgraph.advising import MemoryRetriever
+from contextgraph.embedding import (
+    embed_missing,
+    embedded,
+    fit_due,
+    refit,
+    spaces,
+)
 from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.embedding.spaces import ActiveEmbedder
-from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
+from contextgraph.errors import (
+    EmbeddingError,
+    SpaceMismatchError,
+    StoreError,
+)
 from contextgraph.learning import MemoryWriter
-from contextgraph.model import Embeddings, Scope, Space
-from contextgraph.retrieval import MemoryRetriever
+from contextgraph.model import (
+    Embeddings,
+    Scope,
+    Space,
+)
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.vectors import SqliteVectors

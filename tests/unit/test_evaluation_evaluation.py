@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
+from contextgraph.advising import Gate
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError
 from contextgraph.evaluation import (
@@ -30,8 +31,12 @@ from contextgraph.evaluation import (
     split,
 )
 from contextgraph.evaluation.moments import METHODS, OURS
-from contextgraph.model import LearnReceipt, MemoryContext, Outcome, RawTrajectory
-from contextgraph.retrieval import Gate
+from contextgraph.model import (
+    LearnReceipt,
+    MemoryContext,
+    Outcome,
+    RawTrajectory,
+)
 from contextgraph.trace import trace
 from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run

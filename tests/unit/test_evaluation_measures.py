@@ -14,7 +14,12 @@ from contextgraph.evaluation.measures import (
     measures_of,
     reliability,
 )
-from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import (
+    OURS,
+    Moment,
+    MomentKind,
+    Verdict,
+)
 
 
 def moment(number: int, rank: int | None, score: float = 0.5, **fields: object) -> Moment:

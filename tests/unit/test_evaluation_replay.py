@@ -1,8 +1,17 @@
 """Recorded runs replayed as if live."""
 
 from contextgraph import AgentMemory
-from contextgraph.evaluation import MomentKind, Replay, ReplayMoment, RunOrder
-from contextgraph.model import LearnReceipt, LearnStatus, RawTrajectory
+from contextgraph.evaluation import (
+    MomentKind,
+    Replay,
+    ReplayMoment,
+    RunOrder,
+)
+from contextgraph.model import (
+    LearnReceipt,
+    LearnStatus,
+    RawTrajectory,
+)
 from tests.builders import NO_MODULE, recovering_run, run
 
 

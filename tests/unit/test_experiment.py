@@ -8,23 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph.agents.mini_swe_agent import Advisor
 from contextgraph.errors import SettingsError
-from contextgraph.experiment import (
+from contextgraph.evaluation.experiment import (
     Attempt,
+    Ending,
     Experiment,
     Journal,
     Part,
     Plan,
-    Report,
     Shown,
+    Task,
+    Workspace,
     read_tasks,
-    report_on,
     split_tasks,
 )
-from contextgraph.experiment.agents import Ending
-from contextgraph.experiment.report import pass_at
-from contextgraph.experiment.tasks import Task, Workspace
-from contextgraph.integrations.mini_swe_agent import Advisor
+from contextgraph.evaluation.experiment_report import Report, pass_at, report_on
 from contextgraph.readers import write_jsonl
 from tests.builders import NO_MODULE, run
 

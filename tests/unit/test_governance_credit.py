@@ -5,8 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.governance import Credit, credits_of, is_active
-from contextgraph.model import AdviceRecord, Exposure, ShownItem, Verdict
+from contextgraph.governance import (
+    Credit,
+    credits_of,
+    is_active,
+)
+from contextgraph.model import (
+    AdviceRecord,
+    Exposure,
+    ShownItem,
+    Verdict,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 1000)

@@ -10,9 +10,12 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, StoreError
-from contextgraph.keyed import KeyedMemory
-from contextgraph.keyed.keys import index_path, normalised_key
+from contextgraph.errors import (
+    InvalidEntryError,
+    MemoryNotFoundError,
+    StoreError,
+)
+from contextgraph.knowledge.keyed import KeyedMemory, index_path, normalised_key
 from contextgraph.text import count_tokens
 
 NOW = datetime(2026, 2, 22, 10, 0, tzinfo=UTC)

@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
+from contextgraph.learning import (
+    MemoryWriter,
+    bundle_of,
+    trajectory_id,
+)
 from contextgraph.learning.identity import former_trajectory_id, run_ids
-from contextgraph.model import Exposure, LearnStatus, Outcome, RawTrajectory, SeenContext, ShownItem
+from contextgraph.model import (
+    Exposure,
+    LearnStatus,
+    Outcome,
+    RawTrajectory,
+    SeenContext,
+    ShownItem,
+)
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
 from tests.builders import NOON, recovering_run, run

@@ -10,7 +10,11 @@ import pytest
 
 from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.model import LearnReceipt, LearnStatus, Outcome
+from contextgraph.model import (
+    LearnReceipt,
+    LearnStatus,
+    Outcome,
+)
 from contextgraph.readers import read
 from contextgraph.trace import SubmissionSign
 from tests.builders import NO_MODULE, recovering_run, run

@@ -2,8 +2,14 @@
 
 import pytest
 
-from contextgraph.loops.escape import concerns, names_of_loop
-from contextgraph.model import ErrorSignature, Family, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.advising.loops import concerns, names_of_loop
+from contextgraph.model import (
+    ErrorSignature,
+    Family,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
 
 MESSAGE = "name 'tariff' is not defined"
 ERROR = ErrorSignature(Family.PYTHON_EXCEPTION, "NameError", MESSAGE, MESSAGE)

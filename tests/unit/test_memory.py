@@ -9,6 +9,11 @@ from datetime import timedelta
 import pytest
 
 from contextgraph import AgentMemory, Outcome, Phase, State
+from contextgraph.advising import (
+    Findings,
+    MemoryRetriever,
+    by_error,
+)
 from contextgraph.config import Settings
 from contextgraph.errors import (
     ContextGraphError,
@@ -17,8 +22,11 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
-from contextgraph.retrieval import Findings, MemoryRetriever, by_error
+from contextgraph.model import (
+    LearnStatus,
+    LoopKind,
+    ScopeLevel,
+)
 from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of
 from contextgraph.wiring import build

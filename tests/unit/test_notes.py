@@ -8,8 +8,17 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
-from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
-from contextgraph.model import LinkType, MaintenanceReport, NoteScope, NoteStatus
+from contextgraph.knowledge import (
+    MaintenancePolicy,
+    Notes,
+    render_notes,
+)
+from contextgraph.model import (
+    LinkType,
+    MaintenanceReport,
+    NoteScope,
+    NoteStatus,
+)
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens

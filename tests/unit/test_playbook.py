@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
+from contextgraph.advising import PLAYBOOK_TOKENS, render_playbook
 from contextgraph.config import Settings
 from contextgraph.model import PatchSummary
 from contextgraph.records import context_record
-from contextgraph.retrieval import PLAYBOOK_TOKENS, render_playbook
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run

@@ -13,7 +13,12 @@ import orjson
 import pytest
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Action, Outcome, RawTrajectory, Step
+from contextgraph.model import (
+    Action,
+    Outcome,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.readers import (
     FORMATS,
     ReadCounts,

@@ -2,7 +2,12 @@
 
 import pytest
 
-from contextgraph.readers.envelopes import Prompt, task_in, thought_and_command, without_prompt
+from contextgraph.readers.envelopes import (
+    Prompt,
+    task_in,
+    thought_and_command,
+    without_prompt,
+)
 
 SHELL = "(Open file: /a b/c.py)\n(Current directory: /a b)\nbash-$"
 

@@ -17,7 +17,13 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import fields, read, reading, size_of, write_jsonl
+from contextgraph.readers import (
+    fields,
+    read,
+    reading,
+    size_of,
+    write_jsonl,
+)
 from contextgraph.readers.reading import divided
 from contextgraph.readers.sources import Source, sources
 from contextgraph.readers.streams import MAX_RUN_SIZE

@@ -9,7 +9,11 @@ import pytest
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage
-from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.model_api import (
+    Budget,
+    Endpoint,
+    UsageLog,
+)
 from contextgraph.remote import Pace
 from contextgraph.vectors import Vector
 

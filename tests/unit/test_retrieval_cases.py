@@ -5,6 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from contextgraph import State
+from contextgraph.advising import (
+    UNGATED,
+    WEIGHTS,
+    CaseHit,
+)
+from contextgraph.advising.cases import cases_of, ranking_of
+from contextgraph.advising.playbook import Playbooks
+from contextgraph.advising.query import query_of
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,
@@ -14,10 +22,6 @@ from contextgraph.model import (
     SimilarCase,
     TaskType,
 )
-from contextgraph.retrieval import UNGATED, WEIGHTS, CaseHit
-from contextgraph.retrieval.cases import cases_of, ranking_of
-from contextgraph.retrieval.playbook import Playbooks
-from contextgraph.retrieval.query import query_of
 from contextgraph.store.sqlite import SqliteStore
 from tests.builders import trajectory
 

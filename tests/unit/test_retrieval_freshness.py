@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
-from contextgraph.model import Action, Freshness, Json, RawTrajectory, Step
-from contextgraph.retrieval import stale_in
+from contextgraph.advising import stale_in
+from contextgraph.model import (
+    Action,
+    Freshness,
+    Json,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.working_tree import WorkingTree
 from tests.builders import NO_MODULE, run, step
 

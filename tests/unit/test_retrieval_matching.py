@@ -2,9 +2,23 @@
 
 import pytest
 
-from contextgraph.model import RawTrajectory, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.retrieval.matching import Remedy, first_match, remedy_of, same_remedy
-from contextgraph.trace import Names, names_in, trace
+from contextgraph.advising.matching import (
+    Remedy,
+    first_match,
+    remedy_of,
+    same_remedy,
+)
+from contextgraph.model import (
+    RawTrajectory,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
+from contextgraph.trace import (
+    Names,
+    names_in,
+    trace,
+)
 from tests.builders import NO_MODULE, run
 from tests.sessions import Session
 

@@ -6,6 +6,20 @@ from dataclasses import replace
 import pytest
 
 from contextgraph import State
+from contextgraph.advising.gate import (
+    CONSERVATIVE,
+    UNGATED,
+    Gate,
+    RemedyFeatures,
+    probability,
+)
+from contextgraph.advising.query import query_of
+from contextgraph.advising.remedies import (
+    Entry,
+    advice_of,
+    entries_of,
+    shown_of,
+)
 from contextgraph.model import (
     Agreement,
     RecoveryCandidate,
@@ -15,9 +29,6 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate, RemedyFeatures, probability
-from contextgraph.retrieval.query import query_of
-from contextgraph.retrieval.remedies import Entry, advice_of, entries_of, shown_of
 from contextgraph.store.sqlite import SqliteStore
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 

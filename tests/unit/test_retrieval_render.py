@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
+from contextgraph.advising import render, rendered
 from contextgraph.config import Settings
 from contextgraph.model import (
     Agreement,
@@ -21,7 +22,6 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.readers import read
-from contextgraph.retrieval import render, rendered
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import signature_of, states_of
 from contextgraph.wiring import build

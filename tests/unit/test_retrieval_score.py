@@ -5,16 +5,25 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
-from contextgraph.ranking import bm25, overlap, word_counts
-from contextgraph.retrieval import CONSERVATIVE
-from contextgraph.retrieval.gate import CaseFeatures, case_probability
-from contextgraph.retrieval.score import (
+from contextgraph.advising import CONSERVATIVE
+from contextgraph.advising.gate import CaseFeatures, case_probability
+from contextgraph.advising.score import (
     about_another,
     emphasised,
     scope_level,
     signature_level,
     task_counts,
+)
+from contextgraph.model import (
+    ErrorSignature,
+    Family,
+    ScopeLevel,
+    SignatureLevel,
+)
+from contextgraph.ranking import (
+    bm25,
+    overlap,
+    word_counts,
 )
 from tests.builders import recovery
 

@@ -12,9 +12,9 @@ from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
 from contextgraph.readers import to_record
-from contextgraph.server.app import create_app
-from contextgraph.server.service import Limits
-from contextgraph.server.tokens import Scope
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, free_port
 from tests.served import Served, learn, served

@@ -10,8 +10,18 @@ from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
-from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
-from contextgraph.sessions import Conversation, ItemFile, Items, WorkingMemory
+from contextgraph.governance import (
+    Capacity,
+    Hybrid,
+    RecallValue,
+    Ttl,
+)
+from contextgraph.knowledge.sessions import (
+    Conversation,
+    ItemFile,
+    Items,
+    WorkingMemory,
+)
 from contextgraph.text import count_tokens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

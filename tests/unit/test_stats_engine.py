@@ -8,8 +8,9 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
+from contextgraph.learning import statistics as engine
+from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.model import Outcome, Phase
-from contextgraph.stats import engine, outcomes_over_time
 from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
+from contextgraph.model import (
+    ErrorQuestion,
+    Outcome,
+    Scope,
+    SignatureLevel,
+)
 from contextgraph.store import SqliteStore, cache
 from contextgraph.store.cache import ValueCache
 from tests.made_bundles import SIGNATURE, made_bundle

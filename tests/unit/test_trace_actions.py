@@ -3,7 +3,11 @@
 import pytest
 
 from contextgraph.model import Action
-from contextgraph.trace import ActionKind, canonical, read_action
+from contextgraph.trace import (
+    ActionKind,
+    canonical,
+    read_action,
+)
 
 READINGS = [
     # command line, kind, verb, targets

@@ -4,8 +4,19 @@ from cProfile import Profile
 
 import pytest
 
-from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, State
-from contextgraph.trace import LoopTracker, loop_in, loops_of, states_of, trace
+from contextgraph.model import (
+    LoopInfo,
+    LoopKind,
+    LoopSeverity,
+    State,
+)
+from contextgraph.trace import (
+    LoopTracker,
+    loop_in,
+    loops_of,
+    states_of,
+    trace,
+)
 from contextgraph.trace.loops import STUCK_AFTER
 from tests.builders import run
 from tests.sessions import Session, traceback, window

@@ -2,7 +2,11 @@
 
 import pytest
 
-from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model import (
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
 from contextgraph.trace import (
     command_lines,
     describe_pattern,

@@ -3,7 +3,11 @@
 import pytest
 
 from contextgraph.model import RemedyAction, RemedyKind
-from contextgraph.trace import command_lines, describe_remedy, recoveries_of
+from contextgraph.trace import (
+    command_lines,
+    describe_remedy,
+    recoveries_of,
+)
 from contextgraph.trace.remedies.command_lines import shell_line
 from tests.sessions import Session, traceback
 

@@ -5,7 +5,11 @@ import math
 import pytest
 
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.vectors import Vector, cosines, dimensions_of
+from contextgraph.vectors import (
+    Vector,
+    cosines,
+    dimensions_of,
+)
 
 SPACE = "made/here@3"
 

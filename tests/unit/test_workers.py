@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.agents.workers import WorkersReader
 from contextgraph.embedding import embedded, fit
 from contextgraph.errors import ContextGraphError, ReadError
-from contextgraph.integrations.workers import WorkersReader
 from contextgraph.learning import MemoryWriter, Prepared
-from contextgraph.model import ChangeStatus, LearnStatus, Space
+from contextgraph.model import (
+    ChangeStatus,
+    LearnStatus,
+    Space,
+)
 from contextgraph.readers.streams import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
 from tests.acceptance.command_line import write_runs

@@ -9,7 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from contextgraph.model import FragmentCandidate, RecoveryCandidate, Trajectory
+from contextgraph.model import (
+    FragmentCandidate,
+    RecoveryCandidate,
+    Trajectory,
+)
 from contextgraph.store.cache import ValueCache
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection

@@ -13,7 +13,11 @@ from contextgraph.store.neo4j import schema
 from contextgraph.store.neo4j.failures import store_errors
 from contextgraph.store.neo4j.migrations import Migration, apply
 from contextgraph.store.neo4j.queries import query
-from contextgraph.store.neo4j.rows import Parameters, Row, is_torn
+from contextgraph.store.neo4j.rows import (
+    Parameters,
+    Row,
+    is_torn,
+)
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
+from contextgraph.model import (
+    AdviceRecord,
+    Bundle,
+    Exposure,
+    Verdict,
+)
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction

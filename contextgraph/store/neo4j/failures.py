@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
+from contextgraph.errors import (
+    SchemaError,
+    StoreError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from neo4j.exceptions import Neo4jError

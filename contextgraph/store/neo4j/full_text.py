@@ -6,7 +6,12 @@ from urllib.parse import quote
 
 from contextgraph.model import WordCounts
 from contextgraph.store import rules
-from contextgraph.store.neo4j.cache import NEVER, CacheGeneration, MemoryState, memory_state
+from contextgraph.store.neo4j.cache import (
+    NEVER,
+    CacheGeneration,
+    MemoryState,
+    memory_state,
+)
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.rows import Parameters
 from contextgraph.text import words

@@ -5,7 +5,11 @@ import threading
 from typing import TYPE_CHECKING
 
 from contextgraph.store.graph import add_relation, remove_abstracted
-from contextgraph.store.neo4j.cache import NEVER, MemoryState, memory_state
+from contextgraph.store.neo4j.cache import (
+    NEVER,
+    MemoryState,
+    memory_state,
+)
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.rows import Row
 

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import SchemaError
-from contextgraph.store.neo4j.queries import cypher_folder, query, statements
+from contextgraph.store.neo4j.queries import (
+    cypher_folder,
+    query,
+    statements,
+)
 
 if TYPE_CHECKING:
     from neo4j import Driver

@@ -4,14 +4,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.model import (
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
+from contextgraph.store.neo4j.connection import (
+    Connection,
+    NamedQueries,
+    Transaction,
+)
 from contextgraph.store.neo4j.full_text import indexed_text, terms
-from contextgraph.store.neo4j.rows import Parameters, Row, where
+from contextgraph.store.neo4j.rows import (
+    Parameters,
+    Row,
+    where,
+)
 from contextgraph.text import stems
 from contextgraph.vectors import Vector
 

@@ -21,11 +21,19 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store import rules
-from contextgraph.store.neo4j import methodologies, rows, run_rows
+from contextgraph.store.neo4j import (
+    methodologies,
+    rows,
+    run_rows,
+)
 from contextgraph.store.neo4j.cache import CandidateCache, RecoveryKey
 from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.full_text import WordCountCache
-from contextgraph.store.neo4j.rows import Parameters, Row, where
+from contextgraph.store.neo4j.rows import (
+    Parameters,
+    Row,
+    where,
+)
 
 P = ParamSpec("P")
 

@@ -22,7 +22,11 @@ from contextgraph.model import (
     Trajectory,
     Verdict,
 )
-from contextgraph.store.columns import Columns, Form, Value
+from contextgraph.store.columns import (
+    Columns,
+    Form,
+    Value,
+)
 from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 

@@ -5,9 +5,20 @@ from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 
-from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
+from contextgraph.model import (
+    Bundle,
+    LearnStatus,
+    Outcome,
+    Trajectory,
+)
 from contextgraph.store import rules
-from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
+from contextgraph.store.neo4j import (
+    exposures,
+    full_text,
+    methodologies,
+    rows,
+    vectors,
+)
 from contextgraph.store.neo4j.connection import NamedQueries, Transaction
 from contextgraph.store.neo4j.rows import Parameters, Row
 

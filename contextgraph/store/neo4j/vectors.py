@@ -10,13 +10,27 @@ from datetime import UTC, datetime
 from itertools import count
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, Near, Scope, Space, run_text
+from contextgraph.model import (
+    Bundle,
+    Near,
+    Scope,
+    Space,
+    run_text,
+)
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.cache import CandidateCache, memory_state
-from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
+from contextgraph.store.neo4j.connection import (
+    Connection,
+    NamedQueries,
+    Transaction,
+)
 from contextgraph.store.neo4j.queries import query
-from contextgraph.store.neo4j.rows import Parameters, Row, where
+from contextgraph.store.neo4j.rows import (
+    Parameters,
+    Row,
+    where,
+)
 from contextgraph.store.neo4j.schema import vector_index
 from contextgraph.vectors import Vector, dimensions_of
 

@@ -6,7 +6,11 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.model import (
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of

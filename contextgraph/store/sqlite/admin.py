@@ -19,7 +19,13 @@ from contextgraph.model import (
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
-from contextgraph.store.sqlite import exposures, graph, health, rows, word_index
+from contextgraph.store.sqlite import (
+    exposures,
+    graph,
+    health,
+    rows,
+    word_index,
+)
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
 

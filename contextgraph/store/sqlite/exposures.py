@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
+from contextgraph.model import (
+    AdviceRecord,
+    Bundle,
+    Exposure,
+    Verdict,
+)
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from contextgraph.model import Relation
-from contextgraph.store.graph import add_relation, labelled, remove_abstracted
+from contextgraph.store.graph import (
+    add_relation,
+    labelled,
+    remove_abstracted,
+)
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
 

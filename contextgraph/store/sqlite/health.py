@@ -9,7 +9,11 @@ from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import HealthCheck
 from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.connections import Connections
-from contextgraph.store.sqlite.schema import VERSION, pragma, schema_version
+from contextgraph.store.sqlite.schema import (
+    VERSION,
+    pragma,
+    schema_version,
+)
 from contextgraph.text import number_of
 
 # Rows that refer to missing ones: the tables have no foreign keys to prevent them.

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from contextgraph.store import rules
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
-from contextgraph.vectors import Vector, dimensions_of, products
+from contextgraph.vectors import (
+    Vector,
+    dimensions_of,
+    products,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,11 @@ from contextgraph.ports import ALL
 from contextgraph.store.sqlite import rows, run_rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction
+from contextgraph.store.sqlite.transaction import (
+    Parameters,
+    SqlScope,
+    Transaction,
+)
 
 _READ = rows.columns_of(rows.METHODOLOGIES, "m")
 _FOR_ERROR = f"""

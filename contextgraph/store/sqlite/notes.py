@@ -6,7 +6,11 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.model import (
+    Note,
+    NoteKind,
+    NoteScope,
+)
 from contextgraph.ports import NoteChange
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of

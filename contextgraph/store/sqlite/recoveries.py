@@ -23,7 +23,11 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store import rules
-from contextgraph.store.sqlite import rows, run_rows, word_index
+from contextgraph.store.sqlite import (
+    rows,
+    run_rows,
+    word_index,
+)
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 

@@ -21,7 +21,12 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.store import rules
-from contextgraph.store.columns import Columns, Form, Value, actions_of
+from contextgraph.store.columns import (
+    Columns,
+    Form,
+    Value,
+    actions_of,
+)
 from contextgraph.vectors import Vector
 
 Row: TypeAlias = tuple[Any, ...]

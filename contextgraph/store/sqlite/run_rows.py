@@ -4,7 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from contextgraph.model import Bundle, EmbeddedRun, Trajectory
+from contextgraph.model import (
+    Bundle,
+    EmbeddedRun,
+    Trajectory,
+)
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.schema import RUN_BITS

@@ -24,7 +24,12 @@ from contextgraph.model import (
 from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.columns import packed, unpacked
-from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
+from contextgraph.store.sqlite import (
+    exposures,
+    rows,
+    run_rows,
+    word_index,
+)
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS

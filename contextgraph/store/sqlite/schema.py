@@ -2,7 +2,11 @@
 
 from sqlite3 import Connection
 
-from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.errors import (
+    MemoryNotFoundError,
+    SchemaError,
+    StoreError,
+)
 from contextgraph.store.sqlite import checksums
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file

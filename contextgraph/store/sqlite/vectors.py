@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from contextgraph.errors import StoreError
-from contextgraph.model import EmbeddedRun, Near, Scope, Space, run_text
+from contextgraph.model import (
+    EmbeddedRun,
+    Near,
+    Scope,
+    Space,
+    run_text,
+)
 from contextgraph.store import rules
 from contextgraph.store.sqlite import run_rows
 from contextgraph.store.sqlite.database import Database

@@ -6,7 +6,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
-from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, PRECEDENCE, ActionKind
+from contextgraph.trace.actions.kinds import (
+    KIND_OF_PROGRAM,
+    PRECEDENCE,
+    ActionKind,
+)
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)

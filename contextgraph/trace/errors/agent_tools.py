@@ -4,7 +4,11 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
+from contextgraph.trace.errors.finding import (
+    Finding,
+    Recogniser,
+    first_in,
+)
 
 _wrong_usage = partial(Recogniser, Family.TOOL_USAGE)
 _not_found = partial(Recogniser, Family.NOT_FOUND)

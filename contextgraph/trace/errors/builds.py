@@ -4,7 +4,13 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import PRINTED, Finding, Recogniser, first_in, reason_of
+from contextgraph.trace.errors.finding import (
+    PRINTED,
+    Finding,
+    Recogniser,
+    first_in,
+    reason_of,
+)
 
 _build = partial(Recogniser, Family.BUILD)
 

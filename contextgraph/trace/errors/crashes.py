@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import PRINTED, Finding, Recogniser, class_name, exception
+from contextgraph.trace.errors.finding import (
+    PRINTED,
+    Finding,
+    Recogniser,
+    class_name,
+    exception,
+)
 
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')

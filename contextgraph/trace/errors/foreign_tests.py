@@ -5,8 +5,18 @@ from dataclasses import replace
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.crashes import CRASHES, GO_PANIC, RUST_PANIC
-from contextgraph.trace.errors.finding import Finding, Recogniser, Search, first_in, line_at
+from contextgraph.trace.errors.crashes import (
+    CRASHES,
+    GO_PANIC,
+    RUST_PANIC,
+)
+from contextgraph.trace.errors.finding import (
+    Finding,
+    Recogniser,
+    Search,
+    first_in,
+    line_at,
+)
 
 _failed_test = partial(Recogniser, Family.TEST_FAILURE)
 

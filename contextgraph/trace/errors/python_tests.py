@@ -6,7 +6,11 @@ from functools import partial
 
 from contextgraph.model import Family
 from contextgraph.trace.errors.crashes import last_traceback
-from contextgraph.trace.errors.finding import Finding, Recogniser, class_name
+from contextgraph.trace.errors.finding import (
+    Finding,
+    Recogniser,
+    class_name,
+)
 
 _failed_test = partial(Recogniser, Family.TEST_FAILURE)
 

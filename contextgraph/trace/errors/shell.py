@@ -4,7 +4,11 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
+from contextgraph.trace.errors.finding import (
+    Finding,
+    Recogniser,
+    first_in,
+)
 
 _shell = partial(Recogniser, Family.SHELL)
 _environment = partial(Recogniser, Family.ENVIRONMENT)

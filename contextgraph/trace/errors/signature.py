@@ -2,12 +2,26 @@
 
 import re
 
-from contextgraph.model import Action, ErrorSignature, Family, Step
+from contextgraph.model import (
+    Action,
+    ErrorSignature,
+    Family,
+    Step,
+)
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action
-from contextgraph.trace.errors.agent_tools import refused_edit, timeout, tool_message
+from contextgraph.trace.errors.agent_tools import (
+    refused_edit,
+    timeout,
+    tool_message,
+)
 from contextgraph.trace.errors.builds import build_failure
-from contextgraph.trace.errors.crashes import CRASHES, last_traceback, printed_error, usage_error
+from contextgraph.trace.errors.crashes import (
+    CRASHES,
+    last_traceback,
+    printed_error,
+    usage_error,
+)
 from contextgraph.trace.errors.finding import (
     Finding,
     Search,

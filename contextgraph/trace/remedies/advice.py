@@ -7,7 +7,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
 
-from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model import (
+    ErrorKind,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.wording import describe_pattern
 

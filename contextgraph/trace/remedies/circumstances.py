@@ -6,7 +6,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern, State
+from contextgraph.model import (
+    EXCEPTIONS,
+    Action,
+    ErrorSignature,
+    RemedyKind,
+    RemedyPattern,
+    State,
+)
 from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.trace.edits import Span, numbered_lines
 from contextgraph.trace.remedies.edits import FILE_TO_EDIT, UNDEFINED

@@ -4,7 +4,11 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model import (
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
 from contextgraph.trace.remedies.command_lines import (
     SCRIPT,
     Command,

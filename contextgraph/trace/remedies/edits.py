@@ -4,8 +4,19 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace.edits import Change, Span, edited_file, new_lines, similarity
+from contextgraph.model import (
+    ErrorSignature,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
+from contextgraph.trace.edits import (
+    Change,
+    Span,
+    edited_file,
+    new_lines,
+    similarity,
+)
 from contextgraph.trace.remedies.placeholders import (
     A_TEST,
     ANOTHER_FILE,
@@ -23,7 +34,11 @@ from contextgraph.trace.remedies.placeholders import (
     names_in,
 )
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import identifiers, informative_lines, shortened
+from contextgraph.trace.wording import (
+    identifiers,
+    informative_lines,
+    shortened,
+)
 
 ANOTHER_NAME = "<another name>"
 ANOTHER_MODULE = "<another module>"

@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from contextgraph.model import Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, imported_names
-from contextgraph.trace.edits import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity
+from contextgraph.trace.edits import (
+    Span,
+    edited_file,
+    is_edit,
+    is_tool_edit,
+    new_lines,
+    similarity,
+)
 from contextgraph.trace.predicament import SILENCE
 from contextgraph.trace.steps import StepTrace
 

@@ -3,7 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
+from contextgraph.model import (
+    EXCEPTIONS,
+    ErrorSignature,
+    Family,
+)
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.predicament import steady
 from contextgraph.trace.remedies.goals import (

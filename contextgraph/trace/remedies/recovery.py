@@ -5,7 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction, RemedyPattern
+from contextgraph.model import (
+    EXCEPTIONS,
+    ErrorSignature,
+    Family,
+    RemedyAction,
+    RemedyPattern,
+)
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
@@ -17,15 +23,27 @@ from contextgraph.trace.edits import (
     new_lines,
 )
 from contextgraph.trace.remedies.circumstances import circumstances_of
-from contextgraph.trace.remedies.command_lines import line_of, run_of, stateful_part
+from contextgraph.trace.remedies.command_lines import (
+    line_of,
+    run_of,
+    stateful_part,
+)
 from contextgraph.trace.remedies.commands import (
     looked_up,
     opened,
     other_command,
     shell_action,
 )
-from contextgraph.trace.remedies.edits import IMPORTING, code_change, refused_edit
-from contextgraph.trace.remedies.goals import is_installing, is_version, same_goal
+from contextgraph.trace.remedies.edits import (
+    IMPORTING,
+    code_change,
+    refused_edit,
+)
+from contextgraph.trace.remedies.goals import (
+    is_installing,
+    is_version,
+    same_goal,
+)
 from contextgraph.trace.remedies.open_errors import (
     MISSING_PROGRAM,
     Cleared,

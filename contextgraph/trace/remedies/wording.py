@@ -4,7 +4,11 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model import (
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
 from contextgraph.trace.edits import Change
 from contextgraph.trace.remedies import placeholders as of
 from contextgraph.trace.remedies.commands import (
@@ -21,7 +25,12 @@ from contextgraph.trace.remedies.edits import (
     FILE_TO_EDIT,
     OTHER_TEXT,
 )
-from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
+from contextgraph.trace.wording import (
+    ELLIPSIS,
+    code,
+    one_line,
+    shortened,
+)
 
 ACTION_CHARS = 200
 _ACTIONS = 6

@@ -1,0 +1,273 @@
+"""Checks advice against a working tree: drops missing paths and symbols."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from contextgraph.advising.names import (
+    names_of_test,
+    paths_edited,
+    paths_of_command,
+    paths_of_remedy,
+)
+from contextgraph.advising.render import playbook_lines
+from contextgraph.model import (
+    CommandHistory,
+    CommandRecord,
+    ErrorSignature,
+    ErrorSolution,
+    FailingTest,
+    Freshness,
+    MemoryContext,
+    PlaybookFile,
+    RawTrajectory,
+    RemedyAction,
+    RepositoryPlaybook,
+    ScopeLevel,
+    SimilarCase,
+    Suggestion,
+)
+from contextgraph.trace import (
+    describe_remedy,
+    files_changed,
+    names_in,
+    project_facts,
+)
+from contextgraph.working_tree import WorkingTree
+
+Remedy: TypeAlias = tuple[RemedyAction, ...]
+_Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
+_Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
+_Remedy = TypeVar("_Remedy", ErrorSolution, Suggestion)
+
+# The weight of advice that names a file whose content differs from that in the runs. Most of it
+# stays right: a file that tasks change is changed again. For named lines see `_fresh_remedy`.
+WEIGHT_IF_CHANGED = 0.9
+
+
+class Stale(NamedTuple):
+    """What advice names and the working tree does not have: a *kind*, the *name*, what is *gone*.
+
+    Or nothing is gone, but the content of the file *changed* since the runs.
+    """
+
+    kind: str
+    name: str
+    gone: str = ""
+    changed: str = ""
+
+
+def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> RepositoryPlaybook:
+    """*playbook* without what *tree* does not have; what names a changed file counts less."""
+    files = (_present_symbols(file, tree) for file in _present(playbook.files, tree, _of_file))
+    weighed = (_weighed(file, [file.path], tree) for file in files)
+    package = playbook.package if tree.has(playbook.package) else ""
+    return replace(
+        playbook,
+        files=tuple(sorted(weighed, key=lambda file: -file.probability)),
+        tests=_fresh_commands(playbook.tests, tree),
+        scripts=_fresh_commands(playbook.scripts, tree),
+        setup=_fresh_commands(playbook.setup, tree),
+        failing_tests=_present(playbook.failing_tests, tree, _of_test),
+        package=package,
+        package_tasks=playbook.package_tasks if package else 0,
+    )
+
+
+def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
+    """*context* without what *tree* does not have; what names a changed file counts less.
+
+    A remedy that names a path that is gone, or lines of a changed file, is worded in general terms,
+    or left out.
+    """
+    playbook = fresh_playbook(context.playbook, tree) if context.playbook else None
+    error = context.error
+    suggestions = [
+        *chain(*(_fresh_suggestion(suggestion, error, tree) for suggestion in context.suggestions))
+    ]
+    solutions = [
+        *chain(*(_fresh_solution(solution, error, tree) for solution in context.error_solutions))
+    ]
+    # By score, as before; what only one source supports stays behind the rest.
+    ordered: list[ErrorSolution | Suggestion] = [*suggestions, *solutions]
+    ordered.sort(key=lambda advice: advice.rank)
+    ordered.sort(key=lambda advice: (not advice.why.is_active, -advice.score))
+    ranks = {id(advice): rank for rank, advice in enumerate(ordered, start=1)}
+    return replace(
+        context,
+        suggestions=tuple(
+            replace(suggestion, rank=ranks[id(suggestion)]) for suggestion in suggestions
+        ),
+        error_solutions=tuple(
+            replace(solution, rank=ranks[id(solution)]) for solution in solutions
+        ),
+        similar_cases=tuple(_fresh_case(case, tree) for case in context.similar_cases),
+        playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
+    )
+
+
+def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
+    """*history* whose other ways exist in *tree*."""
+    return replace(history, others=_fresh_commands(history.others, tree))
+
+
+def runs_to_compare(context: MemoryContext) -> list[str]:
+    """The ids of runs whose content hashes `fresh_context` compares, without the playbook's."""
+    remedies = chain(
+        ((suggestion.why, suggestion.remedies) for suggestion in context.suggestions),
+        ((solution.why, solution.actions) for solution in context.error_solutions),
+    )
+    runs = chain(
+        *(why.trajectories for why, actions in remedies if any(paths_of_remedy(actions))),
+        (case.trajectory_id for case in context.similar_cases if case.why.scope is ScopeLevel.REPO),
+    )
+    return [*dict.fromkeys(runs)]
+
+
+def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
+    """*raw*, which has just ended in *tree*, with the hashes of the files that it names.
+
+    These are files that it changed, and those that its commands name.
+    """
+    facts = project_facts(raw)
+    commands = (CommandRecord(use.text, use.folder, 0, 0) for use in facts.commands)
+    named = {*files_changed(raw.patch or ""), *facts.edited}.union(*map(paths_of_command, commands))
+    hashes = {
+        path: content_hash for path in sorted(named) if (content_hash := tree.content_hash(path))
+    }
+    return replace(raw, content_hashes=hashes)
+
+
+def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]:
+    """What *playbook* names and *tree* does not have, or has with another content."""
+    for file in playbook.files:
+        if gone := _of_file(file, tree):
+            yield Stale("file", file.path, gone)
+        else:
+            missing = (symbol for symbol in file.symbols if not tree.has(file.path, symbol))
+            yield from (Stale("symbol", f"{file.path}: {symbol}", symbol) for symbol in missing)
+            yield from _changed("file", file.path, [file.path], tree)
+    for command in (*playbook.tests, *playbook.scripts, *playbook.setup):
+        if gone := _of_command(command, tree):
+            yield Stale("command", command.line, gone)
+        else:
+            yield from _changed("command", command.line, paths_of_command(command), tree)
+    for test in playbook.failing_tests:
+        if gone := _of_test(test, tree):
+            yield Stale("test", test.name, gone)
+    if not tree.has(playbook.package):
+        yield Stale("package", playbook.package, playbook.package)
+
+
+def _changed(kind: str, name: str, paths: Iterable[str], tree: WorkingTree) -> Iterator[Stale]:
+    changed = (path for path in paths if tree.is_unchanged(path) is False)
+    yield from (Stale(kind, name, changed=path) for path in changed)
+
+
+def _freshness(paths: Iterable[str], tree: WorkingTree) -> Freshness:
+    states = {tree.is_unchanged(path) for path in paths}
+    if False in states:
+        return Freshness.CHANGED
+    return Freshness.UNCHANGED if True in states else Freshness.UNKNOWN
+
+
+def _weighed(item: _Probable, paths: Iterable[str], tree: WorkingTree) -> _Probable:
+    """*item*, which names *paths*, with its freshness, and less probable where that is changed."""
+    freshness = _freshness(paths, tree)
+    return replace(item, freshness=freshness, probability=item.probability * _weight(freshness))
+
+
+def _weight(freshness: Freshness) -> float:
+    return WEIGHT_IF_CHANGED if freshness is Freshness.CHANGED else 1.0
+
+
+def _weighed_remedy(item: _Remedy, actions: Remedy, tree: WorkingTree) -> _Remedy:
+    freshness = _freshness(paths_of_remedy(actions), tree)
+    weight = _weight(freshness)
+    probability, score = weight * item.probability, weight * item.score
+    return replace(item, freshness=freshness, probability=probability, score=score)
+
+
+def _fresh_remedy(actions: Remedy, error: ErrorSignature | None, tree: WorkingTree) -> Remedy:
+    """*actions* as they were done, or in general terms, if these say anything.
+
+    In general terms where a path is gone, and where they edit lines of a file that changed.
+    Without an *error* there is nothing that general terms could be about.
+    """
+    edited = (tree.is_unchanged(path) for path in paths_edited(actions))
+    if all(map(tree.has, paths_of_remedy(actions))) and False not in edited:
+        return actions
+    general = tuple(action.general for action in actions)
+    return general if error and describe_remedy(general, general=True) else ()
+
+
+def _fresh_solution(
+    solution: ErrorSolution, error: ErrorSignature | None, tree: WorkingTree
+) -> Iterator[ErrorSolution]:
+    actions = _fresh_remedy(solution.actions, error, tree)
+    solution = _weighed_remedy(solution, solution.actions, tree)
+    if actions == solution.actions:
+        yield solution
+    elif error and actions:
+        yield replace(solution, actions=actions, description=_in_general(actions, error))
+
+
+def _fresh_suggestion(
+    suggestion: Suggestion, error: ErrorSignature | None, tree: WorkingTree
+) -> Iterator[Suggestion]:
+    actions = _fresh_remedy(suggestion.remedies, error, tree)
+    suggestion = _weighed_remedy(suggestion, suggestion.remedies, tree)
+    if actions == suggestion.remedies:
+        yield suggestion
+    elif error and actions:
+        yield replace(suggestion, remedies=actions, strategy=_in_general(actions, error))
+
+
+def _in_general(actions: Remedy, error: ErrorSignature) -> str:
+    return names_in(error.error_type, error.message).fill(describe_remedy(actions, general=True))
+
+
+def _present(
+    named: Iterable[_Named], tree: WorkingTree, missing: Callable[[_Named, WorkingTree], str]
+) -> tuple[_Named, ...]:
+    return tuple(fact for fact in named if not missing(fact, tree))
+
+
+def _of_file(file: PlaybookFile, tree: WorkingTree) -> str:
+    return "" if tree.has(file.path) else file.path
+
+
+def _present_symbols(file: PlaybookFile, tree: WorkingTree) -> PlaybookFile:
+    symbols = tuple(symbol for symbol in file.symbols if tree.has(file.path, symbol))
+    return replace(file, symbols=symbols)
+
+
+def _fresh_commands(
+    commands: Iterable[CommandRecord], tree: WorkingTree
+) -> tuple[CommandRecord, ...]:
+    weighed = (
+        replace(command, freshness=_freshness(paths_of_command(command), tree))
+        for command in _present(commands, tree, _of_command)
+    )
+    return tuple(sorted(weighed, key=lambda command: -command.worked * _weight(command.freshness)))
+
+
+def _of_command(command: CommandRecord, tree: WorkingTree) -> str:
+    return next((path for path in paths_of_command(command) if not tree.has(path)), "")
+
+
+def _of_test(test: FailingTest, tree: WorkingTree) -> str:
+    named = names_of_test(test)
+    return next((symbol or path for path, symbol in named if not tree.has(path, symbol)), "")
+
+
+def _fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
+    if case.why.scope is not ScopeLevel.REPO:
+        return case
+    files = tuple(path for path in case.files if tree.has(path))
+    symbols = tuple(
+        name for name in case.changed.symbols if any(tree.has(file, name) for file in files)
+    )
+    present = replace(case, files=files, changed=replace(case.changed, symbols=symbols))
+    return _weighed(present, files, tree)

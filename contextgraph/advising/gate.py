@@ -1,0 +1,168 @@
+"""The gate: the probability that an item helps, and the threshold to show it."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log1p
+from operator import itemgetter
+from typing import NamedTuple
+
+from contextgraph.model import (
+    FittedGate,
+    Methodology,
+    MethodologyStatus,
+    Recollection,
+)
+from contextgraph.ports import Store
+from contextgraph.trace import is_hazardous
+
+# Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
+# recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
+SHIPPED = FittedGate(
+    coefficients={
+        "same_template": 3.532,
+        "unsupported": 3.514,
+        "same_type": 3.637,
+        "relevance": 0.904,
+        "attempt": 0.98,
+    },
+    intercept=-4.949,
+    calibration=(
+        (0.0, 0.0),
+        (0.008, 0.0),
+        (0.011, 0.007),
+        (0.016, 0.018),
+        (0.024, 0.022),
+        (0.04, 0.025),
+        (0.05, 0.037),
+        (0.053, 0.049),
+        (0.056, 0.058),
+        (0.063, 0.065),
+        (0.083, 0.082),
+        (0.117, 0.164),
+        (0.142, 0.186),
+        (0.172, 0.247),
+        (0.241, 0.3),
+        (0.39, 0.537),
+        (0.662, 0.7),
+        (0.939, 0.908),
+        (0.978, 1.0),
+        (1.0, 1.0),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyFeatures:
+    """What the probability of a remedy is computed from.
+
+    The first three are shares of independent instances that did so: among those that cleared an
+    error of the same template or type, each over their number + 2, or + 1 where the message was the
+    same in the same repository. With evidence the state shows what the remedy takes for granted,
+    and two instances did it, or the only one that met this message in the repository; then
+    *unsupported* is 0. Without it *same_template* and *same_type* are 0, and *unsupported* is what
+    *same_template* would be. *relevance* and *attempt* are BM25 for the message of the error and
+    for the action that failed, over that of the most relevant remedy.
+    """
+
+    same_template: float
+    unsupported: float
+    same_type: float
+    relevance: float
+    attempt: float
+
+
+def stored_gate(store: Store) -> FittedGate | None:
+    """The gate that was fitted on *store*; None where it was on other features, or not at all."""
+    known = store.admin.gate()
+    return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
+
+
+def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
+    """How probable it is that a remedy with these *features* clears the error, 0 to 1."""
+    total = gate.intercept + sum(
+        weight * getattr(features, name) for name, weight in gate.coefficients.items()
+    )
+    return _interpolated(gate.calibration, 1 / (1 + exp(-total)))
+
+
+# Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
+CASE_COEFFICIENTS = (2.93, 1.69, 7.77)
+CASE_INTERCEPT = -13.57
+# Long tasks share many words; that they share more than this says nothing. Any two texts share a
+# word.
+_MOST_SHARED, _LEAST_SHARED = 10, 2
+
+
+class CaseFeatures(NamedTuple):
+    """What the probability of a past run is computed from.
+
+    *similarity* of the tasks is from 0 to 1, *shared* the number of words that both have,
+    *closeness* the score of the run over that of the best one.
+    """
+
+    similarity: float
+    shared: int
+    closeness: float
+
+    @property
+    def columns(self) -> tuple[float, float, float]:
+        """The features as the regression takes them."""
+        return self.similarity, log1p(min(self.shared, _MOST_SHARED)), self.closeness
+
+
+def case_probability(features: CaseFeatures) -> float:
+    """The probability that people would link the task of a past run to the queried task."""
+    if features.shared < _LEAST_SHARED:
+        return 0.0
+    weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)
+    return 1 / (1 + exp(-CASE_INTERCEPT - sum(weight * value for weight, value in weighted)))
+
+
+def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
+    above = max(bisect_left(points, at, key=itemgetter(0)), 1)
+    (low, least), (high, most) = points[above - 1 : above + 1]
+    return least + (most - least) * (at - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What may be shown: bad advice costs more than none.
+
+    *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
+    remedy is held back. *min_case_precision* is that of a past run in a ranking, and
+    *close_case_precision* that of one in the text (docs/retrieval.md).
+    *min_note_precision* is the least probability that a note answers the title of the task.
+    """
+
+    min_precision: float = 0.5
+    min_case_precision: float = 0.25
+    # From this probability on .82 of the past runs whose files the task names were linked to it.
+    close_case_precision: float = 0.6
+    min_note_precision: float = 0.1
+
+    def admits(self, features: RemedyFeatures, probability: float) -> bool:
+        """Whether a remedy of this *probability* may be shown."""
+        # Recorded runs count some remedies without evidence as right: `install <the missing
+        # module>` is what cleared such an error, whichever module was named.
+        has_evidence = not features.unsupported
+        return probability >= self.min_precision and (has_evidence or not self.min_precision)
+
+    def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
+        """Those of *recollections* that are probable enough, in their order."""
+        return tuple(
+            recollection
+            for recollection in recollections
+            if recollection.probability >= self.min_note_precision
+        )
+
+
+def may_be_shown(methodology: Methodology) -> bool:
+    """False for a methodology that harmed, that another replaced, or that is never advice."""
+    withdrawn = (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED)
+    return methodology.status not in withdrawn and not is_hazardous(methodology.remedies)
+
+
+CONSERVATIVE = Gate()
+# What a ranking is before any item is held back.
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0)

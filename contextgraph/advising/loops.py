@@ -1,0 +1,438 @@
+"""Escape suggestions: actions of other runs that cleared the error or ended such a loop."""
+
+import keyword
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from contextgraph.model import (
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorSolution,
+    EscapeEvidence,
+    EscapeSuggestion,
+    Family,
+    Fragment,
+    FragmentCandidate,
+    FragmentOutcome,
+    FragmentType,
+    LoopEnding,
+    LoopInfo,
+    MemoryContext,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+    Scope,
+    ScopeLevel,
+    SignatureLevel,
+    State,
+    Why,
+)
+from contextgraph.ports import Store
+from contextgraph.text import clip, masked_name, words
+from contextgraph.trace import (
+    Trace,
+    describe_remedy,
+    error_of,
+    is_hazardous,
+    is_retry,
+    loop_in,
+    names_in,
+    states_of,
+)
+
+MIN_REPOSITORIES = 2
+# Of the runs that left a loop of the same command, at least so many continued in the same way.
+MIN_RUNS, MIN_SHARE = 3, 0.15
+# What so many runs did comes before what a few did.
+_MANY_RUNS = 3
+_MAX_SOLUTIONS = 24
+_MAX_RUNS_EACH = 3
+_CANDIDATES = 200
+_MIN_STEPS = 2
+_TEXT_CHARS, _MAX_INSTANCES = 320, 2
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
+_WORDING = {
+    EscapeEvidence.LEFT_SAME_LOOP: "left the same loop",
+    EscapeEvidence.CLEARED_ERROR: "cleared this error",
+    EscapeEvidence.LEFT_SUCH_LOOP: "left such a loop",
+}
+_STRENGTH = {evidence: rank for rank, evidence in enumerate(EscapeEvidence)}
+
+_AGAINST_TIMEOUTS = frozenset({RemedyKind.RUN, RemedyKind.SET_ENV, RemedyKind.CONFIGURE})
+_MIN_LETTERS = 3
+_COMMON_WORDS = frozenset(word.lower() for word in (*keyword.kwlist, "self", "print"))
+
+
+class Retriever(Protocol):
+    """Finds what cleared an error, and withholds what is not certain enough."""
+
+    def retrieve(
+        self, state: State, limit: int = 5, *, exclude_instances: frozenset[str] = frozenset()
+    ) -> MemoryContext:
+        """What fits *state*, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """What was done in *runs* (instance and repository, the newest first).
+
+    *id* is that of the methodology or fragment; *is_near*: a run is of the repository that asks.
+    """
+
+    id: str
+    text: str
+    actions: tuple[RemedyAction, ...]
+    evidence: EscapeEvidence
+    is_near: bool
+    runs: tuple[tuple[str, str], ...]
+
+    @property
+    def repositories(self) -> int:
+        """In how many repositories it was seen."""
+        return len({repo for _, repo in self.runs})
+
+    def suggestion(self) -> EscapeSuggestion:
+        """The suggestion for an agent's prompt, with its source at the end of the text."""
+        instances = tuple(dict.fromkeys(instance for instance, _ in self.runs))
+        more = len(instances) - _MAX_INSTANCES
+        source = ", ".join(instances[:_MAX_INSTANCES]) + (f" and {more} more" if more > 0 else "")
+        text = clip(self.text, _TEXT_CHARS).rstrip(". ")
+        return EscapeSuggestion(
+            id=self.id,
+            text=f"{text} ({_WORDING[self.evidence]} in {source})",
+            evidence=self.evidence,
+            actions=self.actions,
+            instances=instances,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EscapeFinder:
+    """Finds escapes in *store*, none from runs of *exclude_instances*."""
+
+    store: Store
+    retriever: Retriever
+    exclude_instances: frozenset[str]
+
+    def for_state(self, state: State, enough: int) -> list[Escape]:
+        """Escapes from the loop that *state* is in, best first; of further kinds until *enough*."""
+        if state.current_error:
+            return self._past_error(state)
+        escapes = self._from_same_place(state)
+        if len(escapes) < enough:
+            escapes += self._after_command(_verb(state.last_action))
+        return escapes
+
+    def _past_error(self, state: State) -> list[Escape]:
+        """What cleared the error of *state*: this repository first, then what many runs did.
+
+        What another repository did, or what has nothing to do with the names in this loop, is
+        suggested in general terms, where several repositories agree on it.
+        """
+        signature = error_of(state)
+        if signature is None:
+            return []
+        context = self._remedies(state)
+        solutions = [
+            solution for solution in context.error_solutions if can_escape(solution, signature)
+        ]
+        methodologies = self.store.methodologies.get(
+            [suggestion.id for suggestion in context.suggestions]
+        )
+        remedies = {methodology.id: methodology.remedies[:1] for methodology in methodologies}
+        whys = [
+            *(suggestion.why for suggestion in context.suggestions),
+            *(solution.why for solution in solutions),
+        ]
+        runs = self._past_runs(whys, signature, state.repo)
+        escapes = [
+            runs.escape(suggestion.id, remedies[suggestion.id], suggestion.why)
+            for suggestion in context.suggestions
+            if remedies.get(suggestion.id) and not is_retry(remedies[suggestion.id])
+        ]
+        escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
+        quoted = names_in(signature.error_type, signature.message)
+        filled = (replace(escape, text=quoted.fill(escape.text)) for escape in escapes)
+        return sorted(_merged(filled), key=_rank)
+
+    def _remedies(self, state: State) -> MemoryContext:
+        """Remedies for the error of *state*, by the fields they depend on: others cost time."""
+        error = State(
+            repo=state.repo,
+            current_error=state.current_error,
+            last_action=state.last_action,
+            last_outcome=state.last_outcome,
+            failed_actions=state.failed_actions,
+        )
+        return self.retriever.retrieve(
+            error, _MAX_SOLUTIONS, exclude_instances=self.exclude_instances
+        )
+
+    def _from_same_place(self, state: State) -> list[Escape]:
+        """How runs continued that had repeated the same command at the same file here."""
+        command = _verb(state.last_action)
+        if not (state.repo and state.open_file and command):
+            return []
+        file = PurePosixPath(state.open_file).name
+        scope = Scope(state.repo, self.exclude_instances)
+        loops = self.store.runs.find_fragments(
+            scope, _CANDIDATES, file_name=file, loop_command=command
+        )
+        return _merged(
+            Escape(
+                id=after.id,
+                text=after.description,
+                actions=(),
+                evidence=EscapeEvidence.LEFT_SAME_LOOP,
+                is_near=True,
+                runs=((loop.trajectory.instance_id, loop.trajectory.repo),),
+            )
+            for loop, after in self._continued(loops)
+            if after.end - after.start + 1 >= _MIN_STEPS
+            and not is_hazardous([_use(line) for line in after.action_sequence])
+        )
+
+    def _after_command(self, command: str) -> list[Escape]:
+        """What runs of several repositories continued with after a loop of *command*."""
+        scope = Scope(None, self.exclude_instances)
+        loops = self.store.runs.find_fragments(scope, _CANDIDATES, loop_command=command)
+        escapes = [
+            Escape(
+                id=after.id,
+                text=f"go on with `{other}`",
+                actions=(_use(other),),
+                evidence=EscapeEvidence.LEFT_SUCH_LOOP,
+                is_near=False,
+                runs=((loop.trajectory.instance_id, loop.trajectory.repo),),
+            )
+            for loop, after in self._continued(loops)
+            if (other := _other_verb(after, command))
+        ]
+        counts = Counter(text for text, _ in {(escape.text, escape.runs) for escape in escapes})
+        least = max(MIN_RUNS, MIN_SHARE * len({escape.runs for escape in escapes}))
+        shared = [
+            escape
+            for escape in _merged(escapes)
+            if counts[escape.text] >= least and _is_shared(escape)
+        ]
+        return sorted(shared, key=lambda escape: (-counts[escape.text], escape.text))
+
+    def _continued(
+        self, loops: Sequence[FragmentCandidate]
+    ) -> Iterator[tuple[FragmentCandidate, Fragment]]:
+        """Each of *loops* that its run left, with the fragment that came next and did not fail."""
+        runs = self.store.runs.fragments({loop.trajectory.id for loop in loops})
+        for loop in loops:
+            order = loop.fragment.order + 1
+            after = next((run for run in runs[loop.trajectory.id] if run.order == order), None)
+            if (
+                after is not None
+                and loop.fragment.loop_ending is not LoopEnding.RUN_ENDED
+                and after.outcome is not FragmentOutcome.FAILED
+                and after.fragment_type is not FragmentType.LOOP
+            ):
+                yield loop, after
+
+    def _past_runs(self, whys: Sequence[Why], error: ErrorSignature, repo: str) -> "_PastRuns":
+        """The runs that *whys* name, and which of them left a loop before they cleared *error*."""
+        ids = {run for why in whys for run in why.trajectories}
+        stored = self.store.runs.trajectories(ids).values()
+        names = {run.id: (run.instance_id, run.repo) for run in stored}
+        scopes = dict.fromkeys(
+            Scope(repository, self.exclude_instances) for repository in (repo or None, None)
+        )
+        questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for candidate in self.store.recoveries.for_error(questions, _CANDIDATES):
+            span = (candidate.error_step, candidate.cleared_step)
+            spans.setdefault(candidate.trajectory_id, []).append(span)
+        first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
+        fragments = self.store.runs.fragments(first & spans.keys())
+        left = {run for run, of_run in fragments.items() if _has_loop_within(of_run, spans[run])}
+        return _PastRuns(names, frozenset(left))
+
+
+@dataclass(frozen=True, slots=True)
+class _PastRuns:
+    """Run id -> instance and repository; *left* are the runs that left a loop."""
+
+    names: Mapping[str, tuple[str, str]]
+    left: frozenset[str]
+
+    def escape(self, identity: str, actions: tuple[RemedyAction, ...], why: Why) -> Escape:
+        """What *actions* come to, as the runs of *why* did."""
+        leaving = [run for run in why.trajectories[:_MAX_RUNS_EACH] if run in self.left]
+        known = leaving or why.trajectories
+        return Escape(
+            id=identity,
+            text=describe_remedy(actions),
+            actions=actions,
+            evidence=EscapeEvidence.LEFT_SAME_LOOP if leaving else EscapeEvidence.CLEARED_ERROR,
+            is_near=why.scope is ScopeLevel.REPO,
+            runs=tuple(self.names[run] for run in known if run in self.names),
+        )
+
+
+def _of_solutions(
+    solutions: Sequence[ErrorSolution], names: frozenset[str], runs: _PastRuns
+) -> Iterator[Escape]:
+    general = []
+    for solution in solutions:
+        escape = runs.escape(solution.fragment_id, solution.actions, solution.why)
+        text = describe_remedy(solution.actions, general=True)
+        if escape.is_near and text and is_resent(solution.actions):
+            yield replace(escape, text=text)
+        elif escape.is_near and concerns(solution.actions, names):
+            yield escape
+        elif text:
+            general.append(replace(escape, text=text, is_near=False))
+    yield from filter(_is_shared, _merged(general))
+
+
+def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(
+        fragment.fragment_type is FragmentType.LOOP
+        and start <= fragment.end
+        and fragment.start < cleared
+        for start, cleared in spans
+        for fragment in run
+    )
+
+
+def _merged(escapes: Iterable[Escape]) -> list[Escape]:
+    """*escapes* with those of the same words made one, in the order in which they first come."""
+    by_text: dict[str, Escape] = {}
+    for escape in escapes:
+        first = by_text.get(escape.text, escape)
+        by_text[escape.text] = replace(
+            first,
+            runs=tuple(dict.fromkeys(first.runs + escape.runs)),
+            is_near=first.is_near or escape.is_near,
+            evidence=min(first.evidence, escape.evidence, key=_STRENGTH.__getitem__),
+        )
+    return list(by_text.values())
+
+
+def _is_shared(escape: Escape) -> bool:
+    return escape.repositories >= MIN_REPOSITORIES
+
+
+def _rank(escape: Escape) -> tuple[bool, bool, int]:
+    """Ascending, the best first."""
+    return not escape.is_near, len(escape.runs) < _MANY_RUNS, _STRENGTH[escape.evidence]
+
+
+def _use(program: str) -> RemedyAction:
+    return RemedyAction(RemedyKind.RUN, program, RemedyPattern(RemedyKind.RUN, program))
+
+
+def _verb(action: str) -> str:
+    return next(iter(action.split()), "")
+
+
+def _other_verb(fragment: Fragment, command: str) -> str:
+    """The first command of *fragment* that is not *command*; empty where there is none."""
+    verbs = map(_verb, fragment.action_sequence)
+    return next((verb for verb in verbs if verb not in ("", command)), "")
+
+
+def names_of_loop(action: str, error: ErrorSignature) -> frozenset[str]:
+    """The names in a repeated *action* and in its *error*.
+
+    The command itself is one of them only where the error names it (`find.: command not found`):
+    else it is the same in every loop of its kind.
+    """
+    return _names((action,)) - _names(action.split()[:1]) | _names((error.message,))
+
+
+def concerns(actions: Iterable[RemedyAction], names: frozenset[str]) -> bool:
+    """True where *actions* share a name with *names*, or name nothing; an edit must share one."""
+    own = _names(
+        text
+        for action in actions
+        for text in (
+            action.target,
+            action.replaced,
+            *action.values_of("command"),
+            *action.values_of("with"),
+        )
+    )
+    return bool(own & names) or not (own or is_resent(actions))
+
+
+def can_escape(solution: ErrorSolution, error: ErrorSignature) -> bool:
+    """False for another try, and for what can have nothing to do with a time-out."""
+    kinds = {action.kind for action in solution.actions}
+    if error.family is Family.TIMEOUT:
+        return kinds <= _AGAINST_TIMEOUTS
+    return not is_retry(solution.actions)
+
+
+def is_resent(actions: Iterable[RemedyAction]) -> bool:
+    """True where an edit was sent again: its lines and its text belong to that edit only."""
+    return all(action.kind is RemedyKind.RESEND for action in actions)
+
+
+def _names(texts: Iterable[str]) -> frozenset[str]:
+    candidates = {word for text in texts for word in words(text)}
+    return frozenset(
+        word for word in candidates if len(word) >= _MIN_LETTERS and word not in _COMMON_WORDS
+    )
+
+
+MAX_SUGGESTIONS = 3
+
+
+class LoopDetector:
+    """Detects repeated predicaments, and suggests what led out of such loops in other runs."""
+
+    def __init__(self, store: Store, retriever: Retriever) -> None:
+        self._store = store
+        self._retriever = retriever
+
+    def detect(
+        self, states: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
+    ) -> LoopInfo | None:
+        """The loop that the last of *states* is in; None where there is none.
+
+        Nothing is suggested from runs of *exclude_instances*.
+        """
+        loop = loop_in(states)
+        if loop is None:
+            return None
+        return self._with_suggestions(loop, states[-1], exclude_instances)
+
+    def detect_all(self, run: Trace) -> tuple[LoopInfo, ...]:
+        """The loops of a finished *run*, with suggestions from runs of other instances."""
+        if not run.loops:
+            return ()
+        states, own = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
+        return tuple(self._with_suggestions(loop, states[loop.end + 1], own) for loop in run.loops)
+
+    def get_escape_suggestions(
+        self, state: State, *, exclude_instances: frozenset[str] = frozenset()
+    ) -> tuple[EscapeSuggestion, ...]:
+        """What led out of the loop of *state* in other runs: at most three suggestions, best first.
+
+        Where there is an error: what cleared it, first where that ended the same loop, the same
+        repository before others. Without one: how others continued from the same place, and what
+        several repositories continued with after such a command.
+        """
+        finder = EscapeFinder(
+            self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
+        )
+        with self._store.snapshot():
+            escapes = finder.for_state(state, MAX_SUGGESTIONS)
+        # What one run did several times is one suggestion.
+        first_of_runs = {escape.runs: escape for escape in reversed(escapes)}
+        distinct = [escape for escape in escapes if first_of_runs[escape.runs] is escape]
+        return tuple(escape.suggestion() for escape in distinct[:MAX_SUGGESTIONS])
+
+    def _with_suggestions(
+        self, loop: LoopInfo, state: State, exclude_instances: frozenset[str]
+    ) -> LoopInfo:
+        suggestions = self.get_escape_suggestions(state, exclude_instances=exclude_instances)
+        return replace(loop, escape_suggestions=suggestions)

@@ -1,0 +1,308 @@
+"""The playbook of a repository, from the facts of its runs."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TypeAlias
+
+from contextgraph.advising.files import (
+    OUTSIDE,
+    KnownRun,
+    known_run,
+    ranked_files,
+)
+from contextgraph.advising.notes import readable
+from contextgraph.errors import ContextGraphError
+from contextgraph.model import (
+    CommandHistory,
+    CommandRecord,
+    FailingTest,
+    Note,
+    NoteScope,
+    PatchSummary,
+    RepositoryPlaybook,
+    Scope,
+    Trajectory,
+)
+from contextgraph.ports import Store
+from contextgraph.text import mask_secrets, masked_name
+from contextgraph.trace import (
+    SCRIPT,
+    TESTS,
+    ActionKind,
+    CommandUse,
+    ProjectFacts,
+    command_use,
+    is_hazardous_command,
+    is_own_module,
+    patch_summary,
+    project_facts,
+    sets_own_variable,
+)
+
+# So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
+RUNS = 32
+FILES = 20
+_REMEMBERED_RUNS = 4_096
+_PINNED = 20
+_OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
+# Each playbook looks at all commands of its runs again.
+_is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
+
+
+class Playbooks:
+    """Makes playbooks; what a run shows is read once and remembered. *clock* gives the time."""
+
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._store = store
+        self._now = clock
+        self._runs: dict[str, KnownRun] = {}
+        self.changed = lru_cache(_REMEMBERED_RUNS)(self._changed)
+
+    def of(
+        self,
+        repo: str,
+        task: str = "",
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> RepositoryPlaybook:
+        """The playbook of *repo*, its files ranked for *task*."""
+        repo = masked_name(repo)
+        runs = self.runs(repo, exclude_instances, as_of)
+        notes, degraded = self._notes(repo, exclude_instances, as_of)
+        package = _package(runs)
+        return RepositoryPlaybook(
+            repo=repo,
+            runs=len(runs),
+            tasks=len({run.instance_id for run in runs}),
+            files=ranked_files(runs, task, FILES),
+            tests=_records(runs, ActionKind.TEST),
+            scripts=_records(runs, ActionKind.RUN),
+            setup=tuple(
+                record for record in _records(runs, ActionKind.INSTALL) if _is_setup(record, repo)
+            ),
+            failing_tests=_failing(runs),
+            package=package[0],
+            package_tasks=package[1],
+            notes=notes,
+            degraded=degraded,
+        )
+
+    def history(
+        self,
+        repo: str,
+        command: str,
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> CommandHistory:
+        """How *command*, a shell line, went in *repo*; of several commands the last counts."""
+        repo, command = masked_name(repo), mask_secrets(command)
+        runs = self.runs(repo, exclude_instances, as_of)
+        uses = [(run, use) for run in runs for use in run.facts.commands]
+        made = {path for run in runs for path in run.facts.created}
+        # A script that is not known is one that the run has just made.
+        for created in (made, command.split()):
+            given = command_use(command, created)
+            same = [(run, use) for run, use in uses if given and _runner(use) == _runner(given)]
+            if given and same:
+                exact = [(run, use) for run, use in same if use.text == given.text]
+                return CommandHistory(
+                    repo,
+                    command,
+                    len(runs),
+                    form=_record(same, _runner),
+                    first=_record(list(_first_of_each_run(same)), _runner),
+                    exact=_record(exact, lambda use: use.text),
+                    ways=_recorded(same, lambda use: (_as_typed(use), use.folder)),
+                    others=tuple(_instead_of(given, runs)),
+                )
+        others = tuple(_instead_of(given, runs)) if given else ()
+        return CommandHistory(repo, command, len(runs), others=others)
+
+    def runs(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None
+    ) -> list[KnownRun]:
+        """The runs of *repo* that are looked at."""
+        hidden = frozenset(map(masked_name, exclude_instances))
+        scope = Scope(repo, hidden, as_of)
+        trajectories = self._store.runs.for_task(None, scope, RUNS) if repo else ()
+        return [self.known(trajectory) for trajectory in trajectories]
+
+    def content_hashes(
+        self,
+        repo: str = "",
+        trajectories: Collection[str] = (),
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> Mapping[str, Sequence[str]]:
+        """Path -> git's hashes of its content, maybe abbreviated, before and after runs.
+
+        Of the runs of *repo* that are looked at, and of *trajectories*.
+        """
+        runs = self.runs(masked_name(repo), exclude_instances, as_of)
+        runs += map(self.known, self._store.runs.trajectories(trajectories).values())
+        by_path: dict[str, set[str]] = {}
+        for run in runs:
+            for path, hashes in run.facts.content_hashes.items():
+                by_path.setdefault(path, set()).update(hashes)
+        return {path: sorted(hashes) for path, hashes in by_path.items()}
+
+    def _notes(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    ) -> tuple[tuple[Note, ...], str]:
+        """The pinned notes of *repo* that every agent may see, and why there are none.
+
+        Notes may be in a database of their own: while it is away the rest is still known.
+        """
+        scope = NoteScope((repo.casefold(),), pinned=True)
+        try:
+            pinned = self._store.notes.newest(scope, _PINNED) if repo else ()
+        except ContextGraphError as error:
+            return (), f"notes: {error}"
+        valid = (note for note in pinned if as_of or note.is_valid(self._now()))
+        return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
+
+    def _changed(self, run: str) -> PatchSummary:
+        """What the patch of *run* changed: all that is shown of it takes ten times as long."""
+        known = self._runs.get(run)
+        if known is not None:
+            return known.facts.patch
+        raw = self._store.runs.raw(run)
+        return patch_summary(raw.patch or "") if raw else PatchSummary()
+
+    def known(self, run: Trajectory) -> KnownRun:
+        """*run* with what it shows of its project."""
+        known = self._runs.get(run.id)
+        if known is None:
+            raw = self._store.runs.raw(run.id)
+            known = known_run(run, project_facts(raw) if raw else ProjectFacts())
+            if len(self._runs) >= _REMEMBERED_RUNS:
+                self._runs.pop(next(iter(self._runs)), None)
+            self._runs[run.id] = known
+        return known
+
+
+_Use: TypeAlias = tuple[KnownRun, CommandUse]
+
+
+def _is_setup(record: CommandRecord, repo: str) -> bool:
+    """Whether an installation that worked in one run helps others.
+
+    A release of the project itself hides the checkout, other versions know other variables, and a
+    shell that is in the checkout already has no such folder.
+    """
+    is_release = any(is_own_module(word, repo) for word in record.command.split())
+    in_folder = _OTHER_FOLDER.search(record.command)
+    return not (is_release or in_folder or sets_own_variable(record.line))
+
+
+def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
+    """The folder below which most tasks changed files, and how many did."""
+    folders: dict[str, set[str]] = {}
+    for run in runs:
+        for file in run.changed:
+            parts = file.split("/")[:-1]
+            depth = 2 if parts[:1] in (["src"], ["lib"]) else 1
+            if len(parts) >= depth:
+                folders.setdefault("/".join(parts[:depth]), set()).add(run.instance_id)
+    counted = sorted(
+        ((len(did), folder) for folder, did in folders.items()),
+        key=lambda entry: (-entry[0], entry[1]),
+    )
+    return (counted[0][1], counted[0][0]) if counted else ("", 0)
+
+
+def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
+    """How commands of this *kind* that may be advised went, by form: most that worked first."""
+    uses = [
+        (run, use)
+        for run in runs
+        for use in run.facts.commands
+        if use.kind is kind and not use.folder.startswith(OUTSIDE) and not _is_hazardous(use.text)
+    ]
+    forms = {use.form for _, use in uses}
+
+    def key(use: CommandUse) -> tuple[str, str]:
+        chosen = f"{_runner(use)} {TESTS}"
+        return chosen if chosen in forms else use.form, use.folder
+
+    return _recorded(uses, key)
+
+
+def _runner(use: CommandUse) -> str:
+    return use.runner
+
+
+def _as_typed(use: CommandUse) -> str:
+    """The command of *use*, but for the names of scripts, which runs invent."""
+    return use.form if use.form.endswith(SCRIPT) else use.text
+
+
+def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:
+    """The first of the *uses* of each run; those of one run stand together."""
+    last: KnownRun | None = None
+    for run, use in uses:
+        if run is not last:
+            yield run, use
+        last = run
+
+
+def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> CommandRecord | None:
+    """One record of all *uses*, which are of one *command*, in any folder."""
+    return next(iter(_recorded(uses, lambda use: (command(use), ""))), None)
+
+
+def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+    """Other ways to run tests, or a script, that mostly worked."""
+    if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
+        for record in _records(runs, given.kind):
+            is_script = record.command.endswith(SCRIPT)
+            is_same = record.command.removesuffix(f" {TESTS}") == _runner(given)
+            if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
+                yield record
+
+
+def _recorded(
+    uses: Iterable[_Use], key: Callable[[CommandUse], tuple[str, str]]
+) -> tuple[CommandRecord, ...]:
+    """One record for each *key*, a command and a folder, of *uses*."""
+    by_key: dict[tuple[str, str], list[_Use]] = {}
+    for run, use in uses:
+        by_key.setdefault(key(use), []).append((run, use))
+    records = (_counted(command, folder, same) for (command, folder), same in by_key.items())
+    return tuple(
+        sorted(
+            records,
+            key=lambda record: (-record.worked, -record.tried, record.folder, record.command),
+        )
+    )
+
+
+def _counted(command: str, folder: str, uses: Sequence[_Use]) -> CommandRecord:
+    tried = {run.instance_id for run, _ in uses}
+    unprompted = {run.instance_id for run, use in uses if not use.prompted}
+    return CommandRecord(
+        command,
+        folder,
+        worked=len({run.instance_id for run, use in uses if use.ran}),
+        tried=len(tried),
+        error_type=_most(Counter(use.error_type for _, use in uses if not use.ran)),
+        prompted=len(tried - unprompted),
+    )
+
+
+def _most(counted: Counter[str]) -> str:
+    return min(counted, key=lambda name: (-counted[name], name), default="")
+
+
+def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
+    failed: dict[str, set[str]] = {}
+    for run in runs:
+        for name in run.facts.failing:
+            failed.setdefault(name, set()).add(run.instance_id)
+    tests = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
+    return tuple(sorted(tests, key=lambda test: (-test.tasks, test.name)))

@@ -1,0 +1,307 @@
+"""Compiled advice: a read-only SQLite file beside a memory, for short-lived processes."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from contextgraph.errors import SettingsError
+from contextgraph.working_tree import WorkingTree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contextgraph.model import (
+        ErrorPattern,
+        ErrorSignature,
+        Json,
+    )
+
+
+# What stands for the first names that an error message quotes, until an agent meets the error.
+STAND_INS = ("contextgraphnameone", "contextgraphnametwo", "contextgraphnamethree")
+
+_SCHEMA = """
+CREATE TABLE error_advice (
+    repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
+    names TEXT NOT NULL, advice TEXT NOT NULL,
+    PRIMARY KEY (repo, family, error_type, template, names)
+) WITHOUT ROWID;
+CREATE TABLE repository (repo TEXT PRIMARY KEY, advice TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
+PRAGMA user_version = 6;
+"""
+_VERSION = 6
+_FOR_ERROR = """
+SELECT advice FROM error_advice
+WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
+_PUT_ERROR = "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?)"
+_REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
+_COUNTS = """
+SELECT (SELECT count(*) FROM error_advice WHERE advice != '{}'),
+    (SELECT count(*) FROM repository WHERE json_extract(advice, '$.text') IS NOT NULL)"""
+
+ErrorKey: TypeAlias = tuple[str, str, str, str, str]
+"""Repository in lower case, family, type, template, names; what is not known is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
+
+    *installs*: it advises to install something; *programs* are those that its remedies replace, if
+    each of them replaces one; *paths* are those of the repository that it names.
+    An empty *text* means that there is no advice. *general* is the text, of *general_items*, if
+    one of *paths* is missing.
+    """
+
+    text: str = ""
+    items: "Sequence[Json]" = ()
+    installs: bool = False
+    programs: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    general: str = ""
+    general_items: "Sequence[Json]" = ()
+
+
+# A line: its title, and its items with the paths that each names, and a symbol or an empty text.
+Line: TypeAlias = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryAdvice:
+    """The advice for a repository.
+
+    *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
+    its warning and the paths that this names; *files* are paths, with the notes of people on them.
+    """
+
+    text: str = ""
+    lines: Sequence[Line] = ()
+    commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+
+
+class AdviceFile:
+    """The advice that was compiled to the file *path*; raises `sqlite3.Error` where it is not."""
+
+    def __init__(self, path: Path) -> None:
+        # Immutable: it is only ever replaced as a whole, so that no lock is needed.
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._connection = sqlite3.connect(address, uri=True)
+
+    def for_error(
+        self,
+        signature: "ErrorSignature",
+        names: Sequence[str],
+        repo: str,
+        tree: WorkingTree | None = None,
+        attempt: str = "",
+    ) -> Advice:
+        """What cleared this error: the most exact entry that there is, though it may be empty.
+
+        *names* are those that the message quotes. In general terms where it names what *tree*
+        lacks; nothing where it replaces a program that the failed *attempt* does not name.
+        """
+        for key in _keys(signature, names, repo.casefold()):
+            if row := self._connection.execute(_FOR_ERROR, key).fetchone():
+                advice = Advice(**json.loads(row[0]))
+                if not _could_replace(advice.programs, attempt):
+                    return Advice()
+                if not _has_all(tree, advice.paths):
+                    advice = replace(advice, text=advice.general, items=advice.general_items)
+                return _named(advice, names, repo)
+        return Advice()
+
+    def for_repository(self, repo: str, tree: WorkingTree | None = None) -> Advice:
+        """What all work in this repository begins with, without what *tree* lacks."""
+        known = self._repository(repo)
+        shown = [text for line in known.lines if (text := _line(line, tree))]
+        return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
+
+    def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
+        """What is known of a shell *line* that does not run; empty for nothing.
+
+        Nothing where what runs instead is not in *tree*.
+        """
+        known = self._repository(repo).commands
+        # What reads a command takes longer than all else.
+        if not any(name.partition(" ")[0] in line for name in known):
+            return ""
+        from contextgraph.trace.project import command_use
+
+        use = command_use(line)
+        warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []
+        return next((text for text, paths in warnings if _has_all(tree, paths)), "")
+
+    def for_edit(self, repo: str, path: str) -> Sequence[str]:
+        """What people noted of the file *path*, relative to the root, or of a folder that has it.
+
+        A note may name the end of the path only.
+        """
+        notes = (
+            texts
+            for name, texts in self._repository(repo).files.items()
+            if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
+        )
+        return list(dict.fromkeys(chain.from_iterable(notes)))
+
+    def submission_warnings(self) -> dict[str, str]:
+        """Sign of a run that is submitted too early -> the warning."""
+        (warnings,) = self._connection.execute("SELECT warnings FROM source").fetchone()
+        return dict(json.loads(warnings))
+
+    def revision(self) -> int | None:
+        """The revision of the memory that it was compiled at; None for another version's file."""
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
+            return None
+        (revision,) = self._connection.execute("SELECT revision FROM source").fetchone()
+        return int(revision)
+
+    def _repository(self, repo: str) -> RepositoryAdvice:
+        query = "SELECT advice FROM repository WHERE repo = ?"
+        row = self._connection.execute(query, (repo.casefold(),)).fetchone()
+        return RepositoryAdvice(**json.loads(row[0])) if row else RepositoryAdvice()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._connection.close()
+
+
+def compiled_revision(path: Path) -> int | None:
+    """The revision of the memory that the file *path* was compiled at.
+
+    None where it is not there or damaged, or another version of ContextGraph wrote it: then it has
+    to be compiled as a whole.
+    """
+    try:
+        with AdviceFile(path) as file:
+            return file.revision()
+    except sqlite3.Error:
+        return None
+
+
+def write_advice(
+    path: Path,
+    revision: int,
+    errors: Iterable[tuple[ErrorKey, Advice]],
+    repositories: Iterable[tuple[str, RepositoryAdvice]],
+    warnings: Mapping[str, str],
+    *,
+    outdated: "Iterable[ErrorPattern] | None" = None,
+) -> tuple[int, int]:
+    """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
+
+    *revision* is that of the memory; *repositories* go by their names in lower case. With
+    *outdated*, what it says of other errors stays. Raises `SettingsError` where it cannot be
+    written.
+    """
+    with _replacing(path) as part:
+        if outdated is not None:
+            part.write_bytes(path.read_bytes())
+        with closing(sqlite3.connect(part)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            if outdated is None:
+                connection.executescript(_SCHEMA)
+            patterns = [
+                (pattern.family, pattern.error_type, pattern.template) for pattern in outdated or ()
+            ]
+            connection.executemany(_REMOVE, patterns)
+            connection.executemany(_PUT_ERROR, ((*key, _written(advice)) for key, advice in errors))
+            connection.executemany(
+                "INSERT OR REPLACE INTO repository VALUES (?, ?)",
+                ((repo, _written(advice)) for repo, advice in repositories),
+            )
+            connection.execute("DELETE FROM source")
+            connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))
+            connection.commit()
+            counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
+    return counts
+
+
+def _written(advice: Advice | RepositoryAdvice) -> str:
+    """*advice* as JSON, without what is empty."""
+    return json.dumps({name: value for name, value in asdict(advice).items() if value})
+
+
+@contextmanager
+def _replacing(path: Path) -> "Iterator[Path]":
+    """A file to write, which then replaces *path*."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        yield part
+        part.replace(path)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _line(line: Line, tree: WorkingTree | None) -> str:
+    """*line* with those items whose names *tree* has; empty for none."""
+    title, parts = line
+    shown = [
+        text for text, names in parts if tree is None or all(tree.has(*name) for name in names)
+    ]
+    return f"{title} {', '.join(shown)}" if shown else ""
+
+
+def _could_replace(programs: Sequence[str], attempt: str) -> bool:
+    """Whether *attempt* names one of *programs*; True for none."""
+    if not programs:
+        return True
+    from contextgraph.trace.remedies.circumstances import names_program
+
+    return any(names_program(program, attempt) for program in programs)
+
+
+def _has_all(tree: WorkingTree | None, paths: Sequence[str]) -> bool:
+    return tree is None or all(map(tree.has, paths))
+
+
+def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":
+    """The keys of *signature*, the most exact first."""
+    variants = signature.variants()
+    for where in dict.fromkeys((repo, "")):
+        for variant in variants:
+            if where and names:
+                yield (
+                    where,
+                    variant.family,
+                    variant.error_type,
+                    variant.template,
+                    "\n".join(names),
+                )
+            yield (where, variant.family, variant.error_type, variant.template, "")
+    for where in dict.fromkeys((repo, "")):
+        for variant in variants:
+            yield (where, variant.family, variant.error_type, "", "")
+
+
+def _named(advice: Advice, names: Sequence[str], repo: str) -> Advice:
+    """*advice* with *names* for their stand-ins; empty where one is missing.
+
+    Empty as well where it is to install what the repository itself is.
+    """
+    from contextgraph.text import mask_secrets
+    from contextgraph.trace.remedies.placeholders import is_never_installed, is_own_module
+
+    text = advice.text
+    for stand_in, name in zip(STAND_INS, names, strict=False):
+        if stand_in in text:  # all else was masked when it was learned
+            text = text.replace(stand_in, mask_secrets(name))
+    is_own = advice.installs and any(
+        is_own_module(name, repo) or is_never_installed(name, "") for name in names
+    )
+    is_incomplete = any(stand_in in text for stand_in in STAND_INS)
+    return Advice() if is_own or is_incomplete else replace(advice, text=text)

@@ -1,0 +1,99 @@
+"""Writes the playbook of a repository as a section of AGENTS.md or as a skill, for review."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from contextgraph.advising import playbook_lines, remedy_line
+from contextgraph.errors import SettingsError
+from contextgraph.memory import AgentMemory
+from contextgraph.model import (
+    ErrorPattern,
+    ErrorQuestion,
+    Scope,
+    SignatureLevel,
+    State,
+)
+from contextgraph.text import (
+    clip,
+    gives_instructions,
+    number_of,
+)
+
+_BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
+_END = "<!-- contextgraph: end -->"
+_SECTION = re.compile(r"<!-- contextgraph: begin\b.*?<!-- contextgraph: end -->\n?", re.DOTALL)
+# What a file of this name has to begin with.
+_SKILL = "SKILL.md"
+_FRONT_MATTER = """\
+---
+name: {name}-playbook
+description: What earlier runs of agents in {repo} show: tests, set-up, files, errors with remedies.
+---
+
+"""
+_AGREEING = 2
+# So many kinds of error are looked at, and listed with what cleared them.
+_LOOKED_AT, _LISTED, _MESSAGE_CHARS = 64, 10, 120
+
+
+def agents_md(memory: AgentMemory, repo: str) -> list[str]:
+    """The entries of the section on *repo*: what at least two tasks agree on; may be empty.
+
+    First its playbook, then its most frequent errors with what cleared each. Nothing that looks
+    like an instruction to an agent.
+    """
+    playbook = memory.playbook(repo)
+    lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
+    return [*(f"{line[:1].upper()}{line[1:]}" for line in lines), *_remedies(memory, repo)]
+
+
+def write_agents_md(path: Path, repo: str, tasks: int, entries: list[str]) -> None:
+    """Write the section with *entries*, which *tasks* gave, into the file *path*.
+
+    Takes the place of the section of an earlier export; all other text stays. Raises
+    `SettingsError` where the file cannot be read or written.
+    """
+    head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}.\n"
+    listed = "\n".join(f"- {entry}" for entry in entries)
+    section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n"
+    try:
+        text = path.read_text() if path.exists() else _front_matter(path, repo)
+        if _SECTION.search(text):
+            written = _SECTION.sub(lambda _: section, text, count=1)
+        else:
+            written = f"{text.rstrip()}\n\n{section}" if text.strip() else section
+        path.write_text(written)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}") from error
+
+
+def _front_matter(path: Path, repo: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", repo.lower()).strip("-")
+    return _FRONT_MATTER.format(name=name, repo=repo) if path.name == _SKILL else ""
+
+
+def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
+    """The most frequent errors of *repo* for which tasks agree on a remedy, with that remedy."""
+    tallies = memory.store.recoveries.errors(Scope(repo), _LOOKED_AT)
+    agreed = (tally.error for tally in tallies if tally.cleared_runs >= _AGREEING)
+    remedies = (_remedy(memory, repo, error) for error in agreed)
+    yield from islice(filter(None, remedies), _LISTED)
+
+
+def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:
+    """The newest message of *error* in *repo*, and what cleared it there; empty for neither."""
+    signature = error.signature()
+    question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, Scope(repo))
+    for cleared in memory.store.recoveries.for_error([question], 1):
+        signature = replace(signature, message=cleared.message)
+        context = memory.retriever.retrieve(State(repo=repo), 1, error=signature)
+        for item in context.ranked:
+            agreed = item.why.agreement and item.why.agreement.did >= _AGREEING
+            message = clip(" ".join(signature.message.split()), _MESSAGE_CHARS)
+            entry = f"`{message}`: {remedy_line(item)}"
+            if agreed and not gives_instructions(entry):
+                return entry
+    return ""

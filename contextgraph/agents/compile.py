@@ -1,0 +1,264 @@
+"""Compiles answers of a memory for hooks, which have no time to query it."""
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from contextgraph.advising import (
+    MemoryRetriever,
+    Rendered,
+    command_warning,
+    fresh_context,
+    note_line,
+    paths_in_prose,
+    paths_of_command,
+    paths_of_remedy,
+    readable,
+    rendered,
+    start_of,
+)
+from contextgraph.agents.advice import (
+    STAND_INS,
+    Advice,
+    ErrorKey,
+    RepositoryAdvice,
+    compiled_revision,
+    write_advice,
+)
+from contextgraph.agents.live import STEP_TOKENS, submission_warning
+from contextgraph.codec import encoded
+from contextgraph.errors import ContextGraphError
+from contextgraph.memory import AgentMemory
+from contextgraph.model import (
+    EXCEPTIONS,
+    ErrorPattern,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    Family,
+    NoteScope,
+    RecoveryCandidate,
+    RemedyAction,
+    RemedyKind,
+    Scope,
+    SignatureLevel,
+    State,
+)
+from contextgraph.ports import Store
+from contextgraph.text import quoted_names
+from contextgraph.trace import replaced_program
+from contextgraph.working_tree import WorkingTree
+
+# Patterns that are read at once, and recoveries of one that say where and of what it was.
+_MAX_ERRORS, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 256, 1_000
+_LIMIT = 3
+_EVERYWHERE = Scope(None)
+# Has none of the paths that advice names.
+_NO_TREE = WorkingTree(Path(os.devnull))
+# Where code was at fault, what cleared an error about one name does not help with another.
+_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledAdvice:
+    """What was compiled: the file, and for how many errors and repositories it has a text."""
+
+    path: Path
+    errors: int
+    repositories: int
+
+
+def compile_advice(
+    memory: AgentMemory,
+    path: Path,
+    *,
+    whole: bool = False,
+    consolidated: Collection[str] | None = None,
+    repos: Collection[str] = (),
+) -> CompiledAdvice:
+    """Write the answers of *memory* to the file *path*, atomically.
+
+    Errors are queried as by `query`, at each level of their signature, in each repository in which
+    they occurred and in general, but without vectors. If *path* exists, only errors that occurred
+    since are queried, after a consolidation also the *consolidated* ones (by id) and those whose
+    advice was shown or decided by hand, unless *whole* is true; and only repositories with new
+    runs, with pinned notes, or in *repos*.
+    Raises `SettingsError` where the file cannot be written, and `StoreError`.
+    """
+    # One state of the memory, and one transaction for thousands of questions.
+    with memory.store.snapshot():
+        return _compiled(memory, path, whole, consolidated, repos)
+
+
+def _compiled(
+    memory: AgentMemory,
+    path: Path,
+    whole: bool,
+    consolidated: Collection[str] | None,
+    repos: Collection[str],
+) -> CompiledAdvice:
+    before = None if whole else compiled_revision(path)
+    todo = memory.store.admin.unconsolidated(before or 0)
+    if before is not None and before > todo.revision:
+        before = None  # of another memory that was at this place
+    tallies = memory.store.recoveries.errors(_EVERYWHERE, _MAX_ERRORS)
+    if before is not None:
+        changed = {*todo.error_ids, *(consolidated or ())}
+        if consolidated is not None:
+            changed |= _judged(memory.store)
+        tallies = [tally for tally in tallies if tally.error.id in changed]
+    compiler = _Compiler(memory)
+    counts = write_advice(
+        path,
+        todo.revision,
+        compiler.errors(tallies),
+        compiler.repositories({*todo.repos, *_with_notes(memory.store), *repos} - {""}),
+        _submission_warnings(memory),
+        outdated=None if before is None else [tally.error for tally in tallies],
+    )
+    return CompiledAdvice(path, *counts)
+
+
+def _judged(store: Store) -> set[str]:
+    """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
+    decided = [verdict.advice for verdict in store.exposures.record([]).verdicts]
+    errors = {methodology.error_id for methodology in store.methodologies.get(decided)}
+    return errors | {exposure.error_id for exposure in store.exposures.all() if exposure.error_id}
+
+
+def _with_notes(store: Store) -> set[str]:
+    """The repositories with pinned notes, which have no revision; none while notes are away."""
+    try:
+        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
+    except ContextGraphError:
+        return set()
+    return {note.repo for note in pinned}
+
+
+def _submission_warnings(memory: AgentMemory) -> dict[str, str]:
+    rates = memory.stats.get_solve_rates()
+    return {
+        sign: submission_warning(sign, rate).text for sign, rate in rates.items() if rate.is_lower
+    }
+
+
+class _Compiler:
+    def __init__(self, memory: AgentMemory) -> None:
+        self._store = memory.store
+        whole = memory.retriever
+        # A message without its names has no meaning that could be compared, and models cost.
+        channels = {name: channel for name, channel in whole.channels.items() if name != "semantic"}
+        self._retriever = MemoryRetriever(memory.store, channels, whole.gate, weights=whole.weights)
+        self._retriever.playbooks = whole.playbooks
+
+    def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:
+        """The advice on each error that was cleared, by its key."""
+        types: dict[tuple[str, Family, str], str] = {}
+        for tally in tallies:
+            error = tally.error
+            cleared = self._cleared(error) if tally.cleared_runs else ()
+            repos = sorted({candidate.repo.casefold() for candidate in cleared} | {""})
+            message = _neutral(error.context)
+            for repo in repos if cleared else ():
+                yield self._entry(repo, error.signature(message))
+                types.setdefault((repo, error.family, error.error_type), message)
+            if error.family in _OF_CODE:
+                yield from self._by_name(error, cleared)
+        # A message that is not known is taken to be like the most frequent one of its type.
+        for (repo, family, error_type), message in types.items():
+            yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
+
+    def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, RepositoryAdvice]]:
+        """What work in each of *repos* begins with, and which commands do not run there."""
+        for repo in {name.casefold(): name for name in sorted(repos)}.values():
+            context = self._retriever.retrieve(State(repo=repo), _LIMIT)
+            text, lines = start_of(context)
+            text = text if lines else rendered(context).text
+            commands, files = self._failing_commands(repo), self._noted_files(repo)
+            yield repo.casefold(), RepositoryAdvice(text, lines, commands, files)
+
+    def _failing_commands(self, repo: str) -> dict[str, tuple[str, Sequence[str]]]:
+        playbooks = self._retriever.playbooks
+        runs = playbooks.runs(repo, frozenset())
+        failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
+        warnings: dict[str, tuple[str, Sequence[str]]] = {}
+        for command in sorted(failed):
+            history = playbooks.history(repo, command)
+            # That it failed before is known by now: only what runs instead is news.
+            if history.form and history.others:
+                paths = [*paths_of_command(history.others[0])]
+                general = replace(history, exact=None)
+                warnings[command] = command_warning(history), paths
+                warnings[history.form.command] = command_warning(general), paths
+        return {command: warning for command, warning in warnings.items() if warning[0]}
+
+    def _noted_files(self, repo: str) -> dict[str, list[str]]:
+        """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
+        try:
+            newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
+        except ContextGraphError:
+            return {}
+        notes: dict[str, list[str]] = {}
+        for note in readable(newest, self._store, frozenset(), None):
+            for path in () if note.pinned else paths_in_prose(note.content):
+                notes.setdefault(path, []).append(f"note: {note_line(note)}")
+        return notes
+
+    def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
+        question = ErrorQuestion(error.signature(), SignatureLevel.TEMPLATE, _EVERYWHERE)
+        return self._store.recoveries.for_error([question], _MAX_RECOVERIES)
+
+    def _by_name(
+        self, error: ErrorPattern, cleared: Sequence[RecoveryCandidate]
+    ) -> Iterator[tuple[ErrorKey, Advice]]:
+        """The advice on *error* where its message quotes the very names of an earlier one."""
+        seen = set[tuple[str, tuple[str, ...]]]()
+        for candidate in cleared:
+            names = quoted_names(candidate.message)
+            repo = candidate.repo.casefold()
+            if names and repo and (repo, names) not in seen:
+                seen.add((repo, names))
+                signature = error.signature(candidate.message)
+                yield self._entry(repo, signature, "\n".join(names))
+
+    def _entry(
+        self, repo: str, signature: ErrorSignature, names: str = ""
+    ) -> tuple[ErrorKey, Advice]:
+        context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
+        key = (repo, signature.family, signature.error_type, signature.template, names)
+        rendering = rendered(context, STEP_TOKENS)
+        if not rendering.text:
+            return key, Advice()
+        remedies = [item.actions for item in context.error_solutions]
+        remedies += [item.remedies for item in context.suggestions]
+        paths = sorted({path for remedy in remedies for path in paths_of_remedy(remedy)})
+        general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
+        return key, Advice(
+            rendering.text,
+            tuple(map(encoded, rendering.items)),
+            installs=any(
+                action.kind is RemedyKind.INSTALL for action in chain.from_iterable(remedies)
+            ),
+            programs=_replaced_programs(remedies),
+            paths=paths,
+            general=general.text,
+            general_items=tuple(map(encoded, general.items)),
+        )
+
+
+def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:
+    """The programs that *remedies* replace; none where one of them replaces none."""
+    programs = [
+        {replaced_program(action.pattern) for action in remedy} - {""} for remedy in remedies
+    ]
+    return tuple(sorted(set().union(*programs))) if all(programs) else ()
+
+
+def _neutral(message: str) -> str:
+    """*message* with stand-ins for the names that it quotes."""
+    pairs = zip(quoted_names(message), STAND_INS, strict=False)
+    for name, stand_in in sorted(pairs, key=lambda pair: -len(pair[0])):
+        message = message.replace(name, stand_in)
+    return message

@@ -1,0 +1,288 @@
+"""``contextgraph hook``: one event of an agent on standard input, advice on standard output.
+
+Imports are made where they are needed: most events end before the error recognisers are loaded.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from contextgraph.agents.advice import Advice, AdviceFile
+from contextgraph.agents.events import HookEvent
+from contextgraph.agents.sessions import HookFiles, HookRecord
+from contextgraph.config import Settings, load_settings
+from contextgraph.working_tree import WorkingTree
+
+if TYPE_CHECKING:
+    from contextgraph.model import (
+        ErrorSignature,
+        Json,
+        RawTrajectory,
+    )
+
+
+_BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
+# At other events OpenHands does not pass on what a hook prints.
+_HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
+_REFUSED_ONCE = "The command was not run. Send it again to run it."
+_Output: TypeAlias = dict[str, "Json"]
+
+
+def answer(text: str, store: str | None = None, tenant: str | None = None) -> str:
+    """What to print for the event that *text* describes; empty where there is nothing to say.
+
+    Never raises: the reason of a failure is appended to a file that ``contextgraph doctor`` names.
+    """
+    settings = Settings()
+    try:
+        settings = load_settings(store=store or None, tenant=tenant)
+        fields = json.loads(text)
+        if not isinstance(fields, dict):
+            raise ValueError("the event is not a JSON object")
+        output = _Responder(HookEvent(fields), settings).output()
+        return json.dumps(output) if output else ""
+    except Exception as error:  # noqa: BLE001  (an agent must not stop because of its memory)
+        with suppress(OSError):  # nor because of a disk that is full or read-only
+            HookFiles(settings).fail(f"{type(error).__name__}: {error}")
+        return ""
+
+
+def main(store: str | None = None, tenant: str | None = None) -> None:
+    """Answer the event on standard input."""
+    sys.stdout.write(answer(sys.stdin.buffer.read().decode(errors="replace"), store, tenant))
+
+
+class _Responder:
+    """What one event is answered."""
+
+    def __init__(self, event: HookEvent, settings: Settings) -> None:
+        self._event = event
+        self._files = HookFiles(settings)
+        self._withhold = settings.withhold
+        self._options = ("--store", settings.address, "--tenant", settings.tenant)
+
+    def output(self) -> _Output:
+        """The object to print; empty for nothing."""
+        name = self._event.name
+        if name == "SessionEnd" and (log := self._event.log):
+            self._files.enqueue(log)
+        elif name == "SessionStart":
+            self._learn_waiting()
+        if not self._files.advice.exists():
+            return {}
+        match name:
+            case "SessionStart" | "SubagentStart" if self._is_heard:
+                return self._context(self._playbook(), self._open_remedy())
+            case "UserPromptSubmit" if prompt := self._event.prompt:
+                return self._context(self._playbook(), self._open_remedy(), self._pasted(prompt))
+            case "PreToolUse":
+                return self._before()
+            case "PostToolUse" | "PostToolUseFailure":
+                return self._context(self._at_error())
+            case "PreCompact":
+                self._files.append(self._record())
+            case "Stop":
+                return self._warning()
+        return {}
+
+    def _learn_waiting(self) -> None:
+        """Start learning the sessions that ended, in a process of its own."""
+        if self._files.waiting():
+            program = [sys.executable, "-m", "contextgraph", "learn", "--queued", *self._options]
+            nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
+            os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
+
+    def _playbook(self) -> str:
+        """What work in the repository begins with, unless the agent was shown it."""
+        if any(
+            record.event in _BEGINNINGS and record.text and not record.family
+            for record in self._known
+        ):
+            return ""
+        with self._file() as file:
+            advice = file.for_repository(self._repo, self._tree)
+        return self._shown(advice, self._record())
+
+    def _open_remedy(self) -> str:
+        """What clears the error that still stands in the way, where the agent does not know it."""
+        is_unknown = self._event.agent == "openhands" or self._event.text("source") == "compact"
+        if not is_unknown or not (run := self._run()):
+            return ""
+        from contextgraph.trace import error_of, state_at
+
+        state = state_at(run, len(run.steps))
+        error = error_of(state)
+        return self._remedy(error, state.last_action) if error else ""
+
+    def _pasted(self, prompt: str) -> str:
+        """What clears the error that a person pasted into the *prompt*."""
+        from contextgraph.trace import signature_of
+
+        error = signature_of(prompt)
+        return self._remedy(error, prompt) if error else ""
+
+    def _before(self) -> _Output:
+        """What ran in place of a command that never ran here; what people noted of a file."""
+        event = self._event
+        with self._file() as file:
+            if event.command is None:
+                advised = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+            else:
+                advised = [file.for_command(self._repo, event.command, self._tree)]
+        texts = [self._shown(Advice(text), self._record()) for text in advised if text]
+        if any(texts) and event.agent == "openhands":
+            return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
+        return self._context(*texts)
+
+    def _in_tree(self, path: str) -> str:
+        """*path* relative to the root of the working tree."""
+        root = self._tree.root if self._tree else os.curdir
+        return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
+
+    def _at_error(self) -> str:
+        from contextgraph.trace import recognise
+
+        step = self._event.step()
+        error = recognise(
+            step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
+        )
+        return self._remedy(error, step.action.text) if error else ""
+
+    def _remedy(self, error: "ErrorSignature", attempt: str) -> str:
+        """What cleared *error* of *attempt* in earlier runs, unless the agent met it before."""
+        from contextgraph.text import quoted_names
+
+        record = replace(
+            self._record(),
+            forgets=None,
+            family=str(error.family),
+            error_type=error.error_type,
+            template=error.template,
+        )
+        if not self._is_heard or any(record.repeats(known) for known in self._known):
+            return self._shown(Advice(), record)
+        with self._file() as file:
+            names = quoted_names(error.message)
+            advice = file.for_error(error, names, self._repo, self._tree, attempt)
+        return self._shown(advice, record)
+
+    def _warning(self) -> _Output:
+        """A message to the user alone: to the agent it would be a reason to go on."""
+        with self._file() as file:
+            warnings = file.submission_warnings()
+        earlier = {record.text for record in self._known}
+        new = {sign: text for sign, text in warnings.items() if text not in earlier}
+        shown = [new[sign] for sign in self._signs() if sign in new] if new else []
+        for text in shown:
+            self._files.append(replace(self._record(), text=text))
+        return {"systemMessage": f"ContextGraph: {'; '.join(shown)}"} if shown else {}
+
+    def _signs(self) -> Sequence[str]:
+        """The signs of a run that is submitted too early, at the end of the session's log."""
+        from contextgraph.trace import read_steps, submission_signs
+
+        run = self._run()
+        return sorted(map(str, submission_signs(read_steps(run)))) if run else ()
+
+    def _run(self) -> "RawTrajectory | None":
+        """The session so far, from its log."""
+        from contextgraph.readers import read
+
+        log = self._event.log
+        return next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+
+    def _file(self) -> AdviceFile:
+        return AdviceFile(self._files.advice)
+
+    def _shown(self, advice: Advice, record: HookRecord) -> str:
+        """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
+        from contextgraph.text import fence
+
+        is_known = any(known.text == advice.text for known in self._known)
+        text = "" if is_known else advice.text
+        if text:
+            context = f"ctx_{os.urandom(8).hex()}"
+            withheld = self._withholds(context) if record.family else None
+            shown = "" if withheld else text
+            record = replace(
+                record, context=context, text=shown, items=tuple(advice.items), is_withheld=withheld
+            )
+        self._files.append(record)
+        return fence(record.text, record.context) if text else ""
+
+    def _withholds(self, context: str) -> bool | None:
+        """Whether *context* is withheld at random; None if withholding is off."""
+        if not self._withhold:
+            return None
+        from contextgraph.governance import is_withheld
+
+        return is_withheld(context, self._withhold)
+
+    def _context(self, *texts: str) -> _Output:
+        """*texts* as each agent wants them: Codex CLI refuses keys that it does not know."""
+        if not (text := "\n".join(filter(None, texts))):
+            return {}
+        output: _Output = {"hookEventName": self._event.name, "additionalContext": text}
+        if self._event.agent == "openhands":
+            return {"additionalContext": text}
+        return {"hookSpecificOutput": output}
+
+    def _record(self) -> HookRecord:
+        event = self._event
+        return HookRecord(
+            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            event=event.name,
+            agent=event.agent,
+            session=event.id("session_id"),
+            subagent=event.id("agent_id"),
+            folder=event.folder,
+            repo=self._repo,
+            forgets=event.forgets or None,
+        )
+
+    @cached_property
+    def _tree(self) -> WorkingTree | None:
+        """The files that the agent works on; None where its folder is not on this machine."""
+        cwd = self._event.cwd
+        return WorkingTree.around(cwd) if cwd and os.path.isdir(cwd) else None
+
+    @property
+    def _is_heard(self) -> bool:
+        """Whether the agent is shown what is printed now."""
+        event = self._event
+        return event.agent != "openhands" or event.name in _HEARD_BY_OPENHANDS
+
+    @cached_property
+    def _known(self) -> Sequence[HookRecord]:
+        """What this agent was given and has not forgotten; a sub-agent knows nothing of others."""
+        if self._event.forgets:
+            return ()
+        subagent = self._event.id("agent_id")
+        own = [record for record in self._session if record.subagent == subagent]
+        return own[max((n for n, record in enumerate(own) if record.forgets), default=0) :]
+
+    @cached_property
+    def _session(self) -> Sequence[HookRecord]:
+        session = self._event.id("session_id")
+        return list(self._files.records(session)) if session else ()
+
+    @cached_property
+    def _repo(self) -> str:
+        """The name of the repository, as readers name it; calls git once for a folder."""
+        known = (record.repo for record in self._session if record.folder == self._event.folder)
+        if (repo := next(known, None)) is not None:
+            return repo
+        from contextgraph.readers.repository import repository_name
+        from contextgraph.text import masked_name
+
+        return masked_name(repository_name(self._event.cwd))
+
+
+def _ignore(_error: object) -> None:
+    """A line that cannot be read yet: the agent is still writing."""

@@ -1,0 +1,357 @@
+"""A run in progress: advice at its start, at new errors and in loops; learned at its end."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from functools import wraps
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from contextgraph.advising import with_content_hashes
+from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.learning.statistics import SolveRates, StatisticsEngine
+from contextgraph.memory import AgentMemory
+from contextgraph.model import (
+    Action,
+    ErrorSignature,
+    FailureWarning,
+    LearnReceipt,
+    LoopInfo,
+    LoopSeverity,
+    MemoryContext,
+    Outcome,
+    RawTrajectory,
+    ScopeLevel,
+    State,
+    Step,
+    Why,
+    new_context_id,
+)
+from contextgraph.trace import (
+    LoopTracker,
+    StateTracker,
+    StepReader,
+    SubmissionSign,
+    SubmissionTracker,
+    command_use,
+    state_at,
+)
+from contextgraph.working_tree import WorkingTree
+
+START_TOKENS, STEP_TOKENS = 800, 400
+_LIMIT = 3
+
+_SIGNS = {
+    SubmissionSign.NO_EDIT: "No edit of an existing file was seen in this run",
+    SubmissionSign.NOT_RUN: "Nothing was run since the last edit",
+    SubmissionSign.NOT_TESTED: "No test of the edited modules was run",
+    SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
+}
+
+_log = logging.getLogger(__name__)
+
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class LiveRun:
+    """A run of an agent in progress, as `AgentMemory.live` begins it.
+
+    The memory is queried at the start, at an error that this run had not met, and once in each loop
+    that has become stuck. All other steps cost the same, however long the run is. Nothing is shown
+    twice. Where the store does not answer, the agent goes on without advice, and that is logged.
+
+    Leaving the ``with`` block learns the run: its outcome is unknown, unless `finish` was called.
+    For one thread at a time.
+    """
+
+    def __init__(
+        self,
+        memory: AgentMemory,
+        raw: RawTrajectory,
+        exclude_instances: frozenset[str] = frozenset(),
+        workdir: Path | str | None = None,
+        source: str = "",
+    ) -> None:
+        self._memory = memory
+        self._raw = raw
+        self._source = source
+        self._excluded = exclude_instances
+        self._tree = WorkingTree.around(workdir) if workdir else None
+        self._steps: list[Step] = []
+        self._reader = StepReader()
+        self._loops = LoopTracker()
+        self._signs = SubmissionTracker()
+        self._states = StateTracker(state_at(raw, 0))
+        self._errors: set[tuple[str, str]] = set()
+        self._alarms: set[str] = set()
+        self._alarmed_until = -1
+        self._warned: set[SubmissionSign] = set()
+        self._items: set[str] = set()
+        self._commands: set[str] = set()
+        self._is_finished = False
+
+    def start(self) -> str:
+        """Advice for the first prompt; empty where nothing is known."""
+        text = self._shown(lambda: self._query(self._states.state), START_TOKENS)
+        # Stripped before learning; its id says what this run was shown.
+        self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
+        return text
+
+    def observe(
+        self,
+        action: str | Action,
+        observation: str,
+        *,
+        exit_code: int | None = None,
+        thought: str = "",
+    ) -> str | None:
+        """Take in a step; advice where it met a new error or got stuck in a loop, else None.
+
+        *action* is a command line, or the call of another tool. Show the advice to the agent as it
+        is, after the observation.
+        """
+        if self._is_finished:
+            raise ValueError("the run is finished: begin another one")
+        if isinstance(action, str):
+            action = Action("bash", action, {"command": action})
+        step = Step(len(self._steps), thought, action, observation, exit_code=exit_code)
+        read = self._reader.push(step)
+        state, loop = self._states.push(read), self._loops.push(read)
+        self._signs.push(read, loop)
+        if read.succeeded and (use := command_use(action.text)):
+            self._commands.add(use.form)
+        advice = self._advice(state, read.error, self._alarm(loop))
+        self._steps.append(replace(step, observation=observation + advice))
+        return advice or None
+
+    def before(self, action: str | Action) -> str | None:
+        """What to know before this *action* is taken; None for nothing, or nothing new.
+
+        That is: no run of the repository got this command to run. There is no such text for a
+        command that has run in this run, nor twice for the same command.
+        """
+        use = command_use(action if isinstance(action, str) else action.text)
+        if use is None or use.form in self._commands:
+            return None
+        try:
+            text = self._memory.before(
+                self._raw.repo,
+                use.text,
+                exclude_instances=self._excluded,
+                workdir=self._tree.root if self._tree else None,
+            )
+        except StoreError as error:
+            _log.warning("the agent goes on without advice: %s", error)
+            return None
+        self._commands.update([use.form] if text else ())
+        return text
+
+    def check_submit(self) -> str | None:
+        """What seems to be missing before the agent submits; None for nothing, or nothing new.
+
+        That is: no existing file was edited, nothing was run since the last edit, no test of an
+        edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
+        runs in this memory that ended so were solved than of the others. The first call with such a
+        sign takes about a second.
+        """
+        signs = self._signs.signs - self._warned
+        return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
+
+    def finish(
+        self,
+        outcome: Outcome = Outcome.UNKNOWN,
+        *,
+        exit_status: str | None = None,
+        patch: str | None = None,
+    ) -> LearnReceipt | None:
+        """Learn the run; None where it has no steps. Consolidation follows in the background.
+
+        Raises as `AgentMemory.learn`.
+        """
+        raw = self.end(outcome, exit_status=exit_status, patch=patch)
+        if not raw.steps:
+            return None
+        return self._memory.learn(raw, source=self._source, background=True)
+
+    def end(
+        self,
+        outcome: Outcome = Outcome.UNKNOWN,
+        *,
+        exit_status: str | None = None,
+        patch: str | None = None,
+    ) -> RawTrajectory:
+        """The finished run, for a caller that learns it another way than `finish` does."""
+        self._is_finished = True
+        raw = replace(self.raw, outcome=outcome, exit_status=exit_status, patch=patch)
+        return with_content_hashes(raw, self._tree) if self._tree else raw
+
+    @property
+    def raw(self) -> RawTrajectory:
+        """The run so far, with the advice that it was given."""
+        return replace(self._raw, steps=tuple(self._steps))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._is_finished:
+            return
+        try:
+            self.finish()
+        except ContextGraphError as failure:
+            if error is None:
+                raise
+            error.add_note(f"the run was not learned: {failure}")
+
+    def _advice(self, state: State, error: ErrorSignature | None, alarm: LoopInfo | None) -> str:
+        """What the memory has to say on a new *error* or an *alarm*; empty for neither."""
+        is_new = error is not None and (error.error_type, error.template) not in self._errors
+        if not (is_new or alarm):
+            return ""
+
+        def search() -> MemoryContext:
+            context = MemoryContext(new_context_id(), error=error)
+            if is_new:
+                context = self._query(state)
+            if error is not None:
+                self._errors.add((error.error_type, error.template))
+            return replace(context, loop=self._with_escapes(alarm, state)) if alarm else context
+
+        return self._shown(search, STEP_TOKENS)
+
+    def _query(self, state: State) -> MemoryContext:
+        return self._memory.query(
+            state,
+            _LIMIT,
+            exclude_instances=self._excluded,
+            workdir=self._tree.root if self._tree else None,
+            degrade=True,
+        )
+
+    def _with_escapes(self, loop: LoopInfo, state: State) -> LoopInfo:
+        suggestions = self._memory.loop_detector.get_escape_suggestions(
+            state, exclude_instances=self._excluded
+        )
+        return replace(loop, escape_suggestions=suggestions)
+
+    def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
+        """*loop* where it is stuck and the agent has not been warned of it."""
+        if loop is None or loop.severity is not LoopSeverity.STUCK:
+            return None
+        attempt, continues = loop.signatures[0], loop.start <= self._alarmed_until
+        self._alarmed_until = loop.end
+        if continues or attempt in self._alarms:
+            return None
+        self._alarms.add(attempt)
+        return loop
+
+    def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
+        self._warned.update(signs)
+        return submission_context(self._memory.stats, signs, self._excluded)
+
+    def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
+        """The text of what *ask* finds and the agent has not seen; empty for nothing."""
+        try:
+            context = self._unseen(search())
+        except StoreError as error:
+            _log.warning("the agent goes on without advice: %s", error)
+            return ""
+        return self._memory.render(context, max_tokens)
+
+    def _unseen(self, context: MemoryContext) -> MemoryContext:
+        """*context* without the items of earlier ones."""
+
+        def is_new(item: str) -> bool:
+            known = item in self._items
+            self._items.add(item)
+            return not known
+
+        def unseen(items: Iterable[R], key: str) -> tuple[R, ...]:
+            key_of = attrgetter(key)
+            return tuple(item for item in items if is_new(key_of(item)))
+
+        loop = context.loop
+        if loop:
+            loop = replace(loop, escape_suggestions=unseen(loop.escape_suggestions, "id"))
+        cases = (case for case in context.similar_cases if case.is_shown)
+        return replace(
+            context,
+            suggestions=unseen(context.suggestions, "id"),
+            error_solutions=unseen(context.error_solutions, "fragment_id"),
+            similar_cases=unseen(cases, "trajectory_id"),
+            warnings=unseen(context.warnings, "text"),
+            notes=unseen(context.notes, "note.id"),
+            loop=loop,
+            playbook=context.playbook if context.playbook and is_new("playbook") else None,
+        )
+
+
+def submission_context(
+    stats: StatisticsEngine, signs: Iterable[SubmissionSign], exclude_instances: frozenset[str]
+) -> MemoryContext:
+    """A warning for each of *signs* with which significantly fewer runs were solved.
+
+    Runs of *exclude_instances* do not count.
+    """
+    shown = sorted(signs)
+    rates = stats.get_solve_rates(exclude_instances) if shown else {}
+    warnings = (submission_warning(sign, rates[sign]) for sign in shown if rates[sign].is_lower)
+    return MemoryContext(new_context_id(), warnings=tuple(warnings))
+
+
+def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
+    """The warning about *sign*, with how runs that ended so went."""
+    text = (
+        f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "
+        f"solved, and {rates.solved_others} of {rates.others} others"
+    )
+    return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))
+
+
+class InThreads(Generic[T_co]):
+    """A value whose methods are awaited: `in_thread` makes each of them."""
+
+    def __init__(self, wrapped: T_co) -> None:
+        self.wrapped = wrapped
+
+    async def __aenter__(self) -> Self:
+        return self
+
+
+def in_thread(
+    method: Callable[Concatenate[T_co, P], R],
+) -> Callable[Concatenate[InThreads[T_co], P], Coroutine[Any, Any, R]]:
+    """*method* for asyncio, with the same parameters: it runs in a thread."""
+
+    @wraps(method)
+    async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        # By name, since a subclass of the wrapped class may override it.
+        called: Callable[P, R] = getattr(self.wrapped, method.__name__)
+        return await asyncio.to_thread(called, *args, **kwargs)
+
+    return call
+
+
+class AsyncLiveRun(InThreads[LiveRun]):
+    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
+
+    ``async with AsyncLiveRun(memory.live(…)) as run:`` has the methods `start`, `observe`,
+    `before`, `check_submit` and `finish`, with the same parameters.
+    """
+
+    start = in_thread(LiveRun.start)
+    observe = in_thread(LiveRun.observe)
+    before = in_thread(LiveRun.before)
+    check_submit = in_thread(LiveRun.check_submit)
+    finish = in_thread(LiveRun.finish)
+    __aexit__ = in_thread(LiveRun.__exit__)

@@ -1,0 +1,198 @@
+"""Records of hooks: received events and shown advice, one JSON Lines file for each session."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contextgraph.text import mask_secrets
+
+if TYPE_CHECKING:
+    from contextgraph.config import Settings
+    from contextgraph.model import Exposure, Json
+    from contextgraph.ports import Store
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_CHARS = 100
+_EMPTY = ("", (), None)
+# Sessions that were not written to for so long are removed when their lines are noted.
+_RETENTION = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True)
+class HookRecord:
+    """One event of a session: which error the agent met, and what it was shown.
+
+    *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
+    *template* are those of the error. *text* is without its fence; it is empty, like *context*,
+    where nothing was shown; *is_withheld* as of `Exposure`. *forgets*: what was shown before left
+    the context of the agent. Times are ISO 8601, in UTC.
+    """
+
+    at: str
+    event: str
+    agent: str
+    session: str = ""
+    subagent: str = ""
+    folder: str = ""
+    repo: str = ""
+    family: str = ""
+    error_type: str = ""
+    template: str = ""
+    context: str = ""
+    text: str = ""
+    items: "tuple[Json, ...]" = ()
+    is_withheld: bool | None = None
+    forgets: bool | None = None
+
+    def repeats(self, other: "HookRecord") -> bool:
+        """Whether the error of *other* was met again, later in the same session."""
+        mine = (self.session, self.subagent, self.family, self.error_type, self.template)
+        its = (other.session, other.subagent, other.family, other.error_type, other.template)
+        is_met = self.event.startswith("PostToolUse")
+        return is_met and mine == its and self.at > other.at
+
+
+class HookFiles:
+    """The files beside the memory of *settings* that hooks read and append to."""
+
+    def __init__(self, settings: "Settings") -> None:
+        base = settings.companion
+        self.advice = base.with_name(f"{base.name}.advice.db")
+        self.folder = base.with_name(f"{base.name}.hooks")
+        self.queue = self.folder / "queue.jsonl"
+        self.failures = self.folder / "failures.log"
+        self.sessions = self.folder / "sessions"
+
+    @property
+    def are_used(self) -> bool:
+        """Whether a hook has used this memory, or is to."""
+        return self.folder.exists() or self.advice.exists()
+
+    def append(self, record: HookRecord) -> None:
+        """Append *record*, whose text is masked, to the file of its session."""
+        written = {name: value for name, value in asdict(record).items() if value not in _EMPTY}
+        of_error = {"error_type", "template"} & written.keys()
+        written |= {name: mask_secrets(written[name]) for name in of_error}
+        _append(self._of(record.session), written)
+
+    def records(self, session: str | None = None) -> Iterator[HookRecord]:
+        """The records of one session, or of all of them, the oldest session first."""
+        if session is not None:
+            paths = [self._of(session)]
+        else:
+            paths = sorted(self.sessions.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        names = {field.name for field in fields(HookRecord)}
+        for path in paths:
+            for line in _lines(path):
+                known = {name: value for name, value in line.items() if name in names}
+                known["items"] = tuple(known.get("items", ()))
+                yield HookRecord(**known)
+
+    def enqueue(self, transcript: str) -> None:
+        """Append the path of a finished session to those that wait to be learned."""
+        _append(self.queue, {"at": _now(), "transcript": transcript})
+
+    def fail(self, reason: str) -> None:
+        """Append why a hook could not answer, secrets masked."""
+        _append(self.failures, {"at": _now(), "reason": mask_secrets(reason)[:500]})
+
+    def failed(self) -> Sequence[str]:
+        """Why hooks could not answer, the last reason last."""
+        return [str(line.get("reason", "")) for line in _lines(self.failures)]
+
+    def waiting(self) -> Sequence[Path]:
+        """The queue files; more than one where learning was interrupted."""
+        return sorted(self.folder.glob("queue*.jsonl"))
+
+    def take_queue(self) -> tuple[Sequence[str], Sequence[Path]]:
+        """The transcripts that wait and are there, and the files to remove once they are learned.
+
+        The queue is moved aside first, so that a line that is appended meanwhile is not lost. What
+        an interrupted process left is taken as well.
+        """
+        if self.queue.exists():
+            self.queue.rename(self.folder / f"queue.{os.getpid()}.{os.urandom(4).hex()}.jsonl")
+        taken = [path for path in self.waiting() if path != self.queue]
+        lines = [line for path in taken for line in _lines(path)]
+        transcripts = dict.fromkeys(Path(str(line["transcript"])) for line in lines)
+        # Claude Code writes those of sub-agents into a folder beside that of their session.
+        paths = dict.fromkeys(
+            path for transcript in transcripts for path in (transcript, transcript.with_suffix(""))
+        )
+        return [str(path) for path in paths if path.exists()], taken
+
+    def note_shown(self, store: "Store") -> None:
+        """Record in *store* what was shown, so that it is credited when the session is learned."""
+        if shown := [_exposure(record) for record in self.records() if record.context]:
+            store.exposures.add(shown)
+        self._remove_old()
+
+    def _remove_old(self) -> None:
+        """Remove the files of sessions that ended long ago."""
+        oldest = (datetime.now(UTC) - _RETENTION).timestamp()
+        for path in self.sessions.glob("*.jsonl"):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+
+    def _of(self, session: str) -> Path:
+        return self.sessions / f"{_UNSAFE.sub('_', session)[:_NAME_CHARS] or '_'}.jsonl"
+
+
+def _exposure(record: HookRecord) -> "Exposure":
+    from contextgraph.codec import decoded
+    from contextgraph.learning import error_id
+    from contextgraph.model import (
+        ErrorSignature,
+        Exposure,
+        Family,
+        ShownItem,
+    )
+
+    error = None
+    if record.family:
+        family = Family(record.family)
+        error = error_id(ErrorSignature(family, record.error_type, "", record.template))
+    items = [decoded(ShownItem, item) for item in record.items]
+    return Exposure.of(
+        record.context,
+        items,
+        datetime.fromisoformat(record.at),
+        error,
+        is_withheld=record.is_withheld,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _append(path: Path, record: Mapping[str, object]) -> None:
+    """Append one line in one write, so that lines of several processes do not mix."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, line)
+    finally:
+        os.close(file)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects in *path*; a line that a crash cut off is passed over."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return
+    for line in content.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value

@@ -1,0 +1,760 @@
+"""Keys and the files of their entries: readable, safe, and different for different keys."""
+
+import fcntl
+import logging
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import blake2b
+from math import isfinite
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal, cast
+from unicodedata import normalize
+
+import orjson
+
+from contextgraph.codec import decoded, encoded
+from contextgraph.errors import (
+    InvalidEntryError,
+    MemoryNotFoundError,
+    ReadError,
+    StoreError,
+)
+from contextgraph.governance import age_weight
+from contextgraph.model import Json
+from contextgraph.text import (
+    clip,
+    count_tokens,
+    gives_instructions,
+    mask_after,
+    mask_secrets,
+    visible,
+)
+
+MAX_KEY_BYTES = 1_024
+# File systems allow 255 bytes; the hash and the suffix need some of them.
+_MAX_NAME_BYTES = 120
+# Control characters, line ends, and halves of surrogate pairs, which no file name can hold.
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNSAFE = re.compile(r"\A\.|[^\w.,+=-]")
+
+
+def normalised_key(key: str) -> str:
+    """*key* as it is stored: NFC, single slashes, none at the end, secrets masked.
+
+    Raises `InvalidEntryError` for a key that does not start with ``/``, that is empty or too long,
+    or that has a ``.`` or ``..`` segment or control characters.
+    """
+    if not key.startswith("/"):
+        raise InvalidEntryError(f"key {key!r} must start with /, as in /user/preference/style")
+    if _FORBIDDEN.search(key):
+        raise InvalidEntryError(f"key {key!r} has control characters or a line end")
+    # First as a whole: some secrets have a slash.
+    whole = mask_secrets(normalize("NFC", key))
+    segments = [mask_secrets(segment) for segment in whole.split("/") if segment]
+    if not segments:
+        raise InvalidEntryError(f"key {key!r} names nothing")
+    if {".", ".."} & {*segments}:
+        raise InvalidEntryError(f"key {key!r} has a . or .. segment")
+    normalised = "/" + "/".join(segments)
+    if (size := len(normalised.encode())) > MAX_KEY_BYTES:
+        raise InvalidEntryError(f"a key has at most {MAX_KEY_BYTES:,} bytes, not {size:,}")
+    return normalised
+
+
+def index_path(key: str) -> PurePosixPath:
+    """Where the entry of a normalised *key* is, below the index.
+
+    The folders and the name are the segments, percent-encoded where a file name could not hold
+    them; a hash of the key keeps the file of ``/a`` apart from the folder of ``/a/b``.
+    """
+    *folders, name = map(_file_name, key.split("/")[1:])
+    return PurePosixPath(*folders, f"{name}@{_digest(key)}.json")
+
+
+def _file_name(segment: str) -> str:
+    encoded = _UNSAFE.sub(_percent_encoded, segment)
+    if len(encoded.encode()) <= _MAX_NAME_BYTES:
+        return encoded
+    head = encoded.encode()[: _MAX_NAME_BYTES - 20].decode(errors="ignore")
+    whole = re.sub(r"%.?\Z", "", head)
+    return f"{whole}~{_digest(segment)}"
+
+
+def _percent_encoded(match: "re.Match[str]") -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+MAX_CONTENT = 64 * 1024
+UNTRUSTED = "/untrusted"
+_KNOWLEDGE = "/kb/"
+_KINDS = ("user", "tool", "web", "file", "system", "agent")
+_EXTERNAL = frozenset({"tool", "web", "file"})
+_LOCATOR = "locator (URL, path, query, event id or content hash)"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One call of `set_memory`; *content* is None where it removed the key.
+
+    *seq* counts the calls of a memory from 1 and decides which is the latest; *ts* is for people.
+    """
+
+    key: str
+    seq: int
+    ts: datetime
+    valid: bool
+    source: Json
+    content: Json
+
+
+def time_of(value: object) -> datetime | None:
+    """The time that *value* says in ISO 8601, in UTC without a zone; None where it says none."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+
+
+def is_expired(content: Json, now: datetime) -> bool:
+    """Whether the *expired_at* of *content* is before *now*; no other field expires an entry."""
+    if not isinstance(content, dict) or "expired_at" not in content:
+        return False
+    expires = time_of(content["expired_at"])
+    return expires is not None and expires < now
+
+
+def checked_content(content: object) -> Json:
+    """*content* with secrets masked; `InvalidEntryError` where it is not JSON or too long."""
+    try:
+        masked = _masked(content)
+        size = len(orjson.dumps(masked))
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+        raise InvalidEntryError(f"content is not JSON: {error}") from error
+    if size > MAX_CONTENT:
+        raise InvalidEntryError(f"content has {size:,} bytes; at most {MAX_CONTENT:,} are stored")
+    return masked
+
+
+def checked_source(
+    key: str, source: object, untrusted: Literal["refuse", "isolate"]
+) -> tuple[str, Json]:
+    """The key to write to and the *source* with secrets masked.
+
+    What comes from the web, a tool or a file, or goes below ``/kb/``, needs its provenance. Without
+    it, it is refused, or else isolated below ``/untrusted``, which no brief shows. Raises
+    `InvalidEntryError`.
+    """
+    if not isinstance(source, str | Mapping) or not source:
+        raise InvalidEntryError("source must be a name, such as user, or an object with its kind")
+    fields = source if isinstance(source, Mapping) else {"kind": source.strip().lower()}
+    kind = fields.get("kind")
+    if isinstance(source, Mapping) and kind not in _KINDS:
+        raise InvalidEntryError(f"source.kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
+    masked = checked_content(source)
+    needs_provenance = kind in _EXTERNAL or key.startswith(_KNOWLEDGE)
+    missing = _missing_provenance(fields) if needs_provenance else ""
+    if not missing or key.startswith(f"{UNTRUSTED}/"):
+        return key, masked
+    if untrusted == "isolate":
+        return UNTRUSTED + key, masked
+    raise InvalidEntryError(f"source of {key} needs {missing}")
+
+
+def _missing_provenance(source: Mapping[str, object]) -> str:
+    """The first field that *source* lacks to be traced back; empty where it has all."""
+    if source.get("kind") not in _KINDS:
+        return f"kind ({', '.join(_KINDS)})"
+    if not source.get("name"):
+        return "name (of the tool, site, file or conversation)"
+    if time_of(source.get("retrieved_at")) is None:
+        return "retrieved_at (ISO 8601)"
+    return "" if source.get("locator") else _LOCATOR
+
+
+def _masked(value: object, name: str = "") -> Json:
+    """*value* with secrets masked, also those that only the *name* of the field shows."""
+    if isinstance(value, str):
+        return mask_after(f'"{name}": "', value) if name else mask_secrets(value)
+    if isinstance(value, Mapping):
+        return {_field_name(key): _masked(field, _field_name(key)) for key, field in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(member, name) for member in value]
+    if isinstance(value, float) and not isfinite(value):
+        raise TypeError(f"{value} is not a number of JSON")
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def _field_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a field must be a string, not {name!r}")
+    return mask_secrets(name)
+
+
+_OFFSET = "state_offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Index and state hold the calls up to *seq*, the first *log_bytes* of the log.
+
+    *compacted_lines* is how many lines the last compaction left.
+    """
+
+    seq: int = 0
+    ts: datetime | None = None
+    log_bytes: int = 0
+    log_lines: int = 0
+    compacted_lines: int = 0
+
+
+class KeyedFiles:
+    """The files in the folder *root*, for the one who holds its lock: `writing` and `reading`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.log = root / "log.jsonl"
+        self.state = root / "state.jsonl"
+        self.index = root / "index"
+        self.archive = root / "archive"
+        self._position = root / "position.json"
+        self._new_log = root / "log.jsonl.new"
+        self._part = root / "part"
+
+    @contextmanager
+    def writing(self, *, create: bool = False) -> Iterator[Position]:
+        """Exclude other readers and writers; repair first what a killed process left.
+
+        Raises `StoreError` where the folder cannot be used, and `MemoryNotFoundError` where there
+        is none, unless it is to *create* one.
+        """
+        if not create:
+            self.check_exists()
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _locked(self.root / "lock", fcntl.LOCK_EX):
+                yield self._repaired()
+        except OSError as error:
+            raise StoreError(f"{self.root}: {error.strerror or error}") from error
+
+    def check_exists(self) -> None:
+        """Raise `MemoryNotFoundError` where nothing was set yet."""
+        if not self.root.exists():
+            raise MemoryNotFoundError(
+                f"no keyed files at {self.root}; set an entry first: contextgraph set --help"
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Exclude writers. Nothing is created where there is no memory yet."""
+        if not self.root.exists():
+            yield
+            return
+        try:
+            with _locked(self.root / "lock", fcntl.LOCK_SH):
+                if self._is_current(self._read_position()):
+                    yield
+                    return
+        except OSError as error:
+            raise StoreError(f"{self.root}: {error.strerror or error}") from error
+        with self.writing():
+            yield
+
+    def append(self, position: Position, envelope: Envelope) -> Position:
+        """Store *envelope*, which follows *position*: durably in the log, then index and state."""
+        line = _line(envelope)
+        is_new = not self.log.exists()
+        _append(self.log, line, sync=True)
+        if is_new:
+            _sync_folder(self.root)
+        if not self._apply(envelope, line):
+            return self._rebuild(position)
+        return self._write_position(
+            Position(
+                envelope.seq,
+                envelope.ts,
+                position.log_bytes + len(line),
+                position.log_lines + 1,
+                position.compacted_lines,
+            )
+        )
+
+    def get(self, key: str) -> Envelope | None:
+        """The envelope of a live *key*."""
+        entry = self._entry(self.index / index_path(key))
+        return entry[0] if entry else None
+
+    def live(self) -> list[dict[str, Json]]:
+        """The envelopes of all live keys as objects of JSON, in no order."""
+        if not self.state.exists():
+            return []
+        lines = self.state.read_bytes().split(b"\n")
+        envelopes: list[dict[str, Json]] = orjson.loads(
+            b"[%b]" % b",".join([line for line in lines if line[:1] == b"{"])
+        )
+        return envelopes
+
+    def logged_live(self) -> list[Envelope]:
+        """The envelopes of all live keys by the log, the latest last."""
+        latest: dict[str, Envelope] = {}
+        for envelope in _envelopes(self.log):
+            latest.pop(envelope.key, None)
+            latest[envelope.key] = envelope
+        return [envelope for envelope in latest.values() if envelope.valid]
+
+    def compact(self, position: Position, live: Sequence[Envelope], now: datetime) -> Position:
+        """Let the log hold only *live*, and archive what it held if that was more."""
+        if len(live) < position.log_lines:
+            self.archive.mkdir(exist_ok=True)
+            self._replace(self._new_log, b"".join(map(_line, live)), sync=True)
+            self.log.rename(self.archive / f"log_{now:%Y%m%dT%H%M%S%f}_{position.seq}.jsonl")
+            self._new_log.rename(self.log)
+            _sync_folder(self.root)
+        return self._rebuild(position, compacted=True)
+
+    def erase(self, position: Position, key: str) -> int:
+        """Remove *key* from all files, the archive too; returns how many envelopes it had."""
+        removed = 0
+        for log in (*self.archive.glob("*.jsonl"), self.log):
+            envelopes = [*_envelopes(log)]
+            others = [envelope for envelope in envelopes if envelope.key != key]
+            if len(others) < len(envelopes):
+                removed += len(envelopes) - len(others)
+                self._replace(log, b"".join(map(_line, others)), sync=True)
+        self._rebuild(position)
+        return removed
+
+    def differences(self) -> list[str]:
+        """Where index and state differ from the log, in words; empty where they agree."""
+        live = self.logged_live()
+        expected = {self.index / index_path(envelope.key): envelope for envelope in live}
+        wrong = [] if _same(self.live(), map(_record, live)) else [self.state]
+        for path in {*expected, *self.index.rglob("*.json")}:
+            entry = self._entry(path)
+            if entry is None or entry[0] != expected.get(path):
+                wrong.append(path)
+        return sorted(
+            f"{path.relative_to(self.root)} differs from {self.log.name}" for path in wrong
+        )
+
+    def _repaired(self) -> Position:
+        if self._new_log.exists() and not self.log.exists():
+            self._new_log.rename(self.log)  # killed between the two steps of a compaction
+        position = self._read_position()
+        if position and self._is_current(position):
+            return position
+        if self.log.exists():
+            # What ends without a line end was never acknowledged.
+            os.truncate(self.log, self.log.read_bytes().rfind(b"\n") + 1)
+        return self._rebuild(position or Position())
+
+    def _is_current(self, position: Position | None) -> bool:
+        size = self.log.stat().st_size if self.log.exists() else 0
+        return position is not None and position.log_bytes == size
+
+    def _rebuild(self, before: Position, *, compacted: bool = False) -> Position:
+        """Write index and state again from the log; numbers and times go on after *before*."""
+        offset, state, entries = 0, [], {}
+        for envelope in self.logged_live():
+            entries[self.index / index_path(envelope.key)] = _entry_text(envelope, offset)
+            state.append(_line(envelope))
+            offset += len(state[-1])
+        self._replace(self.state, b"".join(state))
+        for path in [*self.index.rglob("*.json")]:
+            if path not in entries:
+                self._remove(path)
+        for path, text in entries.items():
+            if not path.exists() or path.read_bytes() != text:
+                self._replace(path, text)
+        return self._write_position(self._end_of_log(before, compacted))
+
+    def _end_of_log(self, before: Position, compacted: bool) -> Position:
+        seq, ts, lines = before.seq, before.ts, 0
+        for envelope in _envelopes(self.log):
+            lines += 1
+            seq, ts = max(seq, envelope.seq), max(ts or envelope.ts, envelope.ts)
+        archived = [int(path.stem.rpartition("_")[2]) for path in self.archive.glob("log_*.jsonl")]
+        size = self.log.stat().st_size if self.log.exists() else 0
+        compacted_count = lines if compacted else before.compacted_lines
+        return Position(max((seq, *archived)), ts, size, lines, compacted_count)
+
+    def _apply(self, envelope: Envelope, line: bytes) -> bool:
+        """Bring index and state up to date with the last *line* of the log.
+
+        False where another program changed them, so that they have to be written again.
+        """
+        path = self.index / index_path(envelope.key)
+        before = self._entry(path)
+        if path.exists() and not (before and self._blank(*before)):
+            return False
+        if envelope.valid:
+            self._replace(path, _entry_text(envelope, _append(self.state, line)))
+        elif before:
+            self._remove(path)
+        return True
+
+    def _blank(self, envelope: Envelope, offset: int) -> bool:
+        """Overwrite the line of *envelope* in the state with spaces, if it is there."""
+        line = _line(envelope)
+        if not self.state.exists():
+            return False
+        with self.state.open("r+b") as file:
+            if os.pread(file.fileno(), len(line), offset) != line:
+                return False
+            os.pwrite(file.fileno(), b" " * (len(line) - 1), offset)
+        return True
+
+    def _entry(self, path: Path) -> tuple[Envelope, int] | None:
+        """The envelope in a file of the index, and the offset of its line in the state."""
+        try:
+            record = orjson.loads(path.read_bytes())
+            return decoded(Envelope, record), int(record[_OFFSET])
+        except (FileNotFoundError, orjson.JSONDecodeError, ReadError, KeyError, ValueError):
+            return None
+
+    def _replace(self, path: Path, content: bytes, *, sync: bool = False) -> None:
+        """Write the file *path* such that readers see the old or the new content."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._part.open("wb") as file:
+            file.write(content)
+            if sync:
+                _sync(file)
+        self._part.rename(path)
+
+    def _remove(self, path: Path) -> None:
+        """Remove the file of a key, and the folders that are empty then."""
+        path.unlink()
+        for folder in path.parents:
+            if folder == self.index or any(folder.iterdir()):
+                break
+            folder.rmdir()
+
+    def _read_position(self) -> Position | None:
+        try:
+            return decoded(Position, orjson.loads(self._position.read_bytes()))
+        except (FileNotFoundError, orjson.JSONDecodeError, ReadError):
+            return None  # a machine that lost power may leave an empty file
+
+    def _write_position(self, position: Position) -> Position:
+        self._replace(self._position, orjson.dumps(encoded(position, complete=True)))
+        return position
+
+
+@contextmanager
+def _locked(path: Path, operation: int) -> Iterator[None]:
+    with path.open("rb" if path.exists() else "ab") as file:
+        fcntl.flock(file, operation)
+        yield
+
+
+def _same(first: Iterable[dict[str, Json]], second: Iterable[dict[str, Json]]) -> bool:
+    """Whether both hold the same envelopes, in any order."""
+    return sorted(map(orjson.dumps, first)) == sorted(map(orjson.dumps, second))
+
+
+def _record(envelope: Envelope) -> dict[str, Json]:
+    return cast("dict[str, Json]", encoded(envelope, complete=True))
+
+
+def _line(envelope: Envelope) -> bytes:
+    return orjson.dumps(_record(envelope)) + b"\n"
+
+
+def _entry_text(envelope: Envelope, offset: int) -> bytes:
+    return orjson.dumps({**_record(envelope), _OFFSET: offset}) + b"\n"
+
+
+def _envelopes(log: Path) -> Iterator[Envelope]:
+    """The envelopes of *log* in order; raises `StoreError` for a line that is none."""
+    if not log.exists():
+        return
+    with log.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield decoded(Envelope, orjson.loads(line))
+            except (orjson.JSONDecodeError, ReadError) as error:
+                raise StoreError(f"{log}: line {number}: {error}; repair or remove it") from error
+
+
+def _append(path: Path, content: bytes, *, sync: bool = False) -> int:
+    """Append *content* to the file *path*; returns where it begins."""
+    with path.open("ab") as file:
+        start = file.tell()
+        file.write(content)
+        if sync:
+            _sync(file)
+    return start
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+HEADER = "[Agent Memory]"
+_UNTRUSTED = f"{UNTRUSTED}/"
+_SUMMARY_CHARS = 200
+_MOST_IMPORTANT, _DEFAULT_IMPORTANCE = 10.0, 5.0
+_HALF_LIFE = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """The *text* for a prompt, and the *keys* in it, best first.
+
+    *omitted* is how many current entries did not fit.
+    """
+
+    text: str
+    keys: tuple[str, ...]
+    omitted: int
+
+
+def brief(
+    records: Sequence[Mapping[str, Json]],
+    token_limit: int,
+    tags: Collection[str],
+    now: datetime,
+    *,
+    newest_first: bool,
+) -> Briefing:
+    """The best of *records*, envelopes as objects of JSON, within *token_limit*.
+
+    Recency, importance and matching tags count equally. With *newest_first* the latest entry comes
+    first, whatever the others; ties go by importance, then tags.
+    """
+    wanted = frozenset(tag.casefold() for tag in tags)
+    current = [record for record in records if _is_shown(record, now)]
+    rank = partial(_rank, wanted=wanted, now=now, newest_first=newest_first)
+    ranked = sorted(current, key=rank, reverse=True)
+    lines, left = [], token_limit - count_tokens(HEADER)
+    for record in ranked:
+        line = f"\n{_brief_line(record)}"
+        left -= count_tokens(line)
+        if left < 0:
+            break
+        lines.append(line)
+    keys = tuple(str(record["key"]) for record in ranked[: len(lines)])
+    return Briefing(HEADER + "".join(lines) if keys else "", keys, len(ranked) - len(keys))
+
+
+def _is_shown(record: Mapping[str, Json], now: datetime) -> bool:
+    key = cast(str, record["key"])
+    return not key.startswith(_UNTRUSTED) and not is_expired(record["content"], now)
+
+
+def _rank(
+    record: Mapping[str, Json], wanted: frozenset[str], now: datetime, *, newest_first: bool
+) -> tuple[float, ...]:
+    """What *record* is sorted by, the highest first; later calls win ties."""
+    age = now - datetime.fromisoformat(cast(str, record["ts"]))
+    content, seq = record["content"], cast(int, record["seq"])
+    fields = content if isinstance(content, dict) else {}
+    importance = _importance(fields.get("importance")) / _MOST_IMPORTANT
+    tags = _tag_overlap(fields.get("tags"), wanted) if wanted else 0.0
+    if newest_first:
+        return -age.total_seconds(), importance, tags, seq
+    return age_weight(age, _HALF_LIFE) + importance + tags, seq
+
+
+def _importance(value: Json) -> float:
+    """An importance of 0 to 10; 5 where *value* is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _DEFAULT_IMPORTANCE
+    return min(_MOST_IMPORTANT, max(0.0, float(value)))
+
+
+def _tag_overlap(value: Json, wanted: frozenset[str]) -> float:
+    """The share of the *wanted* tags, which are in lower case, that *value* has."""
+    if not isinstance(value, list):
+        return 0.0
+    own = {tag.casefold() for tag in value if isinstance(tag, str)}
+    return len(own & wanted) / len(wanted)
+
+
+def _brief_line(record: Mapping[str, Json]) -> str:
+    content = record["content"]
+    kind = content.get("type") if isinstance(content, dict) else None
+    parts = (str(record["key"]), kind if isinstance(kind, str) else "", _summary(content))
+    return "- " + " ".join(" ".join(visible(part).split()) for part in parts if part)
+
+
+def _summary(content: Json) -> str:
+    """What *content* says in a line: its summary, else its text, else its JSON."""
+    fields = content if isinstance(content, dict) else {"text": content}
+    named = (fields.get("summary"), fields.get("text"))
+    written = (text for text in named if isinstance(text, str) and text.strip())
+    text = next(written, "") or orjson.dumps(content).decode()
+    if gives_instructions(text):
+        return "(looks like an instruction to the agent: read the file before you trust it)"
+    return clip(text, _SUMMARY_CHARS, at="end")
+
+
+MAX_LOG_LINES = 100_000
+BRIEF_TOKENS = 800
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SetReceipt:
+    """What `set_memory` did: *status* is ``set``, ``removed`` or ``isolated``.
+
+    *path* is the file of the entry, None where it was removed.
+    """
+
+    key: str
+    seq: int
+    status: Literal["set", "removed", "isolated"]
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionReport:
+    """How many lines the log had and has, how many live keys there are, how many had expired."""
+
+    lines_before: int
+    lines_after: int
+    keys: int
+    expired: int
+
+
+class KeyedMemory:
+    """Entries under keys in the folder *root*; processes and threads may share it.
+
+    The log is the truth: a call is in it, durably, before `set_memory` returns. Log and state are
+    compacted when the log has *max_log_lines*, and has doubled since the last time.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        max_log_lines: int = MAX_LOG_LINES,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._files = KeyedFiles(root)
+        self._max_log_lines = max_log_lines
+        self._now = clock
+
+    @property
+    def root(self) -> Path:
+        """The folder with the files; it exists once something was set."""
+        return self._files.root
+
+    def check_exists(self) -> None:
+        """Raise `MemoryNotFoundError` where nothing was set yet; `brief` is empty then."""
+        self._files.check_exists()
+
+    def set_memory(
+        self,
+        key: str,
+        json_content: object,
+        source: object,
+        *,
+        untrusted: Literal["refuse", "isolate"] = "refuse",
+    ) -> SetReceipt:
+        """Store *json_content* under *key*, in place of what was there; None removes the key.
+
+        *source* is a name or an object with ``kind``, ``name``, ``retrieved_at`` and ``locator``;
+        all four are needed for what comes from the web, a tool or a file, and below ``/kb/``. What
+        lacks them is refused, or stored below ``/untrusted``, which no brief shows. Secrets are
+        masked. Raises `InvalidEntryError`, and `StoreError` where nothing could be stored.
+        """
+        normalised = normalised_key(key)
+        content = checked_content(json_content)
+        target, origin = checked_source(normalised, source, untrusted)
+        valid = content is not None
+        with self._files.writing(create=True) as position:
+            now = max(self._now(), position.ts) if position.ts else self._now()
+            envelope = Envelope(target, position.seq + 1, now, valid, origin, content)
+            after = self._files.append(position, envelope)
+            if after.log_lines >= max(self._max_log_lines, 2 * after.compacted_lines):
+                self._compact(after, now)
+        _log.info("set_memory %s %s valid=%s source=%s", target, now.isoformat(), valid, origin)
+        status: Literal["set", "removed", "isolated"] = "set" if valid else "removed"
+        return SetReceipt(
+            target,
+            envelope.seq,
+            "isolated" if target != normalised else status,
+            self._files.index / index_path(target) if valid else None,
+        )
+
+    def get(self, key: str) -> Envelope | None:
+        """The latest entry of *key*, None where it was removed or never set."""
+        with self._files.reading():
+            return self._files.get(normalised_key(key))
+
+    def keys(self, prefix: str = "/") -> list[str]:
+        """The live keys that start with *prefix*, sorted."""
+        with self._files.reading():
+            keys = [str(envelope["key"]) for envelope in self._files.live()]
+        return sorted(key for key in keys if key.startswith(prefix))
+
+    def brief(
+        self,
+        token_limit: int = BRIEF_TOKENS,
+        tags: Collection[str] = (),
+        now: datetime | None = None,
+        *,
+        newest_first: bool = False,
+    ) -> Briefing:
+        """The entries to start a prompt with, best first, within *token_limit*.
+
+        Expired entries (``expired_at`` before *now*) and those below ``/untrusted`` are left out.
+        With *newest_first* only ties go by importance and matching *tags*.
+        """
+        with self._files.reading():
+            records = self._files.live()
+        now = now or self._now()
+        briefing = brief(records, token_limit, tags, now, newest_first=newest_first)
+        _log.info("brief of %d keys, %d left out", len(briefing.keys), briefing.omitted)
+        return briefing
+
+    def compact(self) -> CompactionReport:
+        """Shorten the log to the live entries, archive the rest, and repair index and state.
+
+        Expired entries are removed. The archive keeps every call until `forget`. Raises
+        `MemoryNotFoundError` where nothing was set yet, as `forget` does.
+        """
+        with self._files.writing() as position:
+            return self._compact(position, self._now())
+
+    def forget(self, key: str) -> int:
+        """Erase every trace of *key*, also in the archive; returns how many calls had set it."""
+        with self._files.writing() as position:
+            return self._files.erase(position, normalised_key(key))
+
+    def check(self) -> list[str]:
+        """Where index and state differ from the log, a line each; `compact` repairs it."""
+        with self._files.reading():
+            return self._files.differences()
+
+    def _compact(self, position: Position, now: datetime) -> CompactionReport:
+        live = self._files.logged_live()
+        current = [envelope for envelope in live if not is_expired(envelope.content, now)]
+        after = self._files.compact(position, current, now)
+        report = CompactionReport(
+            position.log_lines, after.log_lines, len(current), len(live) - len(current)
+        )
+        _log.info("compacted: %s", report)
+        return report

@@ -1,0 +1,471 @@
+"""Key-value items with statistics of recalls, evicted by a policy; in an SQLite file or in RAM."""
+
+import json
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypedDict
+from uuid import uuid4
+
+from contextgraph.errors import StoreError
+from contextgraph.governance import (
+    Evictable,
+    EvictionPolicy,
+    RecallStats,
+)
+from contextgraph.model import (
+    Action,
+    Json,
+    Phase,
+    State,
+    Step,
+)
+from contextgraph.text import (
+    clip,
+    clip_tokens,
+    count_tokens,
+    mask_secrets,
+    words,
+)
+from contextgraph.trace import (
+    ActionKind,
+    StateTracker,
+    StepReader,
+    StepTrace,
+    error_of,
+)
+from contextgraph.trace.wording import one_line
+
+_TABLE = """CREATE TABLE IF NOT EXISTS item (
+    scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,
+    words INTEGER NOT NULL, recalls INTEGER NOT NULL DEFAULT 0, score REAL NOT NULL DEFAULT 0,
+    recalled_at TEXT, PRIMARY KEY (scope, id)) WITHOUT ROWID"""
+_SAVE = "INSERT OR REPLACE INTO item (scope, id, content, metadata, created_at, words) VALUES"
+_RECALL = "UPDATE item SET recalls = recalls + 1, score = score + ?, recalled_at = ?"
+_STATISTICS = "id, created_at, words, recalls, score, recalled_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text under an id, with what the caller wants to know about it."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Json] = field(hash=False)
+    created_at: datetime
+    recalls: RecallStats
+
+
+class ItemFile:
+    """The SQLite file *path* that items are in; None: RAM, for as long as this object lives."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._ram = None if path else _connected(":memory:")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection, whose changes are committed unless the block fails as `StoreError`."""
+        try:
+            with self._lock:
+                if self._ram is not None:
+                    with self._ram:
+                        yield self._ram
+                    return
+                assert self._path
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with closing(_connected(self._path)) as connection, connection:
+                    yield connection
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"items in {self._path}: {error}") from error
+
+
+def _connected(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(_TABLE)
+    return connection
+
+
+class Items:
+    """The items of one *scope*; threads and processes may share them.
+
+    Where there is a policy of *eviction*, each `save` applies it; what has expired is not found.
+    """
+
+    def __init__(
+        self,
+        file: ItemFile,
+        scope: str,
+        eviction: EvictionPolicy | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._file = file
+        self._scope = scope
+        self._eviction = eviction
+        self._now = clock
+
+    def save(self, item_id: str, content: str, metadata: Mapping[str, Json] | None = None) -> None:
+        """Store *content*, with secrets masked, in place of what *item_id* had; no recalls yet."""
+        now = self._now()
+        masked = mask_secrets(content)
+        row = (
+            self._scope,
+            item_id,
+            masked,
+            json.dumps(dict(metadata or {})),
+            now.isoformat(),
+            len({*words(masked)}),
+        )
+        with self._file.transaction() as connection:
+            connection.execute(f"{_SAVE} (?, ?, ?, ?, ?, ?)", row)
+            self._evict(connection, now)
+
+    def get(self, item_id: str) -> Item | None:
+        """The item of *item_id*; None where there is none, or it has expired."""
+        items = self._select("id = ?", (item_id,))
+        return items[0] if items else None
+
+    def list(
+        self, prefix: str = "", since: datetime | None = None, limit: int | None = None
+    ) -> tuple[Item, ...]:
+        """The items whose id starts with *prefix*, saved from *since* on, the latest first."""
+        earliest = since.astimezone(UTC).isoformat() if since else ""
+        condition = "substr(id, 1, ?) = ? AND created_at >= ?"
+        items = self._select(condition, (len(prefix), prefix, earliest))
+        return items[:limit]
+
+    def delete(self, item_id: str) -> bool:
+        """Remove the item of *item_id*; False where there was none."""
+        with self._file.transaction() as connection:
+            return self._delete(connection, [item_id]) > 0
+
+    def record_recall(self, item_id: str, score: float) -> None:
+        """Note that the item of *item_id* was recalled with *score*, 0 to 1."""
+        with self._file.transaction() as connection:
+            connection.execute(
+                f"{_RECALL} WHERE scope = ? AND id = ?",
+                (score, self._now().isoformat(), self._scope, item_id),
+            )
+
+    def _select(self, condition: str, values: tuple[object, ...]) -> tuple[Item, ...]:
+        with self._file.transaction() as connection:
+            rows = connection.execute(
+                f"SELECT {_STATISTICS}, content, metadata FROM item WHERE scope = ? AND {condition}"
+                " ORDER BY created_at DESC, id DESC",
+                (self._scope, *values),
+            ).fetchall()
+        now = self._now()
+        seen = [(_evictable(row[:6]), row[6], json.loads(row[7])) for row in rows]
+        return tuple(
+            Item(item.id, content, metadata, item.created_at, item.recalls)
+            for item, content, metadata in seen
+            if not (self._eviction and self._eviction.chosen([item], now))
+        )
+
+    def _evict(self, connection: sqlite3.Connection, now: datetime) -> None:
+        if self._eviction:
+            rows = connection.execute(
+                f"SELECT {_STATISTICS} FROM item WHERE scope = ?", (self._scope,)
+            ).fetchall()
+            self._delete(connection, self._eviction.chosen([*map(_evictable, rows)], now))
+
+    def _delete(self, connection: sqlite3.Connection, ids: Sequence[str]) -> int:
+        done = connection.executemany(
+            "DELETE FROM item WHERE scope = ? AND id = ?", [(self._scope, id_) for id_ in ids]
+        )
+        return done.rowcount
+
+
+def _evictable(row: tuple[str, str, int, int, float, str | None]) -> Evictable:
+    id_, created_at, count, recalls, score, recalled_at = row
+    last = datetime.fromisoformat(recalled_at) if recalled_at else None
+    stats = RecallStats(recalls, score, last)
+    return Evictable(id_, datetime.fromisoformat(created_at), count, stats)
+
+
+Strategy = Literal["sliding_window", "full"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+MAX_TURNS = 40
+KEEP_RECENT = 3
+CONTEXT_WINDOW, RESERVED_TOKENS = 32_000, 4_000
+# What is left of a tool result that is shortened.
+_RESULT_TOKENS = 60
+
+
+class ConversationWindow(TypedDict, total=False):
+    """What a conversation keeps and shows; see `Conversation`."""
+
+    strategy: Strategy
+    max_turns: int
+    keep_recent: int
+    context_window: int
+    reserved_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message, and when it was added; *name* is that of the tool that gave a result."""
+
+    role: str
+    content: str
+    at: datetime
+    name: str = ""
+
+
+class Conversation:
+    """The messages of a conversation in *items*; a turn is a user message and what follows it.
+
+    ``sliding_window`` keeps the last *max_turns* turns, and messages of the system; ``full`` keeps
+    all. What exceeds *context_window* less *reserved_tokens* is met by shortening tool results, the
+    oldest first, never those of the last *keep_recent* turns.
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        *,
+        strategy: Strategy = "sliding_window",
+        max_turns: int = MAX_TURNS,
+        keep_recent: int = KEEP_RECENT,
+        context_window: int = CONTEXT_WINDOW,
+        reserved_tokens: int = RESERVED_TOKENS,
+    ) -> None:
+        if max_turns < 1:
+            raise ValueError(f"max_turns must be at least 1, not {max_turns}")
+        self._items = items
+        self._max_turns = max_turns if strategy == "sliding_window" else None
+        self._keep_recent = keep_recent
+        self._max_tokens = context_window - reserved_tokens
+        self._last_number = 0
+
+    def add_message(self, role: Role, content: str, *, name: str = "") -> None:
+        """Store a message, with secrets masked, and remove the turns that are too old then."""
+        self._last_number = max(self._last_number + 1, time.time_ns())
+        metadata: dict[str, Json] = {"role": role, "name": name}
+        self._items.save(f"{self._last_number:020}-{uuid4().hex[:8]}", content, metadata)
+        if role == "user" and self._max_turns is not None:
+            self._evict(self._max_turns)
+
+    def get_history(self) -> tuple[Message, ...]:
+        """The messages, the oldest first, with tool results shortened where they do not fit."""
+        messages = [_message(item) for item in self._stored()]
+        excess = sum(count_tokens(message.content) for message in messages) - self._max_tokens
+        for index in range(_start_of_last(messages, self._keep_recent)):
+            if excess <= 0:
+                break
+            message = messages[index]
+            if message.role == "tool":
+                shorter = clip_tokens(message.content, _RESULT_TOKENS)
+                excess -= count_tokens(message.content) - count_tokens(shorter)
+                messages[index] = replace(message, content=shorter)
+        return tuple(messages)
+
+    def _evict(self, max_turns: int) -> None:
+        stored = self._stored()
+        starts = [item.id for item in stored if item.metadata["role"] == "user"]
+        for item in stored:
+            is_old = len(starts) > max_turns and item.id < starts[-max_turns]
+            if is_old and item.metadata["role"] != "system":
+                self._items.delete(item.id)
+
+    def _stored(self) -> list[Item]:
+        return sorted(self._items.list(), key=lambda item: item.id)
+
+
+def _message(item: Item) -> Message:
+    role, name = str(item.metadata["role"]), str(item.metadata["name"])
+    return Message(role, item.content, item.created_at, name)
+
+
+def _start_of_last(messages: Sequence[Message], turns: int) -> int:
+    """Where the last *turns* turns of *messages* start."""
+    starts = [index for index, message in enumerate(messages) if message.role == "user"]
+    if turns < 1:
+        return len(messages)
+    return starts[-turns] if len(starts) >= turns else 0
+
+
+MAX_TOKENS = 2_000
+WHOLE_ROUNDS = 3
+# The most that each part of the fixed zone takes of the budget.
+_RULES_SHARE, _TRIGGER_SHARE, _STATE_SHARE = 0.4, 0.2, 0.15
+# What is left for the last rounds where older ones have lines, too.
+_ROUNDS_SHARE = 0.75
+_FILES_NAMED = 8
+_LINE_CHARS, _ERROR_CHARS = 160, 400
+_SHELL_ARGUMENTS = ("command", "cmd", "code")
+_EXIT_CODES = ("exit_code", "exit", "returncode")
+_FILE_KINDS = frozenset({ActionKind.VIEW, ActionKind.EDIT, ActionKind.CREATE})
+
+
+class WorkingMemory:
+    """The run of one agent in at most *max_tokens* of prompt, at constant cost for each call.
+
+    Fixed: rules, trigger, focus, the open error and the files of the run; they are only clipped
+    where they exceed their share. Sliding: the last three rounds, clipped in the middle where they
+    do not fit, and one line for each older one, the latest first to get a place.
+    """
+
+    def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
+        self._max_tokens = max_tokens
+        self._trigger = ""
+        self._focus = ""
+        self._rules: list[str] = []
+        self._lines: list[str] = []
+        self._recent: deque[str] = deque(maxlen=WHOLE_ROUNDS)
+        self._thought = ""
+        self._reader = StepReader()
+        self._tracker = StateTracker(State(phase=Phase.UNDERSTANDING))
+        self._changed: dict[str, None] = {}
+        self._file = ""
+
+    def add_trigger(
+        self, trigger_type: str, payload: "Mapping[str, Json] | str", focus: str = ""
+    ) -> None:
+        """Set what started the run, such as an issue, and what to attend to."""
+        text = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)
+        self._trigger, self._focus = f"{trigger_type}: {text}", focus
+
+    def inject(self, instruction: str) -> None:
+        """Add a rule that stays in the prompt until the end of the run."""
+        self._rules.append(instruction)
+
+    def add_llm_response(self, content: str) -> None:
+        """Add a message of the model; it belongs to the call that follows."""
+        self._thought = "\n".join(filter(None, (self._thought, content)))
+
+    def add_function_call(
+        self, name: str, args: "Mapping[str, Json]", result: "Mapping[str, Json] | str"
+    ) -> None:
+        """Add a call of the tool *name* and its *result*: its text, or fields with an exit code."""
+        fields = {"output": result} if isinstance(result, str) else dict(result)
+        codes = [fields.pop(field) for field in _EXIT_CODES if isinstance(fields.get(field), int)]
+        self.add_step(
+            Step(
+                index=len(self._lines),
+                thought=self._thought,
+                action=Action(name, _action_text(name, args), args),
+                observation="\n".join(map(_field_text, fields.values())),
+                exit_code=int(str(codes[0])) if codes else None,
+            )
+        )
+
+    def add_step(self, step: Step) -> None:
+        """Add a step of a run as readers give it."""
+        read = self._reader.push(step)
+        self._tracker.push(read)
+        if read.reading.kind in _FILE_KINDS and read.reading.targets:
+            self._file = read.reading.targets[0]
+        if read.succeeded:
+            for file in read.reading.changed:
+                self._changed.pop(file, None)
+                self._changed[file] = None
+        self._lines.append(_line_of(read))
+        self._recent.append(_round_of(step))
+        self._thought = ""
+
+    def to_prompt_section(self) -> str:
+        """The section for the prompt, empty where nothing was added."""
+        fixed = self._fixed()
+        left = self._max_tokens - _cost(fixed)
+        older = self._lines[: -len(self._recent)] if self._recent else []
+        rounds = _shared(self._recent, int(left * _ROUNDS_SHARE) if older else left)
+        lines = _latest([f"- {line}" for line in older], left - _cost(rounds))
+        return "\n".join((*fixed, *lines, *rounds))
+
+    def _fixed(self) -> list[str]:
+        """The lines of the fixed zone, each part within its share."""
+        for_rules = self._share(_RULES_SHARE)
+        rules = [clip_tokens(f"Rule: {rule}", for_rules // 2) for rule in self._rules]
+        trigger = [f"Focus: {self._focus}"] if self._focus else []
+        trigger += [self._trigger] if self._trigger else []
+        return [
+            *_latest(rules, for_rules),
+            *_shared(trigger, self._share(_TRIGGER_SHARE)),
+            *_shared(self._state_lines(), self._share(_STATE_SHARE)),
+        ]
+
+    def _state_lines(self) -> list[str]:
+        error = error_of(self._tracker.state)
+        files = [*self._changed][-_FILES_NAMED:]
+        place = f" ({error.location})" if error and error.location else ""
+        lines = (
+            error and f"Open error: {error.error_type}: {clip(error.message, _ERROR_CHARS)}{place}",
+            self._file and f"File at hand: {self._file}",
+            files and f"Changed: {', '.join(files)}",
+        )
+        return [line for line in lines if line]
+
+    def _share(self, share: float) -> int:
+        return int(self._max_tokens * share)
+
+
+def _action_text(name: str, args: "Mapping[str, Json]") -> str:
+    command = next(
+        (args[argument] for argument in _SHELL_ARGUMENTS if isinstance(args.get(argument), str)),
+        None,
+    )
+    if isinstance(command, str):
+        return command
+    return f"{name} {json.dumps(dict(args), ensure_ascii=False)}" if args else name
+
+
+def _round_of(step: Step) -> str:
+    """A round in full: what the agent thought and did, and the answer."""
+    parts = (step.thought.strip(), f"$ {step.action.text}", step.observation or "")
+    return "\n".join(part for part in parts if part)
+
+
+def _field_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _line_of(read: StepTrace) -> str:
+    """What a step did and how it ended, in one line."""
+    did = one_line(read.step.action.text, _LINE_CHARS)
+    if read.error:
+        return f"{did} -> {one_line(f'{read.error.error_type}: {read.error.message}', _LINE_CHARS)}"
+    last = (read.step.observation or "").strip().rpartition("\n")[2]
+    return f"{did} -> {one_line(last, _LINE_CHARS) or 'no output'}"
+
+
+def _cost(texts: Sequence[str]) -> int:
+    """The tokens of *texts* with a line end after each: at most that many when they are joined."""
+    return sum(count_tokens(f"{text}\n") for text in texts)
+
+
+def _shared(texts: Sequence[str], tokens: int) -> list[str]:
+    """*texts* within *tokens*: short ones whole, the others with equal parts, cut in the middle."""
+    shown = dict.fromkeys(range(len(texts)), "")
+    for done, index in enumerate(sorted(shown, key=lambda position: count_tokens(texts[position]))):
+        part = tokens // (len(texts) - done)
+        shown[index] = clip_tokens(texts[index], part - count_tokens("\n"))
+        tokens -= _cost([shown[index]]) if shown[index] else 0
+    return [text for text in shown.values() if text]
+
+
+def _latest(lines: Sequence[str], tokens: int) -> list[str]:
+    """As many of the last *lines* as fit into *tokens*, and how many do not."""
+    fitting: list[str] = []
+    left = tokens - _cost([_omitted(len(lines))])
+    for line in reversed(lines):
+        if (cost := _cost([line])) > left:
+            break
+        left -= cost
+        fitting.append(line)
+    if left >= 0 and len(fitting) < len(lines):
+        fitting.append(_omitted(len(lines) - len(fitting)))
+    return fitting[::-1]
+
+
+def _omitted(count: int) -> str:
+    return f"({count} earlier ones omitted)"

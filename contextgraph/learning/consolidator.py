@@ -1,0 +1,225 @@
+"""Keeps methodologies up to date with the learned runs."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from contextgraph.embedding import (
+    Lease,
+    catch_up,
+    renewing,
+)
+from contextgraph.errors import EmbeddingError
+from contextgraph.learning.abstraction import Abstraction, credit_of_methodologies
+from contextgraph.learning.changes import (
+    Counts,
+    StepCounts,
+    in_batches,
+)
+from contextgraph.learning.grouping import ConsolidationPolicy
+from contextgraph.learning.merging import Similarity, merge
+from contextgraph.learning.methodology_wording import RewordingResult, Rewriter
+from contextgraph.llm import RemoteSummarizer
+from contextgraph.model import (
+    NO_USAGE,
+    ConsolidationReport,
+    FittedGate,
+    Methodology,
+    MethodologyStatus,
+    Unconsolidated,
+    WordingPlan,
+)
+from contextgraph.ports import EmbedderSource, Store
+from contextgraph.text import number_of
+
+# Others may learn all the time; what comes later is for the next consolidation.
+_ROUNDS = 4
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with how many of how many kinds of error are done."""
+
+
+class MemoryConsolidator:
+    """Abstracts, merges, measures and cleans up; one process at a time for each memory.
+
+    It works on the errors of what changed since the last time, and for each of these on the newest
+    runs, so that the cost does not grow with the memory.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], datetime],
+        policy: ConsolidationPolicy,
+        embedder: EmbedderSource = lambda: None,
+        model: RemoteSummarizer | None = None,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._embedder = embedder
+        self.policy = policy
+        self.model = model
+
+    def is_due(self) -> bool:
+        """True where enough trajectories were learned since the last time.
+
+        That is counted in the memory, which several processes share.
+        """
+        return self._store.admin.unconsolidated().trajectories >= self.policy.interval
+
+    def consolidate(
+        self, progress: Progress | None = None, *, interactive: bool = False
+    ) -> ConsolidationReport:
+        """Bring the methodologies up to date; does nothing where another process holds the lease.
+
+        *interactive*: do not wait long for a language model. What was written before an
+        interruption stays, and the next consolidation continues. Raises `StoreError` where the
+        store fails, `LeaseLostError` where another process took over.
+        """
+        began, lease, counts = time.perf_counter(), Lease(self._store, self._now), Counts()
+        held_until = lease.acquire()
+        if held_until is not None:
+            reason = f"another process holds the lease, until {held_until:%H:%M:%S} at most"
+            return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
+        with renewing(lease):
+            self._embed(lease, counts.embed)
+            abstraction = self._abstraction()
+            changed = self._work_through(abstraction, lease, counts, progress or _no_progress)
+            reworded = self._reword(abstraction, lease, counts, changed, interactive=interactive)
+        return ConsolidationReport(
+            started=True,
+            reason="",
+            trajectories=counts.trajectories,
+            steps=counts.reports(),
+            seconds=time.perf_counter() - began,
+            usage=reworded.usage,
+            waiting=reworded.waiting,
+            not_worded=reworded.reason,
+            unusable=reworded.unusable,
+            fault=reworded.fault,
+        )
+
+    def plan_wording(self) -> WordingPlan:
+        """What `consolidate` would send to a language model; nothing is sent or written."""
+        if self.model is None:
+            return WordingPlan("", (), NO_USAGE)
+        return Rewriter(self._store, self._abstraction().derive, self.model).plan()
+
+    def _abstraction(self) -> Abstraction:
+        return Abstraction(self._store, self.policy, Similarity(self._embedder))
+
+    def _work_through(
+        self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress
+    ) -> Sequence[str]:
+        """Abstract, merge, measure and clean up; the ids of the errors that were looked at."""
+        todo = self._store.admin.unconsolidated()
+        is_changed = bool(todo.trajectories or todo.error_ids or todo.repos)
+        todo = self._with_newly_credited(todo)
+        done = list[str]()
+        for _ in range(_ROUNDS):
+            counts.trajectories += todo.trajectories
+            total = len(done) + len(todo.error_ids)
+            for batch in in_batches(sorted(todo.error_ids)):
+                changes = abstraction.of_errors(batch, counts)
+                lease.check()
+                counts.merge.updated += changes.write(self._store)
+                done += batch
+                progress(len(done), total)
+            # What others learned meanwhile, and what removed methodologies had superseded.
+            at, todo = todo.revision, self._store.admin.unconsolidated(todo.revision)
+            if not todo.error_ids:
+                break
+        changed = sorted({*done})
+        merge(self._store, changed, self.policy, abstraction.similarity, lease, counts.merge)
+        lease.check()
+        self._clean_up(changed, counts.clean_up)
+        if is_changed:
+            self._store.admin.mark_consolidated(at, self._gate(lease))
+        return changed
+
+    def _gate(self, lease: Lease) -> FittedGate | None:
+        """The gate, fitted again where that is due."""
+        from contextgraph.learning.gate_fitting import fitted_gate, gate_due
+
+        return fitted_gate(self._store, lease.check) if gate_due(self._store) else None
+
+    def _clean_up(self, error_ids: Sequence[str], counts: StepCounts) -> None:
+        """Remove orphans, old failed fragments and methodologies that proved weak."""
+        store = self._store.methodologies
+        for batch in in_batches(error_ids):
+            known = store.get(errors=batch)
+            counts.examined += len(known)
+            weak = [
+                replace(methodology, status=MethodologyStatus.RETIRED)
+                for methodology in known
+                if is_weak(methodology, self.policy)
+            ]
+            if weak:
+                store.put(weak)
+                counts.removed += len(weak)
+        counts.removed += self._store.recoveries.clean_up(
+            error_ids, self.policy.max_failed_fragments
+        )
+
+    def _reword(
+        self,
+        abstraction: Abstraction,
+        lease: Lease,
+        counts: Counts,
+        changed: Sequence[str],
+        *,
+        interactive: bool,
+    ) -> RewordingResult:
+        if self.model is None:
+            return RewordingResult()
+        rewriter = Rewriter(self._store, abstraction.derive, self.model)
+        within = self.policy.rewording_time if interactive else None
+        result = rewriter.reword(lease, counts.word, changed, within)
+        if result.waiting:
+            waiting = number_of(result.waiting, "methodology")
+            _log.warning("%s still to be worded: %s", waiting, result.reason)
+        return result
+
+    def _embed(self, lease: Lease, counts: StepCounts) -> None:
+        """Fit the space of the memory again where that is due, and embed what waits for it."""
+
+        def count(runs: int) -> None:
+            lease.check()
+            counts.created += runs
+
+        try:
+            if catch_up(self._store, self._embedder, count):
+                counts.created, counts.updated = 0, self._store.runs.word_counts(()).total
+        except EmbeddingError as error:
+            _log.warning("runs wait to be embedded: %s", error)
+
+    def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
+        """*todo*, and the methodologies whose credit is not the one that is stored with them."""
+        known = credit_of_methodologies(self._store, self._store.methodologies.ids())
+        other = [
+            methodology
+            for methodology in self._store.methodologies.get([*known.by_name])
+            for credit in [known.of(methodology.id)]
+            if (methodology.success_count, methodology.failure_count)
+            != (credit.helped, credit.failed)
+        ]
+        errors = {*todo.error_ids, *(methodology.error_id for methodology in other)}
+        return replace(todo, error_ids=tuple(sorted(errors)))
+
+
+def is_weak(methodology: Methodology, policy: ConsolidationPolicy) -> bool:
+    """True where it was shown often enough, and neither its effect nor its sources support it."""
+    return (
+        methodology.status is not MethodologyStatus.RETIRED
+        and methodology.success_count + methodology.failure_count >= policy.probation_exposures
+        and methodology.confidence < policy.min_confidence
+        and len(methodology.sources) < policy.min_sources
+    )
+
+
+def _no_progress(done: int, total: int) -> None:
+    pass

@@ -1,0 +1,183 @@
+"""Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgraph.advising import (
+    CHANNELS,
+    Channel,
+    query_of,
+)
+from contextgraph.advising.gate import (
+    SHIPPED,
+    RemedyFeatures,
+    stored_gate,
+)
+from contextgraph.advising.matching import (
+    Remedy,
+    remedy_of,
+    same_remedy,
+)
+from contextgraph.advising.remedies import entries_of
+from contextgraph.model import (
+    FittedGate,
+    RawTrajectory,
+    State,
+)
+from contextgraph.ports import Store, id_pages
+from contextgraph.trace import (
+    Names,
+    Trace,
+    names_in,
+    states_of,
+    trace,
+)
+
+# Below these the shipped gate is used; more errors than the last cost time and change little.
+LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
+# How firmly the coefficients are held at the shipped ones, and for how many errors the shipped
+# calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
+_PRIOR, _SHIPPED_ERRORS = 20.0, 300
+_FOLDS, _ITERATIONS = 10, 25
+_PAGE = 64
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRemedy:
+    """A remedy that was found at an error of *instance*, and whether it is what cleared it."""
+
+    instance: str
+    features: RemedyFeatures
+    is_right: bool
+
+
+def gate_due(store: Store) -> bool:
+    """Whether to fit: at 64 runs, and whenever there are twice as many as were fitted on."""
+    known = stored_gate(store)
+    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known else 0)
+
+
+def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
+    """The gate that fits at most 300 errors of *store*; with fewer than 100 the shipped one.
+
+    Runs are taken in the order of their ids, which is random. *check* is called at each.
+    """
+    errors = list(islice(_judged(store, check), MOST_ERRORS))
+    if len(errors) < LEAST_ERRORS:
+        return replace(SHIPPED, runs=_runs(store))
+    return gate_of(errors, _runs(store))
+
+
+def judged_remedies(
+    store: Store, run: Trace, channels: Mapping[str, Channel] = CHANNELS
+) -> Iterator[list[JudgedRemedy]]:
+    """What *store* would have advised at each error that *run* verifiably cleared, best first.
+
+    Runs of its instance are hidden, and later ones.
+    """
+    raw = run.raw
+    for state, done, names in _cleared(run):
+        query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
+        proposed = [channel(query, store).recoveries for channel in channels.values()]
+        candidates = dict.fromkeys(candidate for of_channel in proposed for candidate in of_channel)
+        judged = []
+        for entry in entries_of(query, candidates):
+            advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)
+            is_right = same_remedy(done, advised, names)
+            judged.append(JudgedRemedy(raw.instance_id, entry.features, is_right))
+        yield judged
+
+
+def _judged(store: Store, check: Callable[[], None]) -> Iterator[list[JudgedRemedy]]:
+    for raw in _stored(store):
+        check()
+        yield from judged_remedies(store, trace(raw))
+
+
+def _stored(store: Store) -> Iterator[RawTrajectory]:
+    for ids in id_pages(store.runs, _PAGE):
+        yield from filter(None, map(store.runs.raw, ids))
+
+
+def _runs(store: Store) -> int:
+    return store.runs.word_counts(()).total
+
+
+def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names]]:
+    """The states at errors that were verifiably cleared, and what cleared them, each once."""
+    states = list(states_of(run.raw))
+    seen: set[tuple[str, str, Remedy]] = set()
+    for recovery in run.recoveries:
+        done = remedy_of(recovery.actions, run.raw.repo)
+        again = (recovery.error.error_type, recovery.error.message, done) in seen
+        if recovery.verified and not recovery.workaround and done and not again:
+            seen.add((recovery.error.error_type, recovery.error.message, done))
+            names = names_in(recovery.error.error_type, recovery.error.message)
+            yield states[recovery.error_step - run.steps[0].index + 1], done, names
+
+
+def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
+    """The gate that fits the remedies of *errors*, of a memory of so many *runs*."""
+    remedies = [remedy for at_error in errors for remedy in at_error]
+    features = np.array([(*astuple(remedy.features), 1.0) for remedy in remedies])
+    right = np.array([float(remedy.is_right) for remedy in remedies])
+    *coefficients, intercept = _coefficients(features, right).tolist()
+    raw = _held_out(features, right, [remedy.instance for remedy in remedies])
+    names = [field.name for field in fields(RemedyFeatures)]
+    return FittedGate(
+        coefficients=dict(zip(names, coefficients, strict=True)),
+        intercept=intercept,
+        calibration=_blended(raw, right, len(errors)),
+        errors=len(errors),
+        runs=runs,
+    )
+
+
+def _coefficients(features: Numbers, right: Numbers) -> Numbers:
+    """Those of a logistic regression that is drawn towards the shipped ones (Newton's method)."""
+    shipped = np.array([*SHIPPED.coefficients.values(), SHIPPED.intercept])
+    coefficients, prior = shipped, _PRIOR * np.eye(len(shipped))
+    for _ in range(_ITERATIONS):
+        share = _share(features, coefficients)
+        slope = features.T @ (share - right) + _PRIOR * (coefficients - shipped)
+        curvature = (features * (share * (1 - share))[:, None]).T @ features + prior
+        coefficients = coefficients - np.linalg.solve(curvature, slope)
+    return coefficients
+
+
+def _share(features: Numbers, coefficients: Numbers) -> Numbers:
+    share: Numbers = 1 / (1 + np.exp(-(features @ coefficients)))
+    return share
+
+
+def _held_out(features: Numbers, right: Numbers, instances: Sequence[str]) -> Numbers:
+    """The probability of each remedy by coefficients that were fitted without its instance."""
+    numbers = {instance: number for number, instance in enumerate(dict.fromkeys(instances))}
+    folds = np.array([numbers[instance] % _FOLDS for instance in instances])
+    raw = np.zeros(len(right))
+    for fold in range(_FOLDS):
+        rest, held = folds != fold, folds == fold
+        raw[held] = _share(features[held], _coefficients(features[rest], right[rest]))
+    return raw
+
+
+def _blended(raw: Numbers, right: Numbers, errors: int) -> tuple[tuple[float, float], ...]:
+    """The isotonic calibration of *raw*, blended with the shipped one: less of it with more errors.
+
+    Both are monotonic, so the blend is, too.
+    """
+    from sklearn.isotonic import IsotonicRegression
+
+    own = IsotonicRegression(out_of_bounds="clip").fit(raw, right)
+    shipped, known = np.array(SHIPPED.calibration).T
+    at = np.unique(np.concatenate([own.X_thresholds_.round(3), shipped]))
+    share = errors / (errors + _SHIPPED_ERRORS)
+    blended = share * own.predict(at) + (1 - share) * np.interp(at, shipped, known)
+    return tuple(zip(at.tolist(), blended.round(4).tolist(), strict=True))

@@ -1,0 +1,626 @@
+"""The errors that runs met in a situation, and those that recur across tasks."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice, pairwise
+from math import comb
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.governance import effect_of
+from contextgraph.model import (
+    Clearance,
+    Effect,
+    ErrorHistory,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorSteps,
+    ErrorTally,
+    FailurePattern,
+    FittedGate,
+    MemoryCounts,
+    Methodology,
+    MistakePattern,
+    NoteKind,
+    Outcome,
+    Phase,
+    RecoveryCandidate,
+    RemedyAction,
+    RemedyPattern,
+    Scope,
+    SignatureLevel,
+    Step,
+    TaskType,
+    Trajectory,
+    Usage,
+)
+from contextgraph.ports import Store, id_pages
+from contextgraph.text import number_of, words
+from contextgraph.trace import (
+    AdviceKey,
+    SubmissionSign,
+    advice_key,
+    describe_remedy,
+    is_hazardous,
+    is_retry,
+    read_steps,
+    submission_signs,
+)
+
+
+def error_text(tally: ErrorTally) -> str:
+    """The error of *tally* as text; type and message, neither repeated."""
+    error = tally.error
+    if error.template in {"", error.error_type} or not error.error_type:
+        return error.error_type or error.template or error.family
+    # Many messages begin with the last word of their type: "SyntaxError: …" of E999 SyntaxError.
+    named = error.error_type.split()[-1]
+    return f"{error.error_type}: {error.template.removeprefix(f'{named}: ')}"
+
+
+RUNS_OF_A_KIND = 5_000
+RUNS_ABOUT_A_TEXT = 50
+FRAGMENTS_AT_A_FILE = 2_000
+
+
+def errors_in(situation: str, repo: str, store: Store, limit: int) -> Sequence[ErrorTally]:
+    """Errors met in *situation* (see `StatisticsEngine.get_common_mistakes`), most runs first."""
+    situation, scope = situation.strip(), Scope(repo or None)
+    if not situation or situation in {*Phase}:
+        return store.recoveries.errors(scope, limit, phase=Phase(situation) if situation else None)
+    if situation in {*TaskType}:
+        runs = store.runs.for_task(TaskType(situation), scope, RUNS_OF_A_KIND)
+        return store.recoveries.errors(Scope(), limit, runs=[run.id for run in runs])
+    if not repo and (known := store.recoveries.errors(Scope(situation), limit)):
+        return known
+    return store.recoveries.errors(
+        Scope(),
+        limit,
+        runs=_runs_at_file(situation, scope, store) or _runs_about(situation, scope, store),
+    )
+
+
+def _runs_at_file(situation: str, scope: Scope, store: Store) -> list[str]:
+    """Runs that touched a file of this name; none where the words do not name a file."""
+    if not _names_file(situation):
+        return []
+    name = PurePosixPath(situation).name
+    candidates = store.runs.find_fragments(scope, FRAGMENTS_AT_A_FILE, file_name=name)
+    return list(dict.fromkeys(candidate.trajectory.id for candidate in candidates))
+
+
+def _runs_about(situation: str, scope: Scope, store: Store) -> list[str]:
+    # Every second run has a `py` in it: a file extension does not narrow the search.
+    text = PurePosixPath(situation).stem if _names_file(situation) else situation
+    distinct = tuple(dict.fromkeys(words(text)))
+    return [run.id for run in store.runs.for_text(distinct, scope, RUNS_ABOUT_A_TEXT)]
+
+
+def _names_file(situation: str) -> bool:
+    return len(situation.split()) == 1 and PurePosixPath(situation).suffix != ""
+
+
+def type_frequency(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, int]:
+    """Error type -> in how many fragments it occurred, most frequent first, then by name."""
+    pairs = {(error.fragment_id, error.error_type) for run in met.values() for error in run}
+    return _most_frequent_first(Counter(error_type for _, error_type in pairs))
+
+
+def type_transitions(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, dict[str, int]]:
+    """Error type -> the one that came next in the same run -> how often, most frequent first.
+
+    Errors of one step follow each other by the ids of their patterns.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for run in met.values():
+        at = sorted(
+            (step, error.error_id, error.error_type) for error in run for step in error.steps
+        )
+        for (_, _, before), (_, _, after) in pairwise(at):
+            counts[before][after] += 1
+    totals = Counter({before: after.total() for before, after in counts.items()})
+    return {before: _most_frequent_first(counts[before]) for before in _most_frequent_first(totals)}
+
+
+def _most_frequent_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+# An error of one task does not count as friction across tasks.
+_LEAST_TASKS = 2
+# What fewer of those that cleared it did says little of it.
+_LEAST_SHARE = 0.05
+# Errors that are looked at for each that is listed, and the newest runs that met each.
+_CONSIDERED, _RUNS = 4, 5_000
+_REMEDIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionRemedy:
+    """What cleared an error in so many *tasks*, in words."""
+
+    text: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Friction:
+    """An error that several tasks met; several runs of one task count once.
+
+    *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
+    *steps_lost* is the median from the error to its clearance, None where nothing cleared it;
+    *remedies* are what most of them did, each in at least two tasks where two
+    cleared it, without repetitions.
+    """
+
+    error_id: str
+    error: str
+    tasks: int
+    cleared: int
+    steps_lost: float | None
+    remedies: tuple[FrictionRemedy, ...]
+
+
+def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
+    """The errors of most tasks, in *repo* where one is given, at most *limit*; ties by id."""
+    tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
+    histories = store.recoveries.histories([tally.error.id for tally in tallies], _RUNS)
+    runs = store.runs.trajectories(
+        {run.trajectory_id for history in histories for run in history.occurrences}
+    )
+    by_id = {tally.error.id: tally for tally in tallies}
+    frictions = [
+        entry
+        for entry in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
+        if entry.tasks >= _LEAST_TASKS
+    ]
+    return tuple(
+        sorted(frictions, key=lambda entry: (-entry.tasks, entry.cleared, entry.error_id))[:limit]
+    )
+
+
+def _friction(
+    tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory], repo: str
+) -> Friction:
+    def is_selected(trajectory_id: str) -> bool:
+        return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
+
+    from statistics import median  # loads what no query needs
+
+    met = [
+        occurrence.trajectory_id
+        for occurrence in history.occurrences
+        if is_selected(occurrence.trajectory_id)
+    ]
+    cleared = [
+        clearance
+        for clearance in history.clearances
+        if is_selected(clearance.trajectory_id) and clearance.recovered.verified
+    ]
+    return Friction(
+        error_id=history.error.id,
+        error=error_text(tally),
+        tasks=_tasks(met, runs),
+        cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
+        steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
+        remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
+    )
+
+
+def _remedies(
+    cleared: Collection[Clearance], runs: Mapping[str, Trajectory]
+) -> Iterator[FrictionRemedy]:
+    """The actions that tasks which cleared it agree on, the most frequent first."""
+    by_advice: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
+    for clearance in cleared:
+        for action in clearance.recovered.actions:
+            if not (is_retry([action]) or is_hazardous([action])):
+                by_advice.setdefault(advice_key((action,)), []).append(
+                    (action, clearance.trajectory_id)
+                )
+    by_text: dict[str, set[str]] = {}
+    for did in by_advice.values():
+        # In general terms where it was done to different things.
+        actions = {action for action, _ in did}
+        text = describe_remedy([did[0][0]], general=len(actions) > 1)
+        by_text.setdefault(text, set()).update(run for _, run in did)
+    counted = (FrictionRemedy(text, _tasks(did, runs)) for text, did in by_text.items() if text)
+    tasks = _tasks((clearance.trajectory_id for clearance in cleared), runs)
+    least = max(min(_LEAST_TASKS, tasks), _LEAST_SHARE * tasks)
+    remedies = (remedy for remedy in counted if remedy.tasks >= least)
+    yield from sorted(remedies, key=lambda remedy: (-remedy.tasks, remedy.text))
+
+
+def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:
+    return len({known[run].instance_id for run in runs})
+
+
+_SIGNIFICANT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class SolveRates:
+    """How many of the runs with a sign were solved, and how many of those without it."""
+
+    shown: int
+    solved_shown: int
+    others: int
+    solved_others: int
+
+    @property
+    def is_lower(self) -> bool:
+        """True where runs with the sign were solved less often, and not by chance.
+
+        By Fisher's exact test, one-sided, p < 0.01.
+        """
+        # Importing the test from scipy takes longer than an agent should wait for an answer.
+        solved = self.solved_shown + self.solved_others
+        failed = self.shown + self.others - solved
+        ways = sum(
+            comb(solved, count) * comb(failed, self.shown - count)
+            for count in range(self.solved_shown + 1)
+        )
+        return ways / comb(solved + failed, self.shown) < _SIGNIFICANT
+
+
+class Ending(NamedTuple):
+    """The instance of a run, and the signs that it ended with."""
+
+    instance_id: str
+    signs: frozenset[SubmissionSign]
+
+
+def ending_of(store: Store, trajectory_id: str) -> Ending | None:
+    """How a run ended; None for one without steps."""
+    raw = store.runs.raw(trajectory_id)
+    if raw is None or not raw.steps:
+        return None
+    return Ending(raw.instance_id, submission_signs(read_steps(raw)))
+
+
+def solve_rates(
+    outcomes: Mapping[str, Outcome], endings: Mapping[str, Ending | None], exclude: frozenset[str]
+) -> Mapping[SubmissionSign, SolveRates]:
+    """The rates of each sign in runs that ended so; instances in *exclude* do not count."""
+    counts: Counter[tuple[SubmissionSign, bool]] = Counter()
+    judged: Counter[bool] = Counter()
+    for run, outcome in outcomes.items():
+        ending = endings[run]
+        if ending is not None and ending.instance_id not in exclude:
+            is_solved = outcome is Outcome.SOLVED
+            judged[is_solved] += 1
+            counts.update((sign, is_solved) for sign in ending.signs)
+    return {
+        sign: _rates(counts[sign, True], counts[sign, False], judged) for sign in SubmissionSign
+    }
+
+
+def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:
+    """*solved* and *failed* runs had a sign, of all runs in *outcomes*."""
+    shown = solved + failed
+    return SolveRates(shown, solved, outcomes.total() - shown, outcomes[True] - solved)
+
+
+PERIODS = 24
+RUNS_A_PERIOD = 3
+# Runs that were learned in one batch have about the same time; then their order counts.
+_LEAST_SPAN = timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomePeriod:
+    """From *start* to *end* (times of its first and last run), how many runs ended how."""
+
+    start: datetime
+    end: datetime
+    outcomes: Mapping[str, int]
+
+
+class _Run(NamedTuple):
+    """What is needed of a run: of many, their texts would not fit into memory."""
+
+    seen_at: datetime
+    id: str
+    outcome: Outcome
+
+
+def outcomes_over_time(
+    trajectories: Iterable[Trajectory], most: int = PERIODS
+) -> tuple[OutcomePeriod, ...]:
+    """At most *most* periods of equal length, those without runs left out, oldest first.
+
+    Fewer where a period would have less than three runs on average.
+
+    Where all runs lie within two days, periods of equally many runs.
+    """
+    runs = sorted(_Run(run.seen_at, run.id, run.outcome) for run in trajectories)
+    if not runs:
+        return ()
+    periods = max(1, min(most, len(runs) // RUNS_A_PERIOD))
+    groups: dict[int, list[_Run]] = {}
+    for position, run in enumerate(runs):
+        groups.setdefault(_period(runs, position, periods), []).append(run)
+    return tuple(_counted(group) for group in groups.values())
+
+
+def _period(runs: Sequence[_Run], position: int, periods: int) -> int:
+    first, span = runs[0].seen_at, runs[-1].seen_at - runs[0].seen_at
+    if span < _LEAST_SPAN:
+        return position * periods // max(len(runs), periods)
+    return min(periods - 1, int((runs[position].seen_at - first) / span * periods))
+
+
+def _counted(runs: Sequence[_Run]) -> OutcomePeriod:
+    counted = Counter(run.outcome for run in runs)
+    outcomes = {outcome.value: counted[outcome] for outcome in Outcome}
+    return OutcomePeriod(runs[0].seen_at, runs[-1].seen_at, outcomes)
+
+
+LEAST_RUNS = 3
+PATTERNS = 50
+_MOST_ERRORS = 300
+_RECOVERIES = 200
+_METHODOLOGIES = 32
+
+
+def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
+    """Errors that a third of at least three runs never resolved, those of most such runs first."""
+    common = store.recoveries.errors(scope, _MOST_ERRORS)
+    failing = [
+        tally
+        for tally in common
+        if tally.runs >= LEAST_RUNS and 3 * tally.cleared_runs <= 2 * tally.runs
+    ]
+    failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
+    phases = _phases(store, scope)
+    return tuple(
+        FailurePattern(
+            condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
+            what=error_text(tally),
+            count=tally.runs,
+            prevented=_prevented(tally, store, scope),
+        )
+        for tally in failing[:PATTERNS]
+    )
+
+
+def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:
+    """Error -> the phase in which most runs met it, the earliest of several."""
+    most: dict[str, tuple[int, Phase]] = {}
+    for phase in Phase:
+        for tally in store.recoveries.errors(scope, _MOST_ERRORS, phase=phase):
+            if tally.runs > most.get(tally.error.id, (0, phase))[0]:
+                most[tally.error.id] = (tally.runs, phase)
+    return {error: phase for error, (_, phase) in most.items()}
+
+
+def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
+    """What most of the runs that resolved the error did; as a methodology where there is one."""
+    error = tally.error
+    signature = error.signature(error.context)
+    if abstracted := [
+        methodology
+        for methodology in _abstracted(signature, store, scope)
+        if not methodology.keyword
+    ]:
+        best = max(
+            abstracted, key=lambda methodology: (methodology.repo is not None, methodology.support)
+        )
+        return best.strategy
+    question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
+    candidates = store.recoveries.for_error([question], _RECOVERIES)
+    if not candidates:
+        return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
+    same = max(_by_pattern(candidates), key=_runs)
+    actions = same[0].actions
+    is_varied = len({candidate.actions for candidate in same}) > 1
+    remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
+    return f"{remedy} ({number_of(_runs(same), 'run')})"
+
+
+def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[Methodology]:
+    """Methodologies against this error that hold for any task and any message of it."""
+    methodologies = store.methodologies.for_error([error], scope, _METHODOLOGIES)
+    return (
+        methodology
+        for methodology in methodologies
+        if methodology.task_type is None and methodology.repo in (None, scope.repo)
+    )
+
+
+def _by_pattern(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
+    """*candidates* by the patterns of their actions: verified ones first, else in given order."""
+    groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
+    for candidate in candidates:
+        patterns = tuple(action.pattern for action in candidate.actions)
+        groups.setdefault((candidate.verified, patterns), []).append(candidate)
+    return sorted(groups.values(), key=lambda group: not group[0].verified)
+
+
+def _runs(candidates: Iterable[RecoveryCandidate]) -> int:
+    return len({candidate.trajectory_id for candidate in candidates})
+
+
+COMMON = 10
+# So many runs show well enough what goes with failure.
+_RUNS_LISTED, _RUNS_READ = 2_000, 400
+_RUNS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """What the memory holds, and how runs fail.
+
+    *transitions* gives, after an error type, the probability of each next one in the same run.
+    *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
+    *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
+    that were shown with those that were withheld. *notes* are live ones by kind, None
+    where they are in a database that is away. *gate* is the one fitted on the memory, if any.
+    """
+
+    counts: MemoryCounts
+    error_frequency: Mapping[str, int]
+    transitions: Mapping[str, Mapping[str, float]]
+    common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
+    failure_patterns: tuple[FailurePattern, ...]
+    usage: Mapping[str, Usage]
+    withholding: Effect
+    notes: Mapping[NoteKind, int] | None = None
+    gate: FittedGate | None = None
+
+
+def _interventions(step: Step) -> Iterator[str]:
+    if step.user_message:
+        yield "messages"
+    if step.interrupted:
+        yield "interrupted"
+    if step.denied:
+        yield "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Interventions:
+    """How often people stepped in: *messages* after a step, *interrupted* steps, *denied* calls.
+
+    *runs* counts those with any of them, *total* all runs that were read.
+    """
+
+    messages: int
+    interrupted: int
+    denied: int
+    runs: int
+    total: int
+
+
+class StatisticsEngine:
+    """Error frequencies, transitions, common mistakes and failure patterns.
+
+    All of it is counted on request: a cache could be out of date, in this process or in another.
+    Only how each run ended is kept, by its id, which its commands decide.
+    """
+
+    def __init__(self, store: Store, usage: Callable[[], Mapping[str, Usage]] = dict) -> None:
+        self._store = store
+        self._usage = usage
+        self._endings: Mapping[str, Ending | None] = {}
+
+    def get_stats(self) -> MemoryStats:
+        """All of it."""
+        met = self._store.recoveries.error_steps()
+        return MemoryStats(
+            counts=self._store.admin.counts(),
+            error_frequency=type_frequency(met),
+            transitions=_shares(type_transitions(met)),
+            common_mistakes=self.get_common_mistakes,
+            failure_patterns=self.get_failure_patterns(),
+            usage=self._usage(),
+            withholding=effect_of(self._store.exposures.all()),
+            notes=self._notes(),
+            gate=self._store.admin.gate(),
+        )
+
+    def _notes(self) -> Mapping[NoteKind, int] | None:
+        try:
+            return self._store.notes.counts()
+        except ContextGraphError:
+            return None
+
+    def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:
+        """The statistics with *trajectories* in them.
+
+        Learning a run counts it, so nothing is added here. Raises `StoreError` naming a run that
+        the memory does not hold: it was not learned, or is forgotten.
+        """
+        ids = [trajectory.id for trajectory in trajectories]
+        known = self._store.runs.learned(ids)
+        for run in ids:
+            if run not in known:
+                raise StoreError(f"run {run} is not in the memory; learn it first")
+        return self.get_stats()
+
+    def get_error_frequency(self) -> Mapping[str, int]:
+        """Error type -> number of fragments that met it, most frequent first."""
+        return type_frequency(self._store.recoveries.error_steps())
+
+    def get_error_transitions(self) -> Mapping[str, Mapping[str, float]]:
+        """Error type -> next error type in the same run -> probability; each row sums to 1."""
+        return _shares(type_transitions(self._store.recoveries.error_steps()))
+
+    def get_common_mistakes(
+        self, situation: str = "", repo: str = ""
+    ) -> tuple[MistakePattern, ...]:
+        """The errors that most runs met in *situation*, within *repo* where one is given.
+
+        A situation is a phase, a type of task, a repository, a file name, or else free text, which
+        stands for the runs whose tasks are about its words; "" is any.
+        """
+        return tuple(
+            MistakePattern(error_text(tally), tally.runs, tally.cleared_runs)
+            for tally in errors_in(situation, repo, self._store, COMMON)
+        )
+
+    def get_failure_patterns(self, repo: str = "") -> tuple[FailurePattern, ...]:
+        """Errors of at least three runs that a third of them never resolved, worst first.
+
+        Each has the phase in which most runs met it, and what most runs did that resolved it.
+        """
+        return failure_patterns(self._store, Scope(repo or None))
+
+    def get_interventions(self, repo: str = "") -> Interventions:
+        """How often people stepped in, in *repo* where one is given.
+
+        This reads every step of the runs: some milliseconds for each run.
+        """
+        steps, runs, total = Counter[str](), 0, 0
+        for run_id in self._store.runs.ids(repo or None):
+            if (raw := self._store.runs.raw(run_id)) is None:
+                continue
+            total += 1
+            counts = Counter(kind for step in raw.steps for kind in _interventions(step))
+            runs += bool(counts)
+            steps += counts
+        return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
+
+    def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
+        """What keeps failing across tasks, in *repo* where one is given; most tasks first.
+
+        At most *limit* errors, each of at least two tasks.
+        """
+        return friction(self._store, repo, limit)
+
+    def get_solve_rates(
+        self, exclude_instances: Iterable[str] = ()
+    ) -> Mapping[SubmissionSign, SolveRates]:
+        """How runs that ended with each sign went, of at most 400 whose outcome is known.
+
+        Runs of *exclude_instances* do not count. The first call reads the steps of these runs,
+        which takes about a second; later ones read only runs that are new among them.
+        """
+        # Ids are digests: the first ones are a random sample.
+        known = self._store.runs.learned(self._store.runs.ids(limit=_RUNS_LISTED)).values()
+        judged = (run for run in known if run.outcome is not Outcome.UNKNOWN)
+        outcomes = {run.trajectory_id: run.outcome for run in islice(judged, _RUNS_READ)}
+        endings = self._endings
+        self._endings = {
+            run: endings[run] if run in endings else ending_of(self._store, run) for run in outcomes
+        }
+        return solve_rates(outcomes, self._endings, frozenset(exclude_instances))
+
+    def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
+        """How runs ended, from the oldest to the newest."""
+        return outcomes_over_time(self._runs())
+
+    def _runs(self) -> Iterator[Trajectory]:
+        """All runs, a few of them in memory at a time."""
+        for ids in id_pages(self._store.runs, _RUNS_AT_ONCE):
+            yield from self._store.runs.trajectories(ids).values()
+
+
+def _shares(transitions: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
+    return {
+        error: {following: count / sum(counts.values()) for following, count in counts.items()}
+        for error, counts in transitions.items()
+    }

@@ -1,0 +1,214 @@
+"""The service as an ASGI application, and the process that serves it."""
+
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
+
+import uvicorn
+from anyio.to_thread import run_sync
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contextgraph.agents.mcp_server import server_of
+from contextgraph.config import Settings
+from contextgraph.errors import SettingsError
+from contextgraph.service import administration, learning, operations, pages, reading
+from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
+from contextgraph.service.monitoring import Observer, log_to_stderr
+from contextgraph.service.problems import PROBLEMS, add_handlers
+from contextgraph.service.reading import json_response
+from contextgraph.service.service import Limits, Service
+from contextgraph.service.tokens import Scope as TokenScope, TokenFile
+from contextgraph.telemetry import exporting
+
+_VERSION = version("contextgraph-memory")  # read from the files of the package: 0.2 ms
+
+# Of all requests but uploads: JSON is parsed before anything else is answered.
+_BODY_BYTES = 8 << 20
+
+# Requests that are not answered so many seconds after a signal are cut off.
+_GRACE_SECONDS = 10
+# Longer than clients pause: a request on a connection that is being closed would fail.
+_KEEP_ALIVE_SECONDS = 75
+
+_caller: ContextVar[Caller] = ContextVar("caller")
+
+
+class McpEndpoint:
+    """Streamable HTTP without sessions: each request is of one caller, and any server answers it.
+
+    A token without the scope *write* has the tools that only read.
+    """
+
+    def __init__(self) -> None:
+        self._servers = {
+            writes: server_of(
+                lambda: _caller.get().memory,
+                source=lambda: _caller.get().token.source,
+                writes=writes,
+            )
+            for writes in (False, True)
+        }
+        self._apps: dict[bool, ASGIApp] = {
+            writes: server.streamable_http_app(
+                json_response=True,
+                stateless_http=True,
+                # The service checks hosts and tokens itself.
+                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            )
+            for writes, server in self._servers.items()
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests during the block."""
+        async with AsyncExitStack() as stack:
+            for server in self._servers.values():
+                await stack.enter_async_context(server.session_manager.run())
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        caller = await caller_of(Request(scope), TokenScope.READ)
+        token = _caller.set(caller)
+        try:
+            await self._apps[caller.token.allows(TokenScope.WRITE)](scope, receive, send)
+        finally:
+            _caller.reset(token)
+
+
+class BodyLimiter:
+    """Refuses bodies of more than *limit* bytes; those of *paths* have limits of their own."""
+
+    def __init__(self, app: ASGIApp, limit: int, paths: Mapping[str, int]) -> None:
+        self._app = app
+        self._limit = limit
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._paths.get(scope["path"], self._limit)
+        announced = Headers(scope=scope).get("content-length", "")
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            # What is announced is refused before it is received.
+            _refuse(int(announced) if announced.isdecimal() else 0, limit)
+            message = await receive()
+            received += len(message.get("body", b""))
+            _refuse(received, limit)
+            return message
+
+        await self._app(scope, limited, send)
+
+
+def _refuse(size: int, limit: int) -> None:
+    """Raise HTTPException for a body above the *limit*."""
+    if size > limit:
+        raise HTTPException(413, f"a body may have at most {limit} bytes")
+
+
+def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> FastAPI:
+    """The application for the memory of *settings*; without *tokens* anyone may do everything."""
+    mcp = McpEndpoint()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.service = service = Service(settings, tokens, limits)
+        await run_sync(service.open)
+        try:
+            async with mcp.running():
+                yield
+        finally:
+            await run_sync(service.close)
+
+    app = FastAPI(
+        title="ContextGraph",
+        summary="The long-term memory of coding agents.",
+        version=_VERSION,
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from other hosts
+        redoc_url=None,
+    )
+    app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
+    app.add_middleware(SiteGuard, is_open=tokens is None)
+    _add_routes(app, mcp)
+    return app
+
+
+def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
+    app.add_middleware(Observer)
+    add_handlers(app)
+    api = (reading.router, learning.router, learning.live, administration.router, operations.router)
+    for router in api:
+        app.include_router(router, dependencies=[Depends(bearer)], responses=PROBLEMS)
+    app.include_router(pages.router)
+    app.add_exception_handler(pages.SignedOutError, pages.signed_out)
+    app.router.routes.append(Route("/mcp", mcp))
+    app.add_api_route("/healthz", healthz)
+    app.add_api_route("/readyz", readyz)
+
+
+async def healthz() -> Response:
+    """The process answers."""
+    return json_response({"status": "ok", "version": _VERSION})
+
+
+async def readyz(request: Request) -> Response:
+    """The store answers; 503 where it does not."""
+    service: Service = request.app.state.service
+    tenant = await service.known(service.settings.tenant)
+    await service.answer(tenant.memory.store.runs.learned, [""])
+    return json_response({"status": "ready"})
+
+
+def serve(
+    settings: Settings,
+    tokens: TokenFile | None,
+    limits: Limits,
+    address: tuple[str, int],
+    *,
+    log_level: str,
+    on_listening: Callable[[str], None],
+) -> None:
+    """Serve on *address* (host, port; 0: any free one) until SIGTERM or SIGINT.
+
+    *on_listening* is called with the URL. Raises `SettingsError` where the address is in use.
+    """
+    log_to_stderr(log_level)
+    app = create_app(settings, tokens, limits)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    with _listening(*address) as listening:
+        host, port = listening.getsockname()[:2]
+        on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        with exporting("contextgraph"):
+            uvicorn.Server(config).run([listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(2048)
+    except OSError as error:
+        raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return opened

@@ -1,0 +1,638 @@
+"""The call of a method as JSON and back, by the types in its signature."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, cached_property, wraps
+from http import HTTPStatus
+from importlib.metadata import version
+from importlib.util import find_spec
+from inspect import BoundArguments, Parameter, signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_args, get_type_hints
+from urllib.parse import urlsplit
+
+import orjson
+
+from contextgraph.advising import MemoryRetriever, Playbooks
+from contextgraph.advising.loops import LoopDetector
+from contextgraph.codec import decoded, encoded
+from contextgraph.errors import (
+    OF_STORE,
+    AlreadyExistsError,
+    ContextGraphError,
+    InvalidNoteError,
+    MissingExtraError,
+    NeedsStoreError,
+    NotFoundError,
+    ReadError,
+    RemoteError,
+    SettingsError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.knowledge import (
+    Candidates,
+    Entities,
+    Notes,
+    Pages,
+)
+from contextgraph.learning import MemoryWriter
+from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
+from contextgraph.learning.trigger import ConsolidationTrigger
+from contextgraph.memory import MOST_SHOWN, AgentMemory
+from contextgraph.model import (
+    Effect,
+    FailurePattern,
+    FittedGate,
+    Json,
+    LearnReceipt,
+    MemoryContext,
+    MemoryCounts,
+    NoteKind,
+    RawTrajectory,
+    new_context_id,
+)
+from contextgraph.ports import (
+    ExposureStore,
+    RunStore,
+    Store,
+)
+from contextgraph.readers import to_record
+from contextgraph.remote import (
+    UNLIMITED,
+    Answer,
+    Failure,
+    FailureKind,
+    Remote,
+    RetryPolicy,
+    UnusableAnswerError,
+    limit_answer,
+    retry_after,
+)
+from contextgraph.store.archive import Exported
+from contextgraph.store.graph import GraphFormat, read_graph
+from contextgraph.text import clip, mask_secrets
+
+if TYPE_CHECKING:
+    import httpx2
+    from httpx2 import Headers, Response
+
+    from contextgraph.ports import Graph
+
+
+_CHARS = 200_000
+
+
+@cache
+def _parameters(method: Callable[..., Any]) -> list[Parameter]:
+    return [*signature(method).parameters.values()]
+
+
+@cache
+def _hints(method: Callable[..., Any]) -> Mapping[str, Any]:
+    """The types of the arguments by name, of ``**options`` those of each, and of the result."""
+    hints: dict[str, Any] = {**method.__annotations__}
+    for parameter in _parameters(method):
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            hints |= get_type_hints(get_args(hints.pop(parameter.name))[0])
+        elif parameter.kind is Parameter.VAR_POSITIONAL:
+            hints[parameter.name] = GenericAlias(tuple, (hints[parameter.name], ...))
+    return hints
+
+
+def encoded_call(
+    method: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Json]:
+    """The arguments of a call by name, with *args* after the object whose method it is.
+
+    Functions are left out, texts cut after 200,000 characters. Raises TypeError as the call would.
+    """
+    given = signature(method).bind(None, *args, **kwargs).arguments
+    del given[_parameters(method)[0].name]
+    for parameter in _parameters(method):
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            given |= given.pop(parameter.name, {})
+    return {name: _json(value) for name, value in given.items() if not callable(value)}
+
+
+def _json(value: Any) -> Json:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return [*map(_json, value)]
+    return _clipped(encoded(value))
+
+
+def _clipped(record: Json) -> Json:
+    if isinstance(record, str):
+        return clip(record, _CHARS)
+    if isinstance(record, dict):
+        return {name: _clipped(value) for name, value in record.items()}
+    return [*map(_clipped, record)] if isinstance(record, list) else record
+
+
+def decoded_call(
+    method: Callable[..., Any], target: object, record: Mapping[str, Json]
+) -> BoundArguments:
+    """The arguments that `encoded_call` gave *record* for, after *target*, with the defaults.
+
+    Raises `ReadError` for arguments that *method* does not take.
+    """
+    hints = _hints(method) if record else {}
+    given: dict[str, Any] = {}
+    for name, value in record.items():
+        if name not in hints:
+            raise ReadError("", "", f"{name} is not an argument")
+        try:
+            given[name] = decoded(hints[name], value)
+        except ReadError as error:
+            raise ReadError("", "", f"{name}: {error.reason}") from error
+    named = {parameter.name for parameter in _parameters(method)}
+    arguments: dict[str, Any] = {_parameters(method)[0].name: target}
+    for parameter in _parameters(method)[1:]:
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            arguments[parameter.name] = {name: given[name] for name in given.keys() - named}
+        elif parameter.name in given:
+            arguments[parameter.name] = given[parameter.name]
+        elif parameter.default is parameter.empty and parameter.kind != Parameter.VAR_POSITIONAL:
+            raise ReadError("", "", f"{parameter.name} is missing")
+    bound = BoundArguments(signature(method), arguments)
+    bound.apply_defaults()
+    return bound
+
+
+def decoded_result(method: Callable[..., Any], record: Json) -> Any:
+    """The value that *method* returned, of the JSON that `encoded` gave for it."""
+    return decoded(_hints(method)["return"] or type(None), record)
+
+
+_VERSION = version("contextgraph-memory")
+_AGAIN = {
+    HTTPStatus.TOO_MANY_REQUESTS: FailureKind.RATE_LIMITED,
+    HTTPStatus.BAD_GATEWAY: FailureKind.DOWN,
+    HTTPStatus.SERVICE_UNAVAILABLE: FailureKind.DOWN,
+    HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
+}
+_DETAIL_CHARS = 1000
+# The errors of a memory that an answer can name.
+_ERRORS: Mapping[str, type[ContextGraphError]] = {
+    kind.__name__: kind
+    for kind in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)
+}
+
+
+class Service(Remote["httpx2.Client"]):
+    """The service at *url*, used with the token *key*."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        parts = urlsplit(url)
+        # Also behind a slash, which ends the host: a password may have one.
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url:
+            raise SettingsError(
+                "the address of a service is http://HOST:PORT or https://HOST, without a user; "
+                "its token is CONTEXTGRAPH_TOKEN"
+            )
+        super().__init__(url.rstrip("/"), key)
+        self._is_checked = False
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        policy: RetryPolicy,
+        *,
+        accept: HTTPStatus | None = None,
+        **content: Any,
+    ) -> Any:
+        """The JSON value of the answer, retried within *policy*; None for the status *accept*.
+
+        *content* is as of `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
+        answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
+        """
+
+        def request(client: "httpx2.Client") -> "Response":
+            return client.request(method, path, timeout=policy.timeout, **content)
+
+        response = self._answered(request, policy)
+        if response.status_code == accept:
+            return None
+        if not response.is_success:
+            raise _error(self.name, response)
+        return _value(self.name, response)
+
+    def save(self, path: str, target: Path, policy: RetryPolicy, **content: Any) -> "Headers":
+        """Write the answer of any size to the file *target*; its headers. Otherwise as `send`."""
+        part = target.with_name(f"{target.name}.part")
+
+        def request(client: "httpx2.Client") -> "Response":
+            unlimited = {UNLIMITED: True}
+            timeout = policy.timeout
+            with client.stream(
+                "GET", path, timeout=timeout, extensions=unlimited, **content
+            ) as got:
+                if not got.is_success:
+                    got.read()
+                    return got
+                with part.open("wb") as file:
+                    file.writelines(got.iter_bytes())
+            return got
+
+        try:
+            response = self._answered(request, policy)
+            if not response.is_success:
+                raise _error(self.name, response)
+            part.replace(target)
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+        finally:
+            part.unlink(missing_ok=True)
+        return response.headers
+
+    def _answered(
+        self, request: "Callable[[httpx2.Client], Response]", policy: RetryPolicy
+    ) -> "Response":
+        def checked(client: "httpx2.Client") -> "Response":
+            if not self._is_checked:
+                health = client.get("/healthz", timeout=policy.timeout)
+                if health.status_code in _AGAIN:
+                    return health
+                self._check_version(health)
+            return request(client)
+
+        try:
+            return self.call(checked, policy)
+        except RemoteError as error:
+            raise StoreUnavailableError(str(error)) from error
+
+    def _check_version(self, health: "Response") -> None:
+        """Raise `StoreError` for a service whose interface is another one."""
+        value = _value(self.name, health) if health.is_success else None
+        theirs = value.get("version") if isinstance(value, dict) else None
+        if not isinstance(theirs, str):
+            raise StoreError(f"{self.name} is not a service of contextgraph")
+        if _interface(theirs) != _interface(_VERSION):
+            raise StoreError(
+                f"{self.name} is version {theirs} of contextgraph and this client is {_VERSION}, "
+                "which has another interface: update the older one"
+            )
+        self._is_checked = True
+
+    def _attempt(
+        self,
+        request: "Callable[[httpx2.Client], Answer]",
+        client: "httpx2.Client",
+        policy: RetryPolicy,
+    ) -> Answer | Failure:
+        import httpx2
+
+        try:
+            answer = request(client)
+        except UnusableAnswerError as error:
+            return Failure(FailureKind.INVALID, str(error))
+        except httpx2.TimeoutException:
+            return Failure(FailureKind.DOWN, "no answer in time")
+        except httpx2.HTTPError as error:
+            return Failure(FailureKind.DOWN, f"no connection ({type(error).__name__})")
+        if isinstance(answer, httpx2.Response) and answer.status_code in _AGAIN:
+            kind = _AGAIN[HTTPStatus(answer.status_code)]
+            return Failure(kind, _detail(answer), retry_after(answer.headers))
+        return answer
+
+    def _open(self) -> "httpx2.Client":
+        if find_spec("httpx2") is None:
+            raise MissingExtraError(
+                "the client of a service is not installed; "
+                "install it with: pip install 'contextgraph-memory[client]'"
+            )
+        import httpx2
+
+        token = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return httpx2.Client(
+            base_url=self.url,
+            # A compressed answer of a few kilobytes could fill the memory.
+            headers={
+                **token,
+                "Accept-Encoding": "identity",
+                "User-Agent": f"contextgraph/{_VERSION}",
+            },
+            event_hooks={"response": [limit_answer]},
+        )
+
+
+def _interface(release: str) -> list[str]:
+    """The part of a version that interfaces follow: until 1.0 a minor version may change them."""
+    major, minor, *_ = [*release.split("."), ""]
+    return [major, minor] if major == "0" else [major]
+
+
+def _value(name: str, response: "Response") -> Json:
+    try:
+        value: Json = orjson.loads(response.content)
+    except orjson.JSONDecodeError as error:
+        raise StoreError(f"{name}: an answer that is not JSON") from error
+    return value
+
+
+def _error(name: str, response: "Response") -> Exception:
+    problem = _problem(response)
+    reason = f"{name}: {_detail(response)}"
+    if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return SettingsError(f"{reason}; set CONTEXTGRAPH_TOKEN to one that allows this")
+    if response.has_redirect_location:
+        return SettingsError(
+            f"{name} redirects to {response.headers['location']}: use that address"
+        )
+    return _ERRORS.get(str(problem.get("error")), StoreError)(reason)
+
+
+def _detail(response: "Response") -> str:
+    """What the problem object in *response* says, else its status."""
+    detail = _problem(response).get("detail")
+    status = f"{response.status_code} {response.reason_phrase}"
+    return clip(mask_secrets(detail), _DETAIL_CHARS) if isinstance(detail, str) else status
+
+
+def _problem(response: "Response") -> dict[str, Json]:
+    try:
+        problem = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        problem = None
+    return problem if isinstance(problem, dict) else {}
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DEADLINE = 5.0
+# A run that is learned is waited for; it is not lost where this is not enough.
+_WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, outage=60, rate_limit=60), 30
+_ADMINISTRATION = RetryPolicy(timeout=600, outage=60, rate_limit=60)
+
+
+class _OverHttp:
+    """A part of a memory whose other attributes are those of a store that is elsewhere."""
+
+    _service: Service
+    _retries: RetryPolicy
+
+    def send(self, method: str, path: str, **content: Any) -> Any:
+        """The answer of the service: see `Service.send`."""
+        return self._service.send(method, path, self._retries, **content)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__") or name == "_service":
+            raise AttributeError(name)
+        raise NeedsStoreError(f"{self._service.name} is a service, and this {OF_STORE}")
+
+
+def _requested(method: Callable[P, R], operation: str) -> Callable[P, R]:
+    """*method* of a part, called by the service; what it returns there."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        part, *given = args
+        assert isinstance(part, _OverHttp)
+        content = encoded_call(method, given, kwargs)
+        answer = part.send("POST", f"/v1/call/{operation}", json=content)
+        return cast(R, decoded_result(method, answer["value"]))
+
+    return call
+
+
+class _Part(_OverHttp):
+    """A part of a memory whose work is done by a service.
+
+    The public methods of the class that it takes the place of become requests, but for those that
+    a subclass defines. *path* is the name of the part in a memory.
+    """
+
+    def __init_subclass__(cls, path: str) -> None:
+        local = next(base for base in cls.__mro__[1:] if not issubclass(base, _OverHttp))
+        for name, method in vars(local).items():
+            if not name.startswith("_") and callable(method) and name not in vars(cls):
+                setattr(cls, name, _requested(method, f"{path}.{name}"))
+
+    def __init__(self, service: Service, retries: RetryPolicy) -> None:
+        self._service, self._retries = service, retries
+
+
+class Client(_OverHttp, AgentMemory):
+    """As `AgentMemory`, of the service at *url*, used with *token* (``CONTEXTGRAPH_TOKEN``).
+
+    Methods that change the store as a whole, or files of its machine, raise `NeedsStoreError`.
+
+    A query is answered within *deadline* seconds, or its answer is empty and `degraded` says why,
+    whatever *degrade* is. All else is retried for a minute, then raises `StoreUnavailableError`.
+    The service also consolidates by itself, and takes the source of a run or note from the token:
+    naming another raises `SettingsError`, as does a token that does not suffice. A service whose
+    version has another interface raises `StoreError`.
+    """
+
+    is_service = True
+
+    def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
+        self._service, self._retries = Service(url, token), _ADMINISTRATION
+        # Half of the time for the first answer, so that there is a second attempt.
+        policy = RetryPolicy(deadline / 2, deadline, deadline, total=deadline)
+        self.retriever = _Retriever(self._service, policy)
+        self.loop_detector = _LoopDetector(self._service, policy)
+        self.stats = _Statistics(self._service, policy)
+        self.writer = _Writer(self._service, _WRITE)
+        self.store = cast(Store, _Store(self._service, _WRITE))
+        self.store_id = url
+        self.withhold, self.source = 0.0, ""
+        self._trigger = ConsolidationTrigger(None)
+        self._now = lambda: datetime.now(UTC)
+        self._shown = deque(maxlen=MOST_SHOWN)
+
+    explain = _requested(AgentMemory.explain, "explain")
+    quarantine = _requested(AgentMemory.quarantine, "quarantine")
+    release = _requested(AgentMemory.release, "release")
+    forget = _requested(AgentMemory.forget, "forget")
+    retire = _requested(AgentMemory.retire, "retire")
+    consolidate = _requested(AgentMemory.consolidate, "consolidate")
+    maintain = _requested(AgentMemory.maintain, "maintain")
+
+    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+        """Nothing: the service adds them itself."""
+
+    @cached_property
+    def notes(self) -> Notes:
+        """What people and agents say; confidential texts stay in the service."""
+        return _Notes(self._service, _WRITE)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """What people wrote in learned runs, as of `AgentMemory`."""
+        return _Candidates(self._service, _WRITE)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """The pages of the service."""
+        return _Pages(self._service, _WRITE)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """The entities of the service."""
+        return _Entities(self._service, _WRITE)
+
+    def export(self, /, path: Path, *, vectors: bool = True, **callbacks: Any) -> Exported:
+        """As of `AgentMemory`; *callbacks* are not called."""
+        self.note_exposures()
+        params = {"vectors": vectors}
+        headers = self._service.save("/v1/export", path, self._retries, params=params)
+        return decoded(Exported, orjson.loads(headers["X-Exported"]))
+
+    def export_graph(self, path: Path, graph_format: GraphFormat) -> None:
+        params = {"format": graph_format}
+        self._service.save("/v1/export", path, self._retries, params=params)
+
+    def graph(self) -> "Graph":
+        """As of `AgentMemory`, a copy that each call loads."""
+        with TemporaryDirectory(prefix="contextgraph-") as folder:
+            path = Path(folder) / "graph.json"
+            self.export_graph(path, "json")
+            return read_graph(path)
+
+    def send(self, method: str, path: str, **content: Any) -> Any:
+        """Send recorded exposures first, then the request."""
+        self.note_exposures()
+        return super().send(method, path, **content)
+
+    def close(self) -> None:
+        """Close the connections, once what was shown is noted."""
+        try:
+            self.note_exposures()
+        finally:
+            self._service.close()
+
+
+class _Retriever(_Part, MemoryRetriever, path="retriever"):
+    """Answers of the service."""
+
+    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+        super().__init__(service, policy)
+        self.playbooks = _Playbooks(service, policy)
+
+    def retrieve(self, *args: Any, **kwargs: Any) -> MemoryContext:
+        """As of `MemoryRetriever`; empty where the service does not answer."""
+        try:
+            return _retrieve(self, *args, **kwargs)
+        except StoreUnavailableError as failure:
+            return MemoryContext(new_context_id(), degraded=(f"service: {failure}",))
+
+
+_retrieve = _requested(MemoryRetriever.retrieve, "retriever.retrieve")
+
+
+class _Playbooks(_Part, Playbooks, path="retriever.playbooks"):
+    """Playbooks of the service."""
+
+    def content_hashes(self, *args: Any, **kwargs: Any) -> Mapping[str, Sequence[str]]:
+        """As of `Playbooks`; none are known where the service does not answer."""
+        try:
+            return _content_hashes(self, *args, **kwargs)
+        except StoreUnavailableError:
+            return {}
+
+
+_content_hashes = _requested(Playbooks.content_hashes, "retriever.playbooks.content_hashes")
+
+
+class _Writer(_Part, MemoryWriter, path="writer"):
+    """Learns by the service."""
+
+    def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
+        return self.write_all([raw], source)[0]
+
+    def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
+        _check_source(source)
+        lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
+        params = {"wait": _WAIT_SECONDS, "complete": True}
+        headers = {"Content-Type": "application/x-ndjson"}
+        job = self.send("POST", "/v1/learn", params=params, content=lines, headers=headers)
+        if job["state"] != "done":
+            job = self.send("GET", f"/v1/learn/{job['job']}", params=params)
+        name = self._service.name
+        if job["state"] != "done":
+            reason = job["error"] or "it is busy"
+            raise StoreUnavailableError(f"{name} has the runs and waits: {reason}")
+        receipts = [decoded(LearnReceipt, receipt) for receipt in job["receipts"]]
+        if len(receipts) != len(raws):
+            reasons = [run["error"] for run in job["runs"] if run["error"]]
+            raise StoreError(f"{name}: {'; '.join(reasons) or 'a run is missing'}")
+        return receipts
+
+
+class _Store(_Part, path="store"):
+    """The store of the service; only its runs and exposures can be reached."""
+
+    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+        super().__init__(service, policy)
+        self.runs = _Runs(service, policy)  # type: ignore[abstract]
+        self.exposures = _Exposures(service, policy)  # type: ignore[abstract]
+
+
+class _Runs(_Part, RunStore, path="store.runs"):
+    """The runs of the service."""
+
+
+class _Exposures(_Part, ExposureStore, path="store.exposures"):
+    """Exposures, recorded by the service."""
+
+    def report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
+        _check_source(source)
+        body = {"context": context_id, "helped": helped, "item": item}
+        return bool(self.send("POST", "/v1/reports", json=body)["recorded"])
+
+
+class _Notes(_Part, Notes, path="notes"):
+    """Notes of the service; the token decides the source and credibility of a new one."""
+
+
+class _Candidates(_Part, Candidates, path="candidates"):
+    """What people wrote in runs that the service has."""
+
+
+class _Pages(_Part, Pages, path="pages"):
+    """Pages of the service."""
+
+
+class _Entities(_Part, Entities, path="entities"):
+    """Entities of the service."""
+
+
+class _LoopDetector(_Part, LoopDetector, path="loop_detector"):
+    """Finds loops in this process, and asks the service for escape suggestions."""
+
+    detect = LoopDetector.detect
+    detect_all = LoopDetector.detect_all
+
+
+class _Statistics(_Part, StatisticsEngine, path="stats"):
+    """Statistics of the service."""
+
+    def get_stats(self) -> MemoryStats:
+        stats = self.send("GET", "/v1/stats")
+        notes = stats["notes"]
+        return MemoryStats(
+            counts=decoded(MemoryCounts, stats["counts"]),
+            error_frequency=stats["error_frequency"],
+            transitions=stats["transitions"],
+            common_mistakes=self.get_common_mistakes,
+            failure_patterns=tuple(
+                decoded(FailurePattern, pattern) for pattern in stats["failure_patterns"]
+            ),
+            usage={},
+            withholding=decoded(Effect, stats["withholding"]),
+            notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
+            gate=decoded(FittedGate, stats["gate"]) if stats["gate"] else None,
+        )
+
+
+def _check_source(source: str) -> None:
+    if source:
+        raise SettingsError("a service takes the source from the token; name none")

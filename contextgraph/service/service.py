@@ -1,0 +1,303 @@
+"""State of the service between requests: memories of tenants, live runs, the writer."""
+
+import asyncio
+import fcntl
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from uuid import uuid4
+
+import orjson
+from anyio import CapacityLimiter, fail_after
+from anyio.to_thread import run_sync
+
+from contextgraph.agents.live import LiveRun
+from contextgraph.codec import decoded, encoded
+from contextgraph.config import Settings
+from contextgraph.errors import StoreError
+from contextgraph.learning import masked
+from contextgraph.memory import AgentMemory
+from contextgraph.model import RawTrajectory, Step
+from contextgraph.readers import from_record, to_record
+from contextgraph.service.monitoring import Metrics
+from contextgraph.service.tokens import TokenFile
+from contextgraph.service.writer import Job, Writer
+from contextgraph.spool import Spool, WaitingRun
+from contextgraph.wiring import build
+
+_LOCK = "lock"
+
+_log = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the service: bytes of an upload, requests a second and seconds for each.
+
+    *rate* is of one token, in bursts of twice as many; a live run that was not used for *idle*
+    seconds is learned as it is.
+    """
+
+    upload: int = 64 << 20
+    rate: float = 500.0
+    seconds: float = 30.0
+    idle: float = 3600.0
+    live_runs: int = 1024
+    waiting: int = 4096
+
+
+class RateLimiter:
+    """Lets each key pass *rate* times a second, twice as often for a moment."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, key: str) -> float:
+        """Seconds until *key* may pass; 0 where it passes now."""
+        now = time.monotonic()
+        left, at = self._left.get(key, (2 * self._rate, now))
+        left = min(2 * self._rate, left + (now - at) * self._rate)
+        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
+class TooBusyError(Exception):
+    """There is more to do than the service takes; the message says what."""
+
+
+class Journal:
+    """The live runs of one process: a file each in a folder that it holds a lock on.
+
+    The first line is who supplied the run, the second the run without steps, each other line a
+    step of it; secrets are masked.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._parent = folder
+        self._folder = folder / f"{uuid4().hex}.server"
+        self._lock: int | None = None
+        self._opening = threading.Lock()
+        self._written: dict[str, int] = {}
+
+    def write(self, identity: str, run: RawTrajectory, source: str) -> None:
+        """Append those steps of *run* that are not written yet."""
+        self._open()
+        done = self._written.get(identity, 0)
+        new = masked(replace(run, steps=run.steps[done:]), with_playbooks=True)[0]
+        head = [orjson.dumps(source), orjson.dumps(to_record(replace(new, steps=())))]
+        lines = [] if done else head
+        lines += [orjson.dumps(encoded(step)) for step in new.steps]
+        with open(self._folder / identity, "ab") as file:
+            file.writelines(line + b"\n" for line in lines)
+        self._written[identity] = len(run.steps)
+
+    def remove(self, identity: str) -> None:
+        """Forget a run that is finished and safe elsewhere."""
+        self._written.pop(identity, None)
+        (self._folder / identity).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove the folder, which holds no run any more."""
+        if self._lock is not None:
+            (self._folder / _LOCK).unlink()
+            os.close(self._lock)
+            self._folder.rmdir()
+
+    def abandoned(self) -> Iterator[WaitingRun]:
+        """The runs of processes that are gone; for one process at a time."""
+        for lock in self._parent.glob(f"*.server/{_LOCK}"):
+            with open(lock, "rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue  # its process is at work
+                yield from map(_read, lock.parent.glob("live_*"))
+                lock.unlink()
+                lock.parent.rmdir()
+
+    def _open(self) -> None:
+        with self._opening:
+            if self._lock is None:
+                # Under another name until it is locked, or it would seem to be abandoned.
+                new = self._folder.with_suffix(".new")
+                new.mkdir(mode=0o700, parents=True)
+                self._lock = os.open(new / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                new.rename(self._folder)
+
+
+def _read(path: Path) -> WaitingRun:
+    """The run in a file; a step that was not written whole was not answered either."""
+    source, first, *rest = path.read_bytes().split(b"\n")[:-1]
+    steps = tuple(decoded(Step, orjson.loads(line)) for line in rest)
+    raw = replace(from_record(orjson.loads(first)), steps=steps)
+    return WaitingRun(path, raw, orjson.loads(source))
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A live run, the lock under which it is used, and when it last was (monotonic seconds)."""
+
+    id: str
+    run: LiveRun
+    source: str
+    journal: Journal
+    used_at: float = field(default_factory=time.monotonic)
+    is_open: bool = True
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def in_use(self) -> Iterator[LiveRun]:
+        """The run, for one thread; at the end the steps that it took are safe in a file.
+
+        Raises ValueError where it is finished.
+        """
+        with self.lock:
+            if not self.is_open:
+                raise ValueError("the run is finished: begin another one")
+            self.used_at = time.monotonic()
+            yield self.run
+            if (raw := self.run.raw).steps:
+                self.journal.write(self.id, raw, self.source)
+
+
+class Tenant:
+    """The memory of a tenant, the runs that wait for it, and those that go on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name = settings.tenant
+        self.memory = AgentMemory.of(build(settings))
+        self.spool = Spool(settings)
+        self.live: dict[str, OpenRun] = {}
+        self.journal = Journal(self.spool.folder / "live")
+        self.metrics = Metrics()
+
+
+class Service:
+    """The state of one server process."""
+
+    def __init__(self, settings: Settings, tokens: TokenFile | None, limits: Limits) -> None:
+        self.settings = settings
+        self.tokens = tokens
+        self.limits = limits
+        self.rates = RateLimiter(limits.rate)
+        self.is_closing = False
+        self._tenants: dict[str, Tenant] = {}
+        self._opening = threading.Lock()
+        self.writer = Writer(self._tidy)
+        # Uploads are read beside the queries and never instead of one.
+        self._queries, self._uploads = CapacityLimiter(32), CapacityLimiter(2)
+        self._chores = CapacityLimiter(1)
+
+    def open(self) -> None:
+        """Open the memories of all tenants that have a token, and learn what waits for them."""
+        names = {token.tenant for token in self.tokens.all()} if self.tokens else set()
+        for name in sorted({*names, self.settings.tenant}):
+            self.tenant(name)
+
+    async def known(self, name: str) -> Tenant:
+        """As `tenant`, which waits in a thread where it has to open the memory."""
+        tenant = self._tenants.get(name)
+        return tenant if tenant is not None else await self.answer(self.tenant, name)
+
+    def tenant(self, name: str) -> Tenant:
+        """The tenant of this name, whose memory is opened at first use."""
+        with self._opening:
+            if name not in self._tenants:
+                tenant = Tenant(replace(self.settings, tenant=name))
+                self._tenants[name] = tenant
+                for run in tenant.journal.abandoned():
+                    tenant.spool.put(run.raw, run.source)
+                    run.path.unlink()
+                if len(tenant.spool):
+                    self.writer.recover(tenant.memory, tenant.spool)
+            return self._tenants[name]
+
+    async def answer(
+        self, function: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R:
+        """What *function* returns, in a thread; TimeoutError where it takes too long."""
+        with fail_after(self.limits.seconds):
+            return await run_sync(
+                partial(function, *args, **kwargs),
+                abandon_on_cancel=True,
+                limiter=self._queries,
+            )
+
+    async def read_upload(self, function: Callable[[], _R]) -> _R:
+        """What *function* returns, in one of two threads, however long it takes."""
+        return await run_sync(function, limiter=self._uploads)
+
+    async def maintain(self, function: Callable[[], _R]) -> _R:
+        """What *function* returns, in the one thread for it, however long it takes."""
+        return await run_sync(function, limiter=self._chores)
+
+    def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
+        """The id by which *run* goes on."""
+        if len(tenant.live) >= self.limits.live_runs:
+            raise TooBusyError(f"{self.limits.live_runs} live runs are open; finish some of them")
+        identity = f"live_{uuid4().hex[:16]}"
+        tenant.live[identity] = OpenRun(identity, run, source, tenant.journal)
+        return identity
+
+    def end(
+        self, tenant: Tenant, run: OpenRun, end: Callable[[LiveRun], RawTrajectory]
+    ) -> Job | None:
+        """The job that learns the run that *end* returns; None where it has no steps."""
+        with run.lock:
+            if not run.is_open:
+                return None
+            raw = end(run.run)
+            job = (
+                self.writer.submit(run.id, tenant.memory, tenant.spool, [raw], run.source)
+                if raw.steps
+                else None
+            )
+            run.is_open = False
+            tenant.journal.remove(run.id)
+            tenant.live.pop(run.id, None)
+        return job
+
+    def close(self) -> None:
+        """Learn the runs that go on as they are, and what waits; then close the memories."""
+        self.is_closing = True
+        self._end_live_runs(idle=0.0)
+        self.writer.close()
+        for tenant in self._tenants.values():
+            tenant.journal.close()
+            try:
+                tenant.memory.close()
+            except StoreError as error:
+                _log.warning("what was shown last is not recorded: %s", error)
+
+    def _tidy(self) -> None:
+        """Store what was shown, and learn live runs that are not used any more."""
+        self._end_live_runs(self.limits.idle)
+        for tenant in [*self._tenants.values()]:
+            tenant.memory.note_exposures()
+
+    def _end_live_runs(self, idle: float) -> None:
+        now = time.monotonic()
+        for tenant in [*self._tenants.values()]:
+            for run in [*tenant.live.values()]:
+                if now - run.used_at >= idle:
+                    self.end(tenant, run, LiveRun.end)
+
+
+async def finished(job: Job, seconds: float) -> bool:
+    """Whether *job* is done within so many *seconds*."""
+    until = time.monotonic() + seconds
+    while not job.done.is_set() and time.monotonic() < until:
+        await asyncio.sleep(0.02)
+    return job.done.is_set()

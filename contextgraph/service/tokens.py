@@ -1,0 +1,194 @@
+"""Bearer tokens, each with a scope and a tenant."""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from contextgraph.codec import decoded, encoded
+from contextgraph.config import Settings
+from contextgraph.errors import ReadError, SettingsError
+from contextgraph.learning import checked_source
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+
+_PREFIX = "cg"
+
+
+class Scope(StrEnum):
+    """What a token allows: to ask, to report and learn, or all of it and to administer."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is kept: its secret only as an argon2 *hash*.
+
+    What is learned with it belongs to *tenant*, and names *source* as where it comes from.
+    """
+
+    id: str
+    hash: str
+    scopes: tuple[Scope, ...]
+    tenant: str
+    source: str
+    created_at: datetime
+
+    def allows(self, scope: Scope) -> bool:
+        """Whether it may be used for what needs *scope*."""
+        return scope in self.scopes or Scope.ADMIN in self.scopes
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenList:
+    tokens: tuple[Token, ...] = ()
+
+
+class TokenFile:
+    """The tokens in a file that its owner alone can read; safe for several processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._version: tuple[int, int] | None = None
+        self._tokens: dict[str, Token] = {}
+        self._verified: dict[bytes, Token] = {}
+
+    @classmethod
+    def of(cls, settings: Settings) -> "TokenFile":
+        """The file beside the memory of *settings*, for all of its tenants."""
+        memory = replace(settings, tenant="default").companion
+        return cls(memory.with_name(f"{memory.name}.tokens.json"))
+
+    def create(self, scopes: Sequence[Scope], tenant: str, source: str) -> tuple[Token, str]:
+        """A new token, and the text that its user sends, which is kept nowhere.
+
+        Raises `SettingsError` for a *source* that cannot be one.
+        """
+        checked_source(source)
+        secret = secrets.token_urlsafe(32)
+        identity = secrets.token_hex(6)
+        hashed = _hasher().hash(secret)
+        token = Token(
+            identity, hashed, tuple(dict.fromkeys(scopes)), tenant, source, datetime.now(UTC)
+        )
+        with self._changing() as tokens:
+            tokens.append(token)
+        return token, f"{_PREFIX}_{identity}_{secret}"
+
+    def revoke(self, identity: str) -> bool:
+        """Remove a token; False where there is none with this id."""
+        with self._changing() as tokens:
+            remaining = [token for token in tokens if token.id != identity]
+            removed = len(remaining) < len(tokens)
+            tokens[:] = remaining
+        return removed
+
+    def all(self) -> Sequence[Token]:
+        """The tokens, in the order of creation."""
+        with self._lock:
+            self._reload()
+            return [*self._tokens.values()]
+
+    def verified(self, text: str) -> Token | None:
+        """The token whose text a caller sent, if `find` found it before; takes no time."""
+        with self._lock:
+            self._reload()
+            return self._verified.get(_digest(text))
+
+    def find(self, text: str) -> Token | None:
+        """The token whose text a caller sent; None for a wrong or revoked one."""
+        with self._lock:
+            self._reload()
+            prefix, _, rest = text.partition("_")
+            identity, _, secret = rest.partition("_")
+            token = self._tokens.get(identity)
+        if prefix != _PREFIX or token is None or not _matches(token.hash, secret):
+            return None
+        with self._lock:
+            # Not where it was revoked meanwhile.
+            if self._tokens.get(token.id) == token:
+                self._verified[_digest(text)] = token
+        return token
+
+    def _reload(self) -> None:
+        """Read the file again where it has changed."""
+        version = _version(self.path)
+        if version != self._version:
+            self._tokens = {token.id: token for token in self._read()}
+            self._verified.clear()
+            self._version = version
+
+    def _read(self) -> tuple[Token, ...]:
+        try:
+            return decoded(_TokenList, orjson.loads(self.path.read_bytes())).tokens
+        except FileNotFoundError:
+            return ()
+        except (OSError, ReadError, orjson.JSONDecodeError) as error:
+            raise SettingsError(f"the tokens in {self.path} cannot be read: {error}") from error
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[Token]]:
+        """The tokens, written back at the end; other processes wait meanwhile."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self.path.with_suffix(".lock"), "a", opener=_private) as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                tokens = [*self._read()]
+                yield tokens
+                part = self.path.with_suffix(".part")
+                with open(part, "wb", opener=_private) as file:
+                    file.write(orjson.dumps(encoded(_TokenList(tuple(tokens)))))
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.replace(self.path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SettingsError(f"{self.path} cannot be written: {reason}") from error
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _hasher() -> "PasswordHasher":
+    """A cheap one: the secrets are random, and no one can guess 256 bits."""
+    from argon2 import PasswordHasher
+
+    return PasswordHasher(time_cost=1, memory_cost=8 * 1024, parallelism=1)
+
+
+def _matches(hashed: str, secret: str) -> bool:
+    from argon2.exceptions import VerificationError
+
+    try:
+        return _hasher().verify(hashed, secret)
+    except VerificationError:
+        return False
