@@ -79,7 +79,7 @@ def decoded_lines(kind: type[Value], path: Path, *, strict: bool = False) -> lis
 
 
 class _InvalidError(Exception):
-    """What is wrong; its path is composed on the way up, so that valid records pay nothing."""
+    """A decoding error; its path is composed on the way up, so that valid records pay nothing."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -94,7 +94,7 @@ class _InvalidError(Exception):
 
 @cache
 def _encoder(kind: Any, complete: bool) -> Encoder:
-    """What encodes values whose class is *kind*."""
+    """Return the function that encodes values whose class is *kind*."""
     if is_dataclass(kind):
         defaults = {item.name: _default(item) for item in fields(kind) if item.init}
         return partial(_encoded_fields, defaults, complete)
@@ -160,7 +160,7 @@ def _encoded_fields(defaults: Mapping[str, object], complete: bool, value: objec
 
 @cache
 def _decoder(hint: Any, strict: bool) -> Decoder:
-    """What decodes a value of the type *hint*."""
+    """Return the function that decodes a value of the type *hint*."""
     if is_dataclass(hint):
         return partial(_dataclass, hint, strict)
     origin, arguments = get_origin(hint), get_args(hint)
@@ -180,7 +180,7 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
 
 
 def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
-    """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
+    """Return the function that decodes a collection *origin* of items of the types *arguments*."""
     kinds = [argument for argument in arguments if argument is not Ellipsis]
     items = [_decoder(kind, strict) for kind in kinds]
     if issubclass(origin, Mapping):

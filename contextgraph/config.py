@@ -62,7 +62,7 @@ def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> Mappi
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a memory is built from.
+    """The settings that a memory is built from.
 
     *store* is a file, ``:memory:``, or a ``neo4j://`` or ``bolt://`` address; empty means
     ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the

@@ -75,7 +75,7 @@ OF_STORE = "needs the store itself: run it where the service runs, with the addr
 
 
 class NeedsStoreError(SettingsError, AttributeError):
-    """What was called works with the store itself only, and this is a service."""
+    """The method called needs the store itself, and this memory is a service."""
 
 
 class MissingExtraError(ContextGraphError):

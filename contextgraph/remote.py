@@ -93,7 +93,7 @@ _BREAK_SECONDS = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong; *retry_after* is how many seconds the server asks to wait."""
+    """A failed attempt; *retry_after* is the delay in seconds that the server asks for."""
 
     kind: FailureKind
     reason: str
@@ -232,7 +232,7 @@ class Remote(ABC, Generic[Connection]):
     def _attempt(
         self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy
     ) -> Answer | Failure:
-        """What *request* returns, or why there is no answer."""
+        """Return the result of *request*, or the failure."""
 
     def _retries(self, policy: RetryPolicy) -> Callable[[Failure], None]:
         """A function that delays the next attempt after a failure, or raises at the end."""

@@ -187,7 +187,7 @@ _PARALLEL_REQUESTS = 4
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingCosts:
-    """What calls of an embedding API share: the cache of vectors, the usage log, the budget."""
+    """The parts that calls of an embedding API share: cache of vectors, usage log, budget."""
 
     cache: VectorCache
     usage_log: UsageLog

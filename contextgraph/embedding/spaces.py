@@ -182,7 +182,7 @@ _RUNS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class ReembeddingPlan:
-    """What `reembed` would do: *runs* still to embed, all *texts*, at most *usage*.
+    """A plan of `reembed`: *runs* still to embed, all *texts*, at most *usage*.
 
     *space* is ``tfidf`` where the model has yet to be fitted.
     """
@@ -224,7 +224,7 @@ class EmbeddingSpaceManager:
         self._now = now
 
     def plan(self, name: str = "") -> ReembeddingPlan:
-        """What `reembed` with the embedder *name* would use; nothing is embedded."""
+        """Estimate what `reembed` with the embedder *name* would use; nothing is embedded."""
         target = self._target(name)
         if target is None:
             runs = self._store.runs.word_counts(()).total

@@ -85,7 +85,7 @@ CREDIBILITY_MARGIN = 0.1
 
 
 class Relation(StrEnum):
-    """What a statement is to an earlier one."""
+    """Relation of a statement to an earlier one."""
 
     SAME = "same"
     CONTRADICTS = "contradicts"
@@ -123,7 +123,7 @@ def conflict_confidence(
 
 
 def verdict(new: Statement, old: Statement) -> Verdict:
-    """What *new* is to *old*, by their words."""
+    """Relate *new* to *old* by their words."""
     ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
     if ours.is_equal_to(theirs):
         return Verdict(Relation.SAME, 1.0)

@@ -78,12 +78,12 @@ class RecallValue:
     information: float = 2.0
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """Those of least worth beyond *max_items*; of equal ones the oldest first."""
+        """Return the items beyond *max_items*, least valuable first, then oldest first."""
         ranked = sorted(items, key=lambda item: (self.worth(item, now), *_age(item)))
         return [item.id for item in ranked[: _excess(items, self.max_items)]]
 
     def worth(self, item: Evictable, now: datetime) -> float:
-        """What *item* is worth, from 0."""
+        """Return the value of *item*, from 0."""
         stats = item.recalls
         days = max(now - (stats.last or item.created_at), timedelta()) / timedelta(days=1)
         return (

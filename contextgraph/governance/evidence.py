@@ -65,7 +65,7 @@ def is_active(instances: int, sources: int, *, several_sources: bool) -> bool:
 
 
 class _Event(NamedTuple):
-    """What a *source* reported of *names* that were tried together."""
+    """A report of a *source* about *names* that were tried together."""
 
     source: str
     base: float
@@ -143,7 +143,7 @@ def _settled(events: Sequence[_Event], record: AdviceRecord) -> dict[str, Credit
 
 
 def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:
-    """What each source reported of each name, shared by the *credit* of the names so far."""
+    """Return the reports of each source about each name, shared by their *credit* so far."""
     counts: defaultdict[tuple[str, str], tuple[float, float, float]] = defaultdict(
         lambda: (0, 0, 0)
     )

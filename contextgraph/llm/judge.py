@@ -27,7 +27,7 @@ class ConflictJudge:
     chat: Chat
 
     def __call__(self, new: str, old: str) -> Verdict | None:
-        """What *new* is to *old*; None where the model fails, or gives no usable answer."""
+        """Relate *new* to *old*; None where the model fails or gives no usable answer."""
         from pydantic import ValidationError
 
         statements = orjson.dumps({"old": old, "new": new}).decode()

@@ -83,7 +83,7 @@ _MESSAGE_CHARS, _ACTION_CHARS, _TEXT_CHARS = 300, 160, 400
 
 
 def facts_of(group: MethodologyGroup) -> dict[str, Json]:
-    """What several runs have in common, as JSON for a prompt."""
+    """Return what several runs have in common, as JSON for a prompt."""
     return {
         "repository": group.repo or "",
         "kind_of_task": group.task_type.replace("_", " ") if group.task_type else "",
@@ -137,7 +137,7 @@ class RemoteSummarizer:
         return f"{self.chat.model.full_name} {PROMPT_VERSION}"
 
     def prompt(self, group: MethodologyGroup) -> str:
-        """What is sent about *group*."""
+        """Return the prompt about *group*."""
         return f"{prompt_text(PROMPT_VERSION)}\n{_facts(group)}"
 
     def estimate(self, group: MethodologyGroup) -> Usage:

@@ -166,7 +166,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided by hand of an *advice*, or a methodology: *is_quarantined*, or released.
+    """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
     What was reported before *decided_at* does not count any more.
     """
@@ -178,7 +178,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AdviceRecord:
-    """What is known of advice that was shown.
+    """Evidence about advice that was shown.
 
     *exposures* are reported ones; *base_rates* says of their errors how many runs met them and how
     many of those cleared them. *verdicts* are all that were given by hand. *sources* is how many
@@ -192,7 +192,7 @@ class AdviceRecord:
 
 
 class LearnStatus(StrEnum):
-    """What learning a run did: new, known already, or known and now with its outcome."""
+    """Result of learning a run: new, known already, or known and now with its outcome."""
 
     CREATED = "created"
     UNCHANGED = "unchanged"
@@ -222,7 +222,7 @@ class LearnReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What the memory holds of one run: its id, its outcome, and how much it consists of.
+    """Summary of a learned run: id, outcome, and counts of its parts.
 
     *is_open*: neither its outcome nor how it ended is known, so that it may go on.
     """

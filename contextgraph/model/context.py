@@ -32,7 +32,7 @@ from contextgraph.model.trajectory import (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an agent knows at one moment; every field may be left out.
+    """The situation of an agent at one moment; every field is optional.
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
@@ -61,7 +61,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a query may see: one repository or all (None); not these instances; nothing newer.
+    """Limits of a query: one repository or all (None); not these instances; nothing newer.
 
     Names of repositories are compared without case, as GitHub does. A run counts as newer by its
     `Trajectory.seen_at`; *as_of* itself is still seen.
@@ -293,7 +293,7 @@ class SimilarCase:
 
 @dataclass(frozen=True, slots=True)
 class FailureWarning:
-    """What usually goes wrong; *count* is the number of runs in which it did."""
+    """A common failure; *count* is the number of runs in which it occurred."""
 
     text: str
     count: int
@@ -371,7 +371,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the effect of advice, where it was shown.
+    """Evidence about the effect of advice that was shown.
 
     Of *shown* contexts, runs *tried* it in so many, and *cleared* the error with it. Of *runs* that
     met these errors, *runs_cleared* got over them. The *lift*, the difference of both shares, lies

@@ -38,7 +38,7 @@ class SignatureLevel(StrEnum):
 
 
 class ErrorKind(Protocol):
-    """What two errors agree by."""
+    """The level at which two errors match."""
 
     @property
     def family(self) -> Family: ...
@@ -115,7 +115,7 @@ class ErrorPattern:
 
 
 class RemedyKind(StrEnum):
-    """What an action against an error does."""
+    """Kinds of action that clear an error."""
 
     RUN = "run"
     USE = "use"
@@ -136,7 +136,7 @@ class RemedyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class RemedyPattern:
-    """What independent runs can agree on: a *kind* of action, its *target*, what it *replaced*.
+    """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
     ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment

@@ -9,7 +9,7 @@ from contextgraph.model.trajectory import TaskType
 
 
 class LoopKind(StrEnum):
-    """What is repeated."""
+    """Kinds of repetition in a loop."""
 
     SAME_EDIT_REJECTED = "same_edit_rejected"
     SAME_COMMAND_SAME_ERROR = "same_command_same_error"
@@ -33,7 +33,7 @@ class LoopSeverity(StrEnum):
 
 
 class EscapeEvidence(StrEnum):
-    """What a suggestion is known to have done in other runs, the strongest first."""
+    """Evidence for a suggestion from other runs, strongest first."""
 
     LEFT_SAME_LOOP = "left_same_loop"
     CLEARED_ERROR = "cleared_error"
@@ -42,7 +42,7 @@ class EscapeEvidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EscapeSuggestion:
-    """What led out of a loop in other runs.
+    """A way out of a loop, seen in other runs.
 
     *id* is the methodology or fragment that it comes from. *text* is for an agent's prompt and ends
     with its source; *actions* are the remedy, empty where a run merely continued otherwise.
@@ -85,7 +85,7 @@ class LoopInfo:
 
 
 class Phase(StrEnum):
-    """What the agent is about at a step."""
+    """The purpose of a step."""
 
     UNDERSTANDING = "understanding"
     LOCATING = "locating"
@@ -96,7 +96,7 @@ class Phase(StrEnum):
 
 
 class FragmentType(StrEnum):
-    """What a fragment is an example of."""
+    """Kinds of fragment."""
 
     ERROR_RECOVERY = "error_recovery"
     EXPLORATION = "exploration"

@@ -100,7 +100,7 @@ class ErrorHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommonRemedy:
-    """What several clearances have in common.
+    """The common part of several clearances.
 
     *text* is the *action* in words; what varies stands in both as a placeholder.
     *runs* did it in *repositories*, *steps* is their mean from the error to its clearance.
@@ -177,7 +177,7 @@ class Words:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What to do and when not to, as it is shown below what was counted."""
+        """Advice in words, shown below the counts: what to do, and when not to."""
         shown = (("How", self.strategy), ("Not when", self.not_when))
         return tuple(f"{label}: {text}" for label, text in shown if text)
 
@@ -239,7 +239,7 @@ class SimilarTo:
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What one step of a consolidation looked at, and changed."""
+    """Counts of one step of a consolidation: examined and changed."""
 
     name: str
     examined: int
@@ -255,7 +255,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationReport:
-    """What a consolidation did; not *started*: another process held the lease (*reason*).
+    """Result of a consolidation; not *started*: another process held the lease (*reason*).
 
     *usage* is that of a language model, *waiting* how many methodologies still have to be worded
     and *not_worded* why. *unusable* counts answers that could not be used, which are not requested
@@ -281,7 +281,7 @@ class ConsolidationReport:
 
 @dataclass(frozen=True, slots=True)
 class Unconsolidated:
-    """What changed up to *revision*: how many trajectories, in which repositories, which errors."""
+    """Changes up to *revision*: number of trajectories, their repositories and errors."""
 
     revision: int
     trajectories: int
@@ -300,7 +300,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class WordingPlan:
-    """What a consolidation would send to a model, and about how much that would use.
+    """Estimate of what a consolidation would send to a model, and of its usage.
 
     *summarizer* is the model and the version of its prompt, empty where none is configured;
     *prompts* are the texts it would be sent.

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class NoteKind(StrEnum):
-    """What a note is: a statement, a page, a named entity, or a statement to be reviewed."""
+    """Kinds of note: a statement, a page, a named entity, or a statement to be reviewed."""
 
     NOTE = "note"
     PAGE = "page"
@@ -15,7 +15,7 @@ class NoteKind(StrEnum):
 
 
 class Security(StrEnum):
-    """Who may read a note; what is confidential or restricted is not shown over MCP and HTTP."""
+    """Confidentiality of a note; only public and internal ones are shown over MCP and HTTP."""
 
     PUBLIC = "public"
     INTERNAL = "internal"
@@ -145,14 +145,14 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What to know at the start: *notes* that fit, pinned ones first, and their prompt *text*."""
+    """Notes for the start of a run, pinned ones first, and their prompt *text*."""
 
     notes: tuple[Note, ...]
     text: str
 
 
 class NoteStatus(StrEnum):
-    """What remembering a note did."""
+    """Result of remembering a note."""
 
     CREATED = "created"
     SAME = "same"

@@ -78,7 +78,7 @@ class FailingTest:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryPlaybook:
-    """What the runs of a repository agree on, each list best first; false where nothing is known.
+    """Facts that the runs of a repository agree on, each list best first; false where empty.
 
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
     Python with the imports of the project, *setup* are installations. *package* is the folder that

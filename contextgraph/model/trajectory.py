@@ -51,7 +51,7 @@ class ChangeStatus(StrEnum):
 
 
 class TaskType(StrEnum):
-    """What the issue asks for."""
+    """Kinds of task."""
 
     BUG_FIX = "bug_fix"
     FEATURE = "feature"
@@ -63,7 +63,7 @@ class TaskType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the agent did: the *tool*, the *text* as a person would type it, and its *arguments*.
+    """An action of the agent: the *tool*, the *text* as a person would type it, its *arguments*.
 
     For a shell the text is the command line; for other tools, tool name and arguments.
     """
@@ -129,7 +129,7 @@ class RawTrajectory:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """What the graph keeps of one run; *task* is its issue text, masked and clipped.
+    """The node of one run in the graph; *task* is its issue text, masked and clipped.
 
     *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
     where there is one, but for files that the run itself made. *contributor* names who supplied the
@@ -174,7 +174,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class PatchSummary:
-    """What a patch changed in existing files, in its order.
+    """Changes of a patch to existing files, in its order.
 
     *symbols* are the functions and classes around the changed lines, *added* and *removed* the
     identifiers that only the new or only the old lines have.

@@ -192,7 +192,7 @@ def _separator_hint(separator: str) -> Hint:
 
 
 def _separator_pattern(separator: str) -> str:
-    """What all tokens whose prefix ends in *separator* begin with."""
+    """Return the first characters of all tokens whose prefix ends in *separator*."""
     ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
     pattern = rf"{_TAIL}(?P<provider>{ends})"
     if separator == "-":
