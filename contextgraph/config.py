@@ -1,14 +1,20 @@
-"""Settings: options precede environment variables, ``contextgraph.toml`` and defaults."""
+"""Settings: options precede environment variables, ``contextgraph.toml`` and defaults.
+
+There are two such files: the user's own, and one in the current folder. The latter may come with a
+clone: until the user trusts it (`trust`), it can lower limits and nothing else.
+"""
 
 import logging
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, plain
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
@@ -35,6 +41,12 @@ _SECRETS = {
     "embedding_api_key": "OPENAI_API_KEY",
 }
 _FROM_ENVIRONMENT_ONLY = {"api_url": "OPENAI_BASE_URL", **_SECRETS}
+# The setting with the server that a secret is for.
+_SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
+# What an untrusted file may set, and only to less than what the user set.
+_LIMITS = ("max_cost", "max_run_size")
+_LONGEST_FILE = 1 << 16
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
@@ -74,8 +86,9 @@ class Settings:
     *prompt_price* and *answer_price* are US dollars per million tokens and override the published
     ones; *max_cost* limits one process. *keyed_root* is the folder of keyed files, in it one for
     each tenant; empty means one beside the memory. *notes* is where notes are, at ``postgresql://``
-    or ``qdrant+http(s)://``; empty means in *store*. *withhold* applies to answers at errors.
-    Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
+    or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http to this machine and
+    to the *http_hosts*, separated by commas. *withhold* applies to answers at errors. Maintenance
+    keeps *max_notes* notes, and unused ones for *note_retention* days.
     """
 
     store: str = ""
@@ -109,6 +122,7 @@ class Settings:
     )
     keyed_root: str = ""
     notes: str = field(default="", repr=False)
+    http_hosts: str = ""
     configuration: Configuration = field(
         default=Configuration(),
         metadata=_offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT),
@@ -130,6 +144,23 @@ class Settings:
     def is_service(self) -> bool:
         """True where *store* is a service, reached over HTTP."""
         return self.store.startswith(("http://", "https://"))
+
+    def secret_for(self, url: str, secret: str | None) -> str | None:
+        """Return *secret*, to be sent to *url*.
+
+        Raises `SettingsError` where that would send it in the clear to a host that the user did not
+        name in *http_hosts*.
+        """
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(url)
+        hosts = (*_LOOPBACK, *(host.strip() for host in self.http_hosts.split(",")))
+        if secret and parts.scheme == "http" and parts.hostname not in hosts:
+            raise SettingsError(
+                f"{mask_secrets(url)} would get a secret over http, which others can read on the "
+                f"way: use https, or set CONTEXTGRAPH_HTTP_HOSTS={parts.hostname}"
+            )
+        return secret
 
     @property
     def address(self) -> str:
@@ -173,6 +204,7 @@ _TEXTS = tuple(
     if item.type in (str, Configuration) and item.name not in _FROM_ENVIRONMENT_ONLY
 )
 _NUMBERS = tuple(item.name for item in fields(Settings) if item.type in (float, float | None))
+_KNOWN = (*_TEXTS, *_NUMBERS, _CONFIGURATIONS)
 _VARIABLES = {
     **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
     **_FROM_ENVIRONMENT_ONLY,
@@ -183,13 +215,20 @@ _VARIABLES = {
 class SettingInForce:
     """The *value* of a setting, secrets masked, and its *origin*.
 
-    That is ``option``, an environment variable, ``contextgraph.toml``, a configuration in it, or
-    ``default``.
+    That is ``option``, an environment variable, ``contextgraph.toml`` (of the current folder), the
+    path of the user's file, a configuration in either, or ``default``.
     """
 
     name: str
     value: str | float | None
     origin: str
+
+
+def user_settings_file() -> Path:
+    """The settings file of the user, for all folders."""
+    from platformdirs import user_config_path
+
+    return user_config_path() / "contextgraph" / SETTINGS_FILE
 
 
 def default_memory() -> Path:
@@ -218,11 +257,12 @@ def load_settings(
     folder: Path | None = None,
     **flags: str | float | None,
 ) -> Settings:
-    """The settings in force: *flags* that are not None, then environment, file, defaults.
+    """The settings in force: *flags* that are not None, then environment, files, defaults.
 
-    A *configuration* named by any of these overrides environment and file. Raises `SettingsError`
-    for a file that cannot be parsed or holds an unknown key, and for a configuration that is used
-    and wrong.
+    The file in *folder* precedes the user's where it is trusted; else it only lowers limits, and
+    one warning names what is ignored. A *configuration* named by any of these overrides
+    environment and files. Raises `SettingsError` for a trusted file that cannot be parsed or holds
+    an unknown key, and for a configuration that is used and wrong.
     """
     return _loaded(environment, folder, flags)[0]
 
@@ -254,10 +294,14 @@ def _loaded(
 ) -> tuple[Settings, dict[str, str]]:
     """The settings in force, and where those are set that are not defaults."""
     environment = os.environ if environment is None else environment
-    table, configurations = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
+    user, folder = user_settings_file(), folder or Path.cwd()
+    general, configurations = _from_user(user)
+    table, own_configurations = _from_project(folder)
+    limits = {key: table.pop(key) for key in _LIMITS if key in table}
+    configurations |= own_configurations
     variables = _from_environment(environment)
     given = {key: value for key, value in flags.items() if value is not None}
-    values = {**table, **variables}
+    values = {**general, **table, **variables}
     name = given.get("configuration") or values.get("configuration") or DEFAULT
     chosen = _named(str(name), configurations)
     chosen_values = {
@@ -267,14 +311,35 @@ def _loaded(
     values.pop("configuration", None)
     auth = _auth(environment)
     origins = {
+        **dict.fromkeys(general, str(user)),
         **dict.fromkeys(table, SETTINGS_FILE),
         **{key: _VARIABLES[key] for key in variables},
         **dict.fromkeys(chosen_values, f"configuration {chosen.name}"),
         **dict.fromkeys(given, "option"),
         **({"auth": f"{ENV_PREFIX}NEO4J_PASSWORD"} if auth else {}),
     }
-    settings = _with(Settings(), values)
-    return replace(settings, auth=auth, configuration=chosen), origins
+    settings = replace(_with(Settings(), values), auth=auth, configuration=chosen)
+    for key, limit in limits.items():
+        if (least := getattr(settings, key)) is None or limit < least:
+            settings = _with(settings, {key: limit})
+            origins[key] = SETTINGS_FILE
+    return _without_unbound_secrets(settings, origins, folder), origins
+
+
+def _without_unbound_secrets(
+    settings: Settings, origins: Mapping[str, str], folder: Path
+) -> Settings:
+    """*settings* without secrets for a server that only the file in *folder* names."""
+    for secret, server in _SERVER_OF.items():
+        if not getattr(settings, secret) or origins.get(server) != SETTINGS_FILE:
+            continue
+        settings = replace(settings, **{secret: None})  # type: ignore[arg-type]  # all may be None
+        _warn_once(
+            f"{plain(str(folder / SETTINGS_FILE))}: {origins[secret]} is not sent to the {server} "
+            f"that it names; to send it, name the {server} in {ENV_PREFIX}{server.upper()} or in "
+            f"{user_settings_file()}"
+        )
+    return settings
 
 
 def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
@@ -285,30 +350,154 @@ def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
     return _configuration(name, configurations[name]) if name in configurations else Configuration()
 
 
-def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
+def _from_user(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
+    """The settings of the user's file and its configurations; paths are relative to it."""
+    content = _content(path)
+    table, configurations = _parsed(path.name, content) if content else ({}, {})
+    for key in ("store", "keyed_root"):
+        value = str(table.get(key, ""))
+        if value and "://" not in value and value != ":memory:":
+            table[key] = str(path.parent / Path(value).expanduser())
+    return table, configurations
+
+
+def _from_project(folder: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
+    """The settings of the file in *folder*: all where it is trusted, else limits."""
+    path = plain(str(folder / SETTINGS_FILE))
     try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        file = ProjectFile.in_folder(folder)
+    except SettingsError as error:
+        _warn_once(f"{path} is ignored: {error}")
         return {}, {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path.name}: {error}") from error
+    if file is None:
+        return {}, {}
+    if file.is_trusted:
+        return _parsed(SETTINGS_FILE, file.content)
     import tomllib
 
     try:
-        table = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(file.content.decode())
+    except (ValueError, RecursionError):  # an agent that starts in a clone must not stop at it
+        table, ignored = {}, ["its content"]
+    else:
+        ignored = [
+            key if key in _KNOWN else repr(plain(key)[:40]) for key in table if key not in _LIMITS
+        ]
+    if ignored:
+        _warn_once(
+            f"{path}: ignored {', '.join(ignored[:9])}; a file of a folder sets this only after "
+            f"you read it and run: contextgraph trust {plain(str(folder))}"
+        )
+    limits = {key: table[key] for key in _LIMITS if _is_number(table.get(key)) and table[key] >= 0}
+    return limits, {}
+
+
+def _content(path: Path) -> bytes | None:
+    """The content of a settings file; None without one. Raises `SettingsError`, never waits."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
         raise SettingsError(f"{path.name}: {error}") from error
-    _drop_removed(path.name, table, _REMOVED)
-    _check_keys(path.name, table, (*_TEXTS, *_NUMBERS, _CONFIGURATIONS))
-    configurations = _table(f"{path.name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
+    with os.fdopen(file, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise SettingsError(f"{path.name}: not a file")
+        content = stream.read(_LONGEST_FILE + 1)
+    if len(content) > _LONGEST_FILE:
+        raise SettingsError(f"{path.name}: longer than {_LONGEST_FILE} bytes")
+    return content
+
+
+def _parsed(name: str, content: bytes) -> tuple[dict[str, str | float], dict[str, Any]]:
+    """The settings in *content* and its configurations. Raises `SettingsError`."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{name}: {error}") from error
+    _drop_removed(name, table, _REMOVED)
+    _check_keys(name, table, _KNOWN)
+    configurations = _table(f"{name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
     for key, value in sorted(table.items()):
         if key in _TEXTS and not isinstance(value, str):
-            raise SettingsError(f"{path.name}: {key} must be a string")
+            raise SettingsError(f"{name}: {key} must be a string")
         if key in _NUMBERS and not _is_number(value):
-            raise SettingsError(f"{path.name}: {key} must be a number")
+            raise SettingsError(f"{name}: {key} must be a number")
         if key in _NUMBERS and not value >= 0:
-            raise SettingsError(f"{path.name}: {key} must not be negative")
+            raise SettingsError(f"{name}: {key} must not be negative")
     return table, configurations
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """The settings file at *path*, in a folder that may be a clone, with its *content*."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "ProjectFile | None":
+        """Read the file in *folder*; None without one. Raises `SettingsError`."""
+        path = folder.resolve() / SETTINGS_FILE
+        content = _content(path)
+        return None if content is None else cls(path, content)
+
+    def settings(self) -> dict[str, str | float]:
+        """Return what it sets once it is trusted; raises `SettingsError` where it is wrong."""
+        table, configurations = _parsed(self.path.name, self.content)
+        return table | ({_CONFIGURATIONS: ", ".join(configurations)} if configurations else {})
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusted this content at this place."""
+        return self._record.exists()
+
+    def trust(self) -> None:
+        """Let it set everything, as long as its content stays."""
+        self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._record.write_bytes(os.fsencode(self.path.parent))
+
+    @property
+    def _record(self) -> Path:
+        """The file that is there where it is trusted, and names its folder."""
+        from hashlib import sha256
+
+        return _trusted() / sha256(os.fsencode(self.path) + b"\0" + self.content).hexdigest()
+
+
+def trusted_folders() -> Mapping[str, bool]:
+    """Return the folders whose file was trusted, and whether that is still its content."""
+    folders: dict[str, bool] = {}
+    for record in sorted(_trusted().glob("*")):
+        folder = os.fsdecode(record.read_bytes())
+        try:
+            file = ProjectFile.in_folder(Path(folder))
+        except SettingsError:
+            file = None
+        folders[folder] = file is not None and file.is_trusted
+    return folders
+
+
+def revoke_trust(folder: Path) -> bool:
+    """Trust no file in *folder*, whatever it held; False where none was trusted."""
+    name = os.fsencode(folder.resolve())
+    records = [record for record in _trusted().glob("*") if record.read_bytes() == name]
+    for record in records:
+        record.unlink()
+    return bool(records)
+
+
+def _trusted() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path() / "contextgraph" / "trusted"
+
+
+@cache
+def _warn_once(text: str) -> None:
+    _log.warning(text)
 
 
 def _configuration(name: str, given: object) -> Configuration:

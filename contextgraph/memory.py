@@ -169,7 +169,7 @@ class AgentMemory:
         if settings.is_service:
             from contextgraph.service.client import Client
 
-            return Client(settings.store, settings.token)
+            return Client(settings.store, settings.secret_for(settings.store, settings.token))
         return cls.of(build(settings, read_only=read_only, create=create))
 
     @classmethod

@@ -101,7 +101,7 @@ def build(
     """
     store = _store(settings, read_only=read_only, create=create)
     usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
-    endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
+    endpoint = _endpoint(settings)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
@@ -124,6 +124,16 @@ def build(
         settings=settings,
         read_only=read_only,
     )
+
+
+def _endpoint(settings: Settings) -> Endpoint:
+    key = settings.embedding_api_key
+    try:
+        return Endpoint(settings.api_url, settings.secret_for(settings.api_url, key))
+    except SettingsError:
+        if settings.embedder or settings.summarizer or settings.conflict_judge:
+            raise
+        return Endpoint(settings.api_url)  # the variables are there for other programs
 
 
 def _judge(chat: Chat | None) -> ConflictJudge | None:
@@ -260,7 +270,8 @@ def _notes(settings: Settings) -> NoteStore:
         from contextgraph.store.qdrant import QdrantNotes
 
         url = f"{scheme.removeprefix('qdrant+')}://{rest}"
-        return QdrantNotes(url, settings.tenant, settings.qdrant_key)
+        key = settings.secret_for(url, settings.qdrant_key)
+        return QdrantNotes(url, settings.tenant, key)
     raise SettingsError("the setting notes must begin with postgresql:// or qdrant+http(s)://")
 
 

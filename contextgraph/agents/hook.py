@@ -94,7 +94,9 @@ class _Responder:
     def _learn_waiting(self) -> None:
         """Start learning the sessions that ended, in a process of its own."""
         if self._files.waiting():
-            program = [sys.executable, "-m", "contextgraph", "learn", "--queued", *self._options]
+            # Without -P, modules of the folder that the agent works in would come first.
+            module = ["-P", "-m", "contextgraph"]
+            program = [sys.executable, *module, "learn", "--queued", *self._options]
             nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
             os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 

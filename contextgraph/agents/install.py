@@ -99,7 +99,9 @@ def hook_command(store: str | None, *, is_shared: bool = False) -> str:
     if is_shared:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
     program = shutil.which("contextgraph")
-    command = shlex.quote(program) if program else f"{shlex.quote(sys.executable)} -m contextgraph"
+    command = (
+        shlex.quote(program) if program else f"{shlex.quote(sys.executable)} -P -m contextgraph"
+    )
     return f"{command} hook{option}"
 
 

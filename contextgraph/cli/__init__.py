@@ -74,6 +74,7 @@ for command in (
     maintenance.import_,
     maintenance.backup,
     installation.integrations,
+    installation.trust,
     installation.hook,
     stats.log,
     service.serve,

@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contextgraph.agents.sessions import HookFiles
-from contextgraph.cli.options import (
-    SETTINGS,
-    Common,
-    common_options,
-    flag,
-    option,
-)
-from contextgraph.cli.output import (
-    DONE,
-    FAILED,
-    print_table,
-    print_text,
-    warn,
+from contextgraph.cli.options import SETTINGS, Common, Yes, common_options, flag, option
+from contextgraph.cli.output import DONE, FAILED, confirm, fail, print_table, print_text, warn
+from contextgraph.config import (
+    SETTINGS_FILE,
+    ProjectFile,
+    revoke_trust,
+    settings_in_force,
+    trusted_folders,
 )
 from contextgraph.records import record_of
-from contextgraph.text import number_of, one_line
+from contextgraph.text import mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.advising import Stale
@@ -281,8 +276,8 @@ config = typer.Typer(no_args_is_help=True, help="The settings in force.")
 def show(common: Common) -> None:
     """List the settings in force, and where each is set.
 
-    That is an option, an environment variable, contextgraph.toml in the current folder, a
-    configuration in it, or a default. Secrets are masked.
+    That is an option, an environment variable, contextgraph.toml in the current folder, the user's
+    file of that name, a configuration in either, or a default. Secrets are masked.
 
     \b
     With --json one line per setting: "name", "value" (null where it is not set;
@@ -300,6 +295,64 @@ def show(common: Common) -> None:
     )
     columns = ("setting", "value", "set by")
     common.answer_rows(map(record_of, settings), "Settings", columns, rows)
+
+
+@common_options(without=("store", "tenant"))
+def trust(
+    common: Common,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder.", exists=True, file_okay=False)
+    ] = Path(),
+    *,
+    listed: Annotated[bool, flag("--list", "List the trusted folders instead.")] = False,
+    revoke: Annotated[bool, flag("--revoke", "Trust the folder no longer.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Let contextgraph.toml of a folder set everything.
+
+    Without this the file, which may come with a clone, can only lower limits (max_cost,
+    max_run_size). What it changes is shown and confirmed; after a change of the file it has to be
+    trusted again. Tokens and passwords are only sent to servers that you named yourself.
+
+    \b
+    With --json "folder", "trusted", and "settings" [{"name", "value", "before"}]
+    that it changes; with --list one line per folder, "trusted" false where the
+    file changed since.
+
+    \b
+    Example:
+      contextgraph trust .
+      contextgraph trust . --revoke
+      contextgraph trust --list
+    """
+    if listed:
+        folders = trusted_folders()
+        records: list[dict[str, Json]] = [
+            {"folder": name, "trusted": same} for name, same in folders.items()
+        ]
+        listing = ((name, "yes" if same else "changed since") for name, same in folders.items())
+        common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing, empty="none")
+        return
+    name = str(folder.resolve())
+    if revoke:
+        text = "no longer trusted" if revoke_trust(folder) else "was not trusted"
+        common.answer({"folder": name, "trusted": False, "settings": []}, f"{name}: {text}")
+        return
+    file = ProjectFile.in_folder(folder)
+    if file is None:
+        fail(f"{name} has no {SETTINGS_FILE}")
+    before = {setting.name: setting.value for setting in settings_in_force(folder=folder)}
+    changes = {key: mask_secrets(str(value)) for key, value in file.settings().items()}
+    if not yes:
+        warn(f"{file.path} sets:")
+        rows = ((key, str(before.get(key) or ""), value) for key, value in changes.items())
+        print_table("", ("setting", "now", "then"), rows, on_stderr=True)
+        confirm("Trust it, until it changes?", "nothing was trusted")
+    file.trust()
+    listed_changes: list[Json] = [
+        {"name": key, "value": value, "before": before.get(key)} for key, value in changes.items()
+    ]
+    common.answer({"folder": name, "trusted": True, "settings": listed_changes}, f"{name}: trusted")
 
 
 @common_options(without=("as_json",))

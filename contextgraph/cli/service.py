@@ -359,4 +359,4 @@ def _server_command(common: Common) -> list[str]:
     if "://" not in address and address != ":memory:":
         address = str(Path(address).resolve())
     named = ["--tenant", common.tenant] if common.tenant else []
-    return [sys.executable, "-m", "contextgraph", "mcp", "--store", address, *named]
+    return [sys.executable, "-P", "-m", "contextgraph", "mcp", "--store", address, *named]

@@ -72,6 +72,8 @@ class LitellmEndpoint(Remote[_Client]):
             )
         # Else an import asks a server for prices.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        # Else it loads the file .env of a checkout that its environment is in.
+        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
         import litellm
 
         litellm.suppress_debug_info = True  # it prints advice on each failure

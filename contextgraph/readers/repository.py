@@ -24,6 +24,8 @@ _CLONE = re.compile(
 _VERSION = re.compile(r"__[v\d][\w.]*$")
 _HEAD = 4000
 _GIT_SECONDS = 5
+# A folder of a checkout may be a bare repository whose configuration names programs to run.
+_NO_PROGRAMS = ("-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false")
 
 
 def repository_name(
@@ -105,7 +107,7 @@ def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str
         return ""
     try:
         done = subprocess.run(  # the command is fixed, the folder one argument
-            ["git", "-C", folder, *command],
+            ["git", *_NO_PROGRAMS, "-C", folder, *command],
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -27,7 +27,7 @@ def test_the_configuration_of_a_client_starts_the_server(client: str, tmp_path: 
     result = contextgraph("mcp", "config", "--client", client, "--store", store)
     server = configured(client, result.out)
     assert Path(server["command"]).is_absolute()
-    assert server["args"] == ["-m", "contextgraph", "mcp", "--store", str(store)]
+    assert server["args"] == ["-P", "-m", "contextgraph", "mcp", "--store", str(store)]
     assert server.get("type") == ("stdio" if client == "vscode" else None)
     assert "This belongs in" in result.err
     assert not store.exists()

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from contextgraph.advising import Gate
+from contextgraph.config import user_settings_file
 from contextgraph.learning import trajectory_id
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
@@ -138,12 +139,11 @@ def test_two_reports_with_details_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def task_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def task_only() -> None:
     """A configuration without the channel for errors."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "contextgraph.toml").write_text(
-        '[configurations.task-only]\nchannels = ["task"]\nweights = {task = 0.3}\n'
-    )
+    file = user_settings_file()
+    file.parent.mkdir(parents=True)
+    file.write_text('[configurations.task-only]\nchannels = ["task"]\nweights = {task = 0.3}\n')
 
 
 @pytest.mark.usefixtures("task_only")

@@ -1,19 +1,31 @@
 """Flags over environment over file over defaults."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.config import (
+    SETTINGS_FILE,
     Configuration,
+    ProjectFile,
     Settings,
     load_settings,
+    revoke_trust,
     settings_in_force,
+    trusted_folders,
+    user_settings_file,
 )
 from contextgraph.errors import SettingsError
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, recovering_run
+
+
+def _write(folder: Path, content: str, *, trusted: bool = True) -> None:
+    (folder / SETTINGS_FILE).write_text(content)
+    if trusted and (file := ProjectFile.in_folder(folder)):
+        file.trust()
 
 
 def test_without_anything_the_memory_is_in_the_users_data_directory(tmp_path):
@@ -22,7 +34,7 @@ def test_without_anything_the_memory_is_in_the_users_data_directory(tmp_path):
 
 
 def test_each_source_overrides_the_one_below_it(tmp_path):
-    (tmp_path / "contextgraph.toml").write_text('store = "file.db"\ntenant = "file"\n')
+    _write(tmp_path, 'store = "file.db"\ntenant = "file"\n')
     environment = {"CONTEXTGRAPH_STORE": "environment.db"}
     assert load_settings({}, tmp_path).store == "file.db"
     assert load_settings(environment, tmp_path).store == "environment.db"
@@ -35,9 +47,10 @@ SECRET = "letmein"
 
 
 def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
-    (tmp_path / "contextgraph.toml").write_text(
+    _write(
+        tmp_path,
         'configuration = "a"\nmax_notes = 5\nembedder = "tfidf"\n'
-        '[configurations.a]\nembedder = "local"\n'
+        '[configurations.a]\nembedder = "local"\n',
     )
     environment = {
         "CONTEXTGRAPH_NEO4J_PASSWORD": f"{SECRET}-1",
@@ -71,7 +84,7 @@ def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
     ],
 )
 def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, reason):
-    (tmp_path / "contextgraph.toml").write_text(content)
+    _write(tmp_path, content)
     with pytest.raises(SettingsError, match=reason):
         load_settings({}, tmp_path)
 
@@ -101,7 +114,7 @@ def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, re
     ],
 )
 def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content, reason):
-    (tmp_path / "contextgraph.toml").write_text(f"{content}\n[configurations.other]\n")
+    _write(tmp_path, f"{content}\n[configurations.other]\n")
     with pytest.raises(SettingsError, match=reason):
         load_settings({}, tmp_path, configuration="a")
     assert load_settings({}, tmp_path).configuration == Configuration()
@@ -112,7 +125,7 @@ def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content,
 def test_a_removed_setting_is_ignored_with_a_warning(tmp_path, caplog, source):
     environment = {"CONTEXTGRAPH_SUMMARIZE": "runs"} if source == "environment" else {}
     if source == "file":
-        (tmp_path / "contextgraph.toml").write_text('summarize = "runs"\ntenant = "team"\n')
+        _write(tmp_path, 'summarize = "runs"\ntenant = "team"\n')
     settings = load_settings(environment, tmp_path)
     assert settings.tenant == ("team" if source == "file" else "default")
     assert "language models word methodologies only" in caplog.text
@@ -120,7 +133,7 @@ def test_a_removed_setting_is_ignored_with_a_warning(tmp_path, caplog, source):
 
 def test_a_removed_threshold_is_ignored_with_a_warning(tmp_path, caplog):
     table = "[configurations.a.gate]\nrecovery = 0.4\nother_names = true\nmin_precision = 0.6\n"
-    (tmp_path / "contextgraph.toml").write_text(table)
+    _write(tmp_path, table)
     settings = load_settings({}, tmp_path, configuration="a", store=":memory:")
     with AgentMemory.of(build(settings)) as memory:
         assert memory.retriever.gate.min_precision == 0.6
@@ -129,7 +142,7 @@ def test_a_removed_threshold_is_ignored_with_a_warning(tmp_path, caplog):
 
 
 def test_the_embedder_is_chosen_like_other_settings(tmp_path):
-    (tmp_path / "contextgraph.toml").write_text('embedder = "local"\nembedding_price = 2\n')
+    _write(tmp_path, 'embedder = "local"\nembedding_price = 2\n')
     environment = {
         "CONTEXTGRAPH_MAX_COST": "0.5",
         "OPENAI_API_KEY": "sk-x",
@@ -142,10 +155,11 @@ def test_the_embedder_is_chosen_like_other_settings(tmp_path):
 
 
 def test_a_configuration_is_chosen_by_name_and_overrides_the_file(tmp_path):
-    (tmp_path / "contextgraph.toml").write_text(
+    _write(
+        tmp_path,
         'embedder = "tfidf"\nconfiguration = "lean"\n'
         '[configurations.lean]\nchannels = ["error"]\nembedder = "local"\n'
-        "[configurations.eager]\ngate = {min_precision = 0.1}\n"
+        "[configurations.eager]\ngate = {min_precision = 0.1}\n",
     )
     lean = load_settings({}, tmp_path)
     assert (lean.configuration.name, lean.configuration.channels) == ("lean", ("error",))
@@ -159,7 +173,7 @@ def test_a_configuration_is_chosen_by_name_and_overrides_the_file(tmp_path):
 
 
 def test_an_unknown_configuration_is_an_error_that_lists_the_known_ones(tmp_path):
-    (tmp_path / "contextgraph.toml").write_text("[configurations.lean]\n[configurations.eager]\n")
+    _write(tmp_path, "[configurations.lean]\n[configurations.eager]\n")
     with pytest.raises(SettingsError, match=r"'bold' in contextgraph.toml; known: default, eager"):
         load_settings({}, tmp_path, configuration="bold")
 
@@ -228,3 +242,114 @@ def test_files_of_a_memory_stand_beside_it_or_in_the_data_directory_of_the_user(
     assert (str(beside), str(of_tenant)) == ("/data/team", "/data/team.web")
     assert len(servers) == 2
     assert all(Path.home() in one.parents for one in servers)
+
+
+HOSTILE = """
+store = "http://attacker.example"
+tenant = "theirs"
+notes = "postgresql://attacker.example/notes"
+keyed_root = "keyed"
+embedder = "openai/their-model"
+summarizer = "openai/their-model"
+withhold = 1.0
+max_notes = 0
+source = "owner"
+prompt_price = 0
+configuration = "silent"
+[configurations.silent]
+gate = {min_precision = 1.1}
+"""
+
+
+def test_a_file_that_came_with_a_clone_sets_nothing_and_is_named_once(tmp_path, caplog):
+    _write(tmp_path, HOSTILE, trusted=False)
+    assert load_settings({}, tmp_path) == load_settings({}, tmp_path) == Settings()
+    (warning,) = caplog.messages
+    assert str(tmp_path / SETTINGS_FILE) in warning
+    assert "ignored store, tenant, notes" in warning
+    assert f"contextgraph trust {tmp_path}" in warning
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["store =", "[" * 9000, "x = 1" + "0" * 9000, '"\\u001b]0;x" = 1', "# " + "x" * 99999],
+)
+def test_a_damaged_file_that_came_with_a_clone_stops_nothing(tmp_path, caplog, content):
+    _write(tmp_path, content, trusted=False)
+    assert load_settings({}, tmp_path) == Settings()
+    assert "\x1b" not in caplog.text
+    assert "ignored" in caplog.text
+
+
+def test_a_pipe_in_place_of_the_settings_file_is_not_waited_for(tmp_path, caplog):
+    os.mkfifo(tmp_path / SETTINGS_FILE)
+    assert load_settings({}, tmp_path) == Settings()
+    assert "not a file" in caplog.text
+
+
+def test_a_file_that_came_with_a_clone_can_only_lower_limits(tmp_path, caplog):
+    _write(tmp_path, "max_cost = 1\nmax_run_size = 512\n", trusted=False)
+    settings = load_settings({"CONTEXTGRAPH_MAX_COST": "5"}, tmp_path)
+    assert (settings.max_cost, settings.max_run_size) == (1, 256)
+    assert load_settings({"CONTEXTGRAPH_MAX_COST": "0.5"}, tmp_path).max_cost == 0.5
+    assert not caplog.messages
+
+
+def test_trust_is_for_one_content_at_one_place(tmp_path):
+    clone, other = tmp_path / "clone", tmp_path / "other"
+    clone.mkdir()
+    other.mkdir()
+    _write(clone, 'tenant = "team"\n')
+    _write(other, 'tenant = "team"\n', trusted=False)
+    assert load_settings({}, clone).tenant == "team"
+    assert load_settings({}, other).tenant == "default"
+    assert trusted_folders() == {str(clone): True}
+    _write(clone, 'tenant = "team"\nstore = "http://attacker.example"\n', trusted=False)
+    assert load_settings({}, clone) == Settings()
+    assert trusted_folders() == {str(clone): False}
+    assert revoke_trust(clone)
+    assert not trusted_folders()
+    _write(clone, 'tenant = "team"\n', trusted=False)
+    assert load_settings({}, clone) == Settings()
+
+
+def test_the_users_file_is_in_force_everywhere_with_paths_relative_to_it(tmp_path):
+    file = user_settings_file()
+    file.parent.mkdir(parents=True)
+    file.write_text('store = "memory.db"\nkeyed_root = "~/keyed"\ntenant = "mine"\n')
+    settings = load_settings({}, tmp_path)
+    assert settings.store == str(file.parent / "memory.db")
+    assert settings.keyed_root == str(Path.home() / "keyed")
+    _write(tmp_path, 'tenant = "team"\n')
+    assert load_settings({}, tmp_path).tenant == "team"
+    origins = {setting.name: setting.origin for setting in settings_in_force({}, tmp_path)}
+    assert (origins["store"], origins["tenant"]) == (str(file), SETTINGS_FILE)
+
+
+def test_secrets_go_only_to_servers_that_the_user_named(tmp_path, caplog):
+    secrets = {
+        "CONTEXTGRAPH_TOKEN": SECRET,
+        "CONTEXTGRAPH_NEO4J_PASSWORD": SECRET,
+        "QDRANT_API_KEY": SECRET,
+    }
+    _write(tmp_path, 'store = "https://a.example"\nnotes = "qdrant+https://b.example"\n')
+    trusted = load_settings(secrets, tmp_path)
+    assert (trusted.store, trusted.token, trusted.auth) == ("https://a.example", None, None)
+    assert trusted.qdrant_key is None
+    assert "CONTEXTGRAPH_TOKEN is not sent to the store that it names" in caplog.text
+    named = {**secrets, "CONTEXTGRAPH_STORE": "https://c.example"}
+    assert load_settings(named, tmp_path).token == SECRET
+    assert load_settings(secrets, tmp_path, store="https://c.example").token == SECRET
+
+
+def test_secrets_are_not_sent_in_the_clear_beyond_this_machine(tmp_path):
+    named = {"CONTEXTGRAPH_STORE": "http://memory.example:80", "CONTEXTGRAPH_TOKEN": SECRET}
+    with pytest.raises(SettingsError, match=r"CONTEXTGRAPH_HTTP_HOSTS=memory\.example"):
+        AgentMemory.of_settings(load_settings(named, tmp_path))
+    allowed = {**named, "CONTEXTGRAPH_HTTP_HOSTS": "other, memory.example"}
+    for environment in (allowed, {**named, "CONTEXTGRAPH_STORE": "http://127.0.0.1:1"}):
+        AgentMemory.of_settings(load_settings(environment, tmp_path)).close()
+    models = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://models.example/v1"}
+    build(load_settings({**models, "CONTEXTGRAPH_STORE": ":memory:"}, tmp_path))
+    with pytest.raises(SettingsError, match="over http"):
+        build(load_settings(models, tmp_path, embedder="openai/x@2", store=":memory:"))

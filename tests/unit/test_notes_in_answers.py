@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.config import Settings, load_settings
+from contextgraph.config import Settings, load_settings, user_settings_file
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
@@ -97,7 +97,8 @@ def test_while_notes_are_away_the_rest_is_answered(
 
 
 def test_a_configuration_can_leave_the_channel_out(tmp_path: Path) -> None:
-    file = tmp_path / "contextgraph.toml"
+    file = user_settings_file()
+    file.parent.mkdir(parents=True)
     file.write_text('[configurations.without]\nchannels = ["task", "lexical"]\n')
     for configuration, found in ((None, 1), ("without", 0)):
         store = str(tmp_path / "m.db")

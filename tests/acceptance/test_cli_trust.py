@@ -1,0 +1,110 @@
+"""What a clone can make the commands do that run in it; ``contextgraph trust``."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contextgraph.config import SETTINGS_FILE
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import recovering_run
+
+TOKEN = "letmein-letmein"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A checkout of somebody else."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    return folder
+
+
+def _run(clone: Path, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "contextgraph", *arguments],
+        cwd=clone,
+        env={**os.environ, "CONTEXTGRAPH_TOKEN": TOKEN, "CONTEXTGRAPH_NEO4J_PASSWORD": TOKEN},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["http", "bolt"])
+@pytest.mark.parametrize(
+    ("command", "stdin"),
+    [
+        (("query", "--error", "ModuleNotFoundError: No module named 'yaml'"), ""),
+        (("stats",), ""),
+        (("hook",), json.dumps({"hook_event_name": "SessionStart", "cwd": "."})),
+        (("mcp",), ""),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_nothing_is_sent_to_a_server_that_a_clone_names(
+    clone: Path, scheme: str, command: tuple[str, ...], stdin: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
+        (clone / SETTINGS_FILE).write_text(f'store = "{address}"\n')
+
+        done = _run(clone, *command, stdin=stdin)
+
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert str(clone / SETTINGS_FILE) in done.stderr
+    assert "ignored store" in done.stderr
+    assert "contextgraph trust" in done.stderr
+
+
+def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
+    clone: Path, tmp_path: Path
+) -> None:
+    ran, log = tmp_path / "ran", write_runs(tmp_path / "runs.jsonl", [recovering_run()])
+    for module in ("contextgraph.py", "typer.py", "orjson.py"):
+        (clone / module).write_text(f"open({str(ran)!r}, 'w')\n")
+    session = {"cwd": str(clone), "session_id": "5f0c"}
+    store = ("--store", str(tmp_path / "memory.db"))
+    for event in ("SessionEnd", "SessionStart"):
+        text = json.dumps({**session, "hook_event_name": event, "transcript_path": str(log)})
+        assert _run(clone, "hook", *store, stdin=text).returncode == 0
+    assert _run(clone, "learn", "--queued", *store).returncode == 0
+    assert not ran.exists()
+
+
+def test_trust_shows_what_changes_asks_and_lasts_until_the_file_changes(clone: Path) -> None:
+    (clone / SETTINGS_FILE).write_text('tenant = "team"\nstore = ":memory:"\n')
+    shown = contextgraph("trust", clone)
+    assert shown.code == 1
+    assert "nothing was trusted; without a terminal, use --yes" in shown.err
+    for word in ("tenant", "default", "team", ":memory:"):
+        assert word in shown.err
+    assert contextgraph("trust", "--list").out == "none\n"
+
+    (record,) = contextgraph("trust", clone, "--yes", "--json").records
+    changes = {change["name"]: (change["before"], change["value"]) for change in record["settings"]}
+    assert (record["folder"], record["trusted"]) == (str(clone), True)
+    assert changes["tenant"] == ("default", "team")
+    (listed,) = contextgraph("trust", "--list", "--json").records
+    assert listed == {"folder": str(clone), "trusted": True}
+
+    (clone / SETTINGS_FILE).write_text('tenant = "theirs"\n')
+    (listed,) = contextgraph("trust", "--list", "--json").records
+    assert not listed["trusted"]
+    (revoked,) = contextgraph("trust", clone, "--revoke", "--json").records
+    assert not revoked["trusted"]
+    assert not contextgraph("trust", "--list", "--json").records
+
+
+def test_a_folder_without_a_settings_file_or_with_a_wrong_one_is_not_trusted(clone: Path) -> None:
+    assert "has no contextgraph.toml" in contextgraph("trust", clone).err
+    (clone / SETTINGS_FILE).write_text("stroe = 3\n")
+    assert "unknown key 'stroe'" in contextgraph("trust", clone, "--yes").err
