@@ -118,7 +118,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     \b
     With --json one object: "verdict", "config", "measures" {measure: {method:
     {"value", "low", "high", "count", "runs"}}}, "clearance@3 by error family",
-    "curves", "against" {baseline: contrasts}; with --compare {"contrasts":
+    "curves", "against" {baseline: contrasts}, "steps saved" and "tokens a run"
+    {moment: {"contextgraph", "ceiling"}}; with --compare {"contrasts":
     [{"measure", "moments", "first", "second", "only_first", "only_second",
     "difference", "p"}]}.
 

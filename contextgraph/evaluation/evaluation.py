@@ -8,17 +8,9 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
-from contextgraph.evaluation.judging import (
-    Judge,
-    JudgedRun,
-    LoopWarnings,
-)
-from contextgraph.evaluation.moments import (
-    Moment,
-    RunOrder,
-    in_order,
-    is_later,
-)
+from contextgraph.evaluation.judging import Judge, JudgedRun, LoopWarnings
+from contextgraph.evaluation.moments import Moment, RunOrder, in_order, is_later
+from contextgraph.evaluation.saving import LiveReplay, LiveReplays
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
@@ -49,6 +41,7 @@ class Evaluation:
     judged: int
     moments: tuple[Moment, ...]
     loop_warnings: tuple[LoopWarnings, ...]
+    replays: tuple[LiveReplay, ...]
     learning_seconds: float
     judging_seconds: float
 
@@ -120,6 +113,7 @@ class _Session:
         self._advance = advance
         self._recoveries, self._tasks = RecoveryBaselines(), TaskBaselines()
         self._judge = Judge(memory, self._recoveries, self._tasks, seed)
+        self._replays = LiveReplays(memory, self._recoveries)
         self._judged: list[JudgedRun] = []
         self._learned: list[str] = []
         self._seconds = {"learn": 0.0, "judge": 0.0}
@@ -135,6 +129,7 @@ class _Session:
     def judge(self, raw: RawTrajectory, hidden: frozenset[str]) -> None:
         start = time.perf_counter()
         self._judged.append(self._judge.judge(raw, hidden))
+        self._replays.replay(raw, hidden)
         self._seconds["judge"] += time.perf_counter() - start
         self._advance()
 
@@ -148,6 +143,7 @@ class _Session:
             judged=len(self._judged),
             moments=tuple(moment for judged in self._judged for moment in judged.moments),
             loop_warnings=tuple(judged.warnings for judged in self._judged),
+            replays=tuple(self._replays.results()),
             learning_seconds=self._seconds["learn"],
             judging_seconds=self._seconds["judge"],
         )

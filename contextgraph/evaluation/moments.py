@@ -21,6 +21,8 @@ class MomentKind(StrEnum):
     START = "start"
     ERROR = "error"
     LOOP = "loop"
+    BEFORE = "before"
+    SUBMIT = "submit"
     RELATED = "related"
 
 

@@ -73,10 +73,11 @@ def _listed(value: object) -> str:
 
 
 def measures_by_title(report: Report) -> Iterator[tuple[str, Measures]]:
-    """The measures by method, those of families of errors, and those of loops, with titles."""
+    """The measures by method, of steps saved, of families of errors and of loops, with titles."""
     loops = {name: by for name, by in report.measures.items() if "contextgraph" not in by}
     others = {name: by for name, by in report.measures.items() if name not in loops}
     for title, measures in (
+        *((f"{name.capitalize()}, by moment", by) for name, by in report.saving.items()),
         ("Measures, with 95 % intervals", others),
         ("Clearance@3 by family of error", report.families),
         ("Loops", loops),

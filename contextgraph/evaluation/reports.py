@@ -18,12 +18,8 @@ from contextgraph.evaluation.measures import (
     curve,
     measures_of,
 )
-from contextgraph.evaluation.moments import (
-    BASELINES,
-    OURS,
-    Moment,
-    MomentKind,
-)
+from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind
+from contextgraph.evaluation.saving import saved_measures
 from contextgraph.model import Json
 
 CURVE_AT = 3
@@ -49,7 +45,8 @@ class Curve:
 class Report:
     """The results of an evaluation; *config* records what was evaluated, and on which runs.
 
-    *verdict* is one sentence; *contrasts* are with each baseline, the baseline first.
+    *verdict* is one sentence; *contrasts* are with each baseline, the baseline first. *saving* has
+    the net steps saved and the tokens of a run, by moment.
     """
 
     verdict: str
@@ -59,6 +56,7 @@ class Report:
     curves: tuple[Curve, ...]
     contrasts: Mapping[str, tuple[Contrast, ...]]
     moments: tuple[Moment, ...]
+    saving: Mapping[str, Measures]
 
 
 def report_of(
@@ -85,6 +83,7 @@ def report_of(
         curves=tuple(curve for curve in curves if curve.points),
         contrasts=contrasts,
         moments=moments,
+        saving=saved_measures(evaluation.replays, seed) if evaluation else {},
     )
 
 
@@ -97,6 +96,7 @@ def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
         f"clearance@{FAMILIES_AT} by error family": encoded(report.families, complete=True),
         "curves": encoded(report.curves, complete=True),
         "against": encoded(report.contrasts, complete=True),
+        **{name: encoded(measures, complete=True) for name, measures in report.saving.items()},
     }
     if with_moments:
         record["moments"] = encoded(report.moments, complete=True)

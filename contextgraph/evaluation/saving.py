@@ -1,0 +1,340 @@
+"""Replays recorded runs as if live, and counts the steps that the advice would have saved.
+
+docs/evaluation.md states the convention. Changing it changes every figure.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from contextgraph.advising.matching import is_open, pattern_key, remedy_of
+from contextgraph.agents.live import LiveRun
+from contextgraph.evaluation.baselines import RecoveryBaselines
+from contextgraph.evaluation.measures import Estimate, Measures, Share, estimate
+from contextgraph.evaluation.moments import OURS, MomentKind
+from contextgraph.learning import masked, trajectory_id
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Outcome, RawTrajectory, RemedyKind, RemedyPattern, ShownItem
+from contextgraph.text import count_tokens, strip_fenced
+from contextgraph.trace import (
+    ActionKind,
+    Names,
+    Recovery,
+    StepTrace,
+    Trace,
+    command_use,
+    names_in,
+    patterns_tried,
+    trace,
+)
+
+# What an average step adds to the prompt of an agent (65 kB in 29 steps): a text of this length
+# costs as much as the step that it may save.
+TOKENS_OF_A_STEP = 500
+MOMENTS = (
+    MomentKind.START,
+    MomentKind.BEFORE,
+    MomentKind.ERROR,
+    MomentKind.LOOP,
+    MomentKind.SUBMIT,
+)
+CEILING, ALL = "ceiling", "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text that a run would have been shown at *step* (-1: its start), and what it is worth.
+
+    *saved* are the steps that it makes superfluous, *wrong* counts the items that the run
+    contradicts.
+    """
+
+    kind: MomentKind
+    step: int
+    text: str
+    tokens: int
+    saved: frozenset[int] = frozenset()
+    wrong: int = 0
+
+    @property
+    def net(self) -> float:
+        """The steps it saves, less what is wrong and what it costs to read."""
+        return len(self.saved) - self.wrong - self.tokens / TOKENS_OF_A_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReplay:
+    """What a run would have been told; *ceiling* are the steps that a perfect memory saves.
+
+    By moment: what was learned has a remedy that cleared these errors in other instances.
+    *wasted* are all steps that failed or lay between an error and its clearance.
+    """
+
+    run: str
+    instance_id: str
+    agent: str
+    steps: int
+    wasted: int
+    said: tuple[Said, ...]
+    ceiling: Mapping[MomentKind, int]
+
+    def net(self, kind: MomentKind | None = None) -> float:
+        """The net steps saved by texts of *kind*, or by all."""
+        return sum(said.net for said in self.said if kind in (None, said.kind))
+
+
+class LiveReplays:
+    """Replays runs through `LiveRun` with *memory*; *known* holds what it has learned."""
+
+    def __init__(self, memory: AgentMemory, known: RecoveryBaselines) -> None:
+        self._memory = memory
+        self._known = known
+        self._replayed: list[tuple[Trace, str, list[Said], dict[MomentKind, int]]] = []
+
+    def replay(self, raw: RawTrajectory, hidden: frozenset[str]) -> None:
+        """Take the steps of *raw* one by one; runs of *hidden* and of its instance are not seen."""
+        hidden |= {raw.instance_id}
+        read = trace(masked(raw)[0])
+        said = list(_texts(self._memory, read, hidden))
+        self._replayed.append((read, trajectory_id(raw), said, self._ceiling(read, hidden)))
+        self._memory.note_exposures()
+
+    def results(self) -> list[LiveReplay]:
+        """The worth of each text, in the order of the runs."""
+        exposures = self._memory.store.exposures.all()
+        shown = {exposure.context_id: exposure.items for exposure in exposures}
+        return [
+            LiveReplay(
+                run,
+                read.raw.instance_id,
+                read.raw.agent,
+                len(read.steps),
+                len(_wasted(read)),
+                tuple(judged_texts(read, said, shown)),
+                ceiling,
+            )
+            for read, run, said, ceiling in self._replayed
+        ]
+
+    def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[MomentKind, int]:
+        at_start, at_errors = set[int](), set[int]()
+        met = set[RemedyPattern]()
+        for recovery in _cleared(read):
+            done = remedy_of(recovery.actions, read.raw.repo)
+            if self._known.reaches(done, _names(recovery), hidden):
+                again = not met.isdisjoint(action.pattern for action in done.actions)
+                met.update(action.pattern for action in done.actions)
+                at_start.update(range(recovery.error_step, recovery.cleared_step))
+                first = recovery.error_step + (not again)
+                at_errors.update(range(first, recovery.cleared_step))
+        return {MomentKind.START: len(at_start), MomentKind.ERROR: len(at_errors)}
+
+
+def _texts(memory: AgentMemory, read: Trace, hidden: frozenset[str]) -> Iterator[Said]:
+    """All that the run *read* would have been shown."""
+    unfinished = replace(
+        read.raw, steps=(), outcome=Outcome.UNKNOWN, exit_status=None, patch=None, content_hashes={}
+    )
+    run = LiveRun(memory, unfinished, hidden)
+    yield from _said(MomentKind.START, -1, run.start())
+    errors = set[tuple[str, str]]()
+    for step in read.steps:
+        if step.reading.kind is ActionKind.SUBMIT:
+            yield from _said(MomentKind.SUBMIT, step.index, run.check_submit())
+            return
+        taken = step.step
+        yield from _said(MomentKind.BEFORE, step.index, run.before(taken.action))
+        failed = 1 if taken.is_error and taken.exit_code is None else taken.exit_code
+        told = run.observe(
+            taken.action, taken.observation or "", exit_code=failed, thought=taken.thought
+        )
+        kind = MomentKind.LOOP
+        if step.error and (step.error.error_type, step.error.template) not in errors:
+            errors.add((step.error.error_type, step.error.template))
+            kind = MomentKind.ERROR
+        yield from _said(kind, step.index, told)
+    yield from _said(MomentKind.SUBMIT, len(read.steps), run.check_submit())
+
+
+def _said(kind: MomentKind, step: int, text: str | None) -> Iterator[Said]:
+    if text:
+        yield Said(kind, step, text, count_tokens(text))
+
+
+def _cleared(read: Trace) -> Iterator[Recovery]:
+    """The errors of a run that were verifiably cleared by something that could help again."""
+    for recovery in read.recoveries:
+        is_cure = recovery.verified and not recovery.workaround
+        if is_cure and remedy_of(recovery.actions, read.raw.repo):
+            yield recovery
+
+
+def _wasted(read: Trace) -> set[int]:
+    failed = {step.index for step in read.steps if step.error}
+    spans = (range(recovery.error_step, recovery.cleared_step) for recovery in read.recoveries)
+    return failed.union(*spans)
+
+
+def _names(recovery: Recovery) -> Names:
+    return names_in(recovery.error.error_type, recovery.error.message)
+
+
+def judged_texts(
+    read: Trace, said: Iterable[Said], shown: Mapping[str, Sequence[ShownItem]]
+) -> Iterator[Said]:
+    """*said* with its worth; a step is saved once, by the first text that makes it superfluous."""
+    run = _Run(read)
+    saved = set[int]()
+    for text in said:
+        if text.step in saved:
+            continue  # the step that it answers would not have been taken
+        items = [item for name in strip_fenced(text.text)[1] for item in shown.get(name, ())]
+        steps, wrong = run.worth(text, items)
+        yield replace(text, saved=frozenset(steps - saved), wrong=wrong)
+        saved |= steps
+
+
+class _Run:
+    """A recorded run, by which a text is judged."""
+
+    def __init__(self, read: Trace) -> None:
+        self._read = read
+        self._cleared = list(_cleared(read))
+        self._first = read.steps[0].index if read.steps else 0
+
+    def worth(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
+        """The steps that *said* with its *items* makes superfluous, and how many are wrong."""
+        match said.kind:
+            case MomentKind.START:
+                return self._later(said.text, items, said.step), self._contradicted(said.text)
+            case MomentKind.BEFORE:
+                return self._before(said)
+            case MomentKind.ERROR:
+                return self._at_error(said, items)
+            case MomentKind.LOOP:
+                return self._in_loop(said, items)
+            case _:
+                return set(), self._read.raw.outcome is Outcome.SOLVED
+
+    def _later(self, text: str, items: Sequence[ShownItem], after: int) -> set[int]:
+        """From each later error whose clearance is told, the steps up to that."""
+        steps = set[int]()
+        for recovery in self._cleared:
+            if recovery.error_step > after and self._is_told(recovery, text, items):
+                steps.update(range(recovery.error_step, recovery.cleared_step))
+        return steps
+
+    def _before(self, said: Said) -> tuple[set[int], int]:
+        if self._step(said.step).error is None:
+            return set(), 1
+        steps = {said.step}
+        for recovery in self._cleared:
+            if recovery.error_step <= said.step < recovery.cleared_step and self._is_told(
+                recovery, said.text, ()
+            ):
+                steps.update(range(said.step, recovery.cleared_step))
+        return steps, 0
+
+    def _at_error(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
+        error = self._step(said.step).error
+        ends = [
+            recovery
+            for recovery in self._cleared
+            if recovery.error_step <= said.step < recovery.cleared_step
+            and error
+            and recovery.error.error_type == error.error_type
+        ]
+        told = [end for end in ends if self._is_told(end, said.text, items)]
+        steps = self._later(said.text, items, said.step)
+        for end in told:
+            steps.update(range(said.step + 1, end.cleared_step))
+        return steps, len(items) if ends and not told and not steps else 0
+
+    def _in_loop(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
+        loop = next((it for it in self._read.loops if it.start <= said.step <= it.end), None)
+        if loop is None or loop.end == said.step:
+            return set(), 1
+        tried = patterns_tried(self._read.steps, said.step - self._first, self._read.raw.repo)
+        patterns = {pattern for item in items for pattern in item.patterns}
+        helps = not patterns.isdisjoint(tried)
+        return (set(range(said.step + 1, loop.end + 1)) if helps else set()), 0
+
+    def _is_told(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
+        """Whether *text* says what cleared an error: as an item, or a command that it quotes."""
+        names = _names(recovery)
+        patterns = {pattern_key(p, names): p for item in items for p in item.patterns}
+        for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
+            told = patterns.get(pattern_key(action.pattern, names))
+            spelled = action.target.split("\n")[0].strip()
+            if told and (not is_open(told) or spelled in text):
+                return True
+            if action.kind is RemedyKind.INSTALL and _installs(text, action.target):
+                return True
+        failed, worked = (
+            command_use(self._step(at).step.action.text)
+            for at in (recovery.error_step, recovery.cleared_step)
+        )
+        if failed is None or worked is None or failed.runner == worked.runner:
+            return False
+        return worked.runner in _quoted(text) or f"`{worked.runner} " in text
+
+    def _contradicted(self, text: str) -> int:
+        """How many ways to run tests that *text* names never ran in this run, though tried."""
+        uses: dict[str, list[bool]] = {}
+        for step in self._read.steps:
+            use = command_use(step.step.action.text)
+            if use and use.kind is ActionKind.TEST and step.step.observation is not None:
+                error = step.error
+                ran = error is None or "test" in error.family
+                uses.setdefault(use.runner, []).append(ran)
+        named = {
+            runner for runner in uses if runner in _quoted(text) or f"`{runner} <tests>`" in text
+        }
+        return sum(not any(uses[runner]) for runner in named)
+
+    def _step(self, index: int) -> StepTrace:
+        return self._read.steps[index - self._first]
+
+
+def _quoted(text: str) -> Collection[str]:
+    """What stands between backquotes."""
+    return text.split("`")[1::2]
+
+
+def _installs(text: str, package: str) -> bool:
+    """Whether a command that *text* quotes installs *package*."""
+    return any(
+        "install" in command and package in command.replace(",", " ").split()
+        for command in _quoted(text)
+    )
+
+
+def saved_measures(replays: Sequence[LiveReplay], seed: int) -> dict[str, Measures]:
+    """Net steps saved, tokens and texts of a run by moment; beside them the ceiling."""
+
+    def figure(of: Iterable[tuple[str, float]]) -> Estimate | None:
+        shares: dict[str, Share] = {}
+        for instance, amount in of:
+            known = shares.get(instance, Share(0, 0))
+            shares[instance] = Share(known.amount + amount, known.of + 1)
+        return estimate(shares, seed)
+
+    agents = sorted({replay.agent for replay in replays})
+    groups = [("", replays)]
+    if len(agents) > 1:
+        groups += [(f" ({a})", [r for r in replays if r.agent == a]) for a in agents]
+    saved: dict[str, dict[str, Estimate]] = {}
+    tokens: dict[str, dict[str, Estimate]] = {}
+    for suffix, some in groups:
+        for kind in (None, *MOMENTS):
+            name = f"{kind or ALL}{suffix}"
+            ceiling_of = kind or MomentKind.START
+            rows = {OURS: figure((r.instance_id, r.net(kind)) for r in some)}
+            if ceiling_of in (MomentKind.START, MomentKind.ERROR):
+                rows[CEILING] = figure((r.instance_id, r.ceiling[ceiling_of]) for r in some)
+            saved[name] = {method: row for method, row in rows.items() if row}
+            told = figure(
+                (r.instance_id, sum(s.tokens for s in r.said if kind in (None, s.kind)))
+                for r in some
+            )
+            tokens[name] = {OURS: told} if told else {}
+    return {"steps saved": saved, "tokens a run": tokens}

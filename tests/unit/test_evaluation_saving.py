@@ -1,0 +1,93 @@
+"""The steps that advice would have saved a recorded run."""
+
+from contextgraph import AgentMemory
+from contextgraph.evaluation import evaluate
+from contextgraph.evaluation.moments import OURS, MomentKind
+from contextgraph.evaluation.saving import Said, judged_texts, saved_measures
+from contextgraph.model import Outcome, RawTrajectory, RemedyKind, RemedyPattern, ShownItem
+from contextgraph.text import fence
+from contextgraph.trace import trace
+from tests.builders import run
+
+FAILED = ("python -c 'print(12)'", "bash: python: command not found", 127)
+WORKED = ("python3 -c 'print(12)'", "12", 0)
+LOOKED = [("ls lib", "tariffs.py", 0), ("cat setup.py", "setup()", 0)]
+USE_PYTHON3 = ShownItem("item", patterns=(RemedyPattern(RemedyKind.USE, "python3", "python"),))
+
+
+def attempt(*between: tuple[str, str, int], number: int = 9) -> RawTrajectory:
+    """A run without `python` that does other things before it takes `python3`."""
+    return run([FAILED, *between, WORKED], instance_id=f"acme__shop-{number}")
+
+
+def judged(raw: RawTrajectory, kind: MomentKind, step: int, text: str) -> Said:
+    """*text* at *step* of *raw*, with its worth; the context "ctx_1" told of `python3`."""
+    said = Said(kind, step, fence(text, "ctx_1"), tokens=50)
+    [worth] = judged_texts(trace(raw), [said], {"ctx_1": [USE_PYTHON3]})
+    return worth
+
+
+def test_what_the_agent_does_unaided_in_its_next_step_saves_nothing() -> None:
+    said = judged(attempt(), MomentKind.ERROR, 0, "use `python3`")
+
+    assert (said.saved, said.wrong, said.net) == (frozenset(), 0, -0.1)
+
+
+def test_the_steps_between_an_error_and_the_clearance_that_was_told_are_saved() -> None:
+    said = judged(attempt(*LOOKED), MomentKind.ERROR, 0, "use `python3`")
+
+    assert (said.saved, said.net) == ({1, 2}, 1.9)
+
+
+def test_a_start_saves_the_failing_step_as_well() -> None:
+    said = judged(attempt(*LOOKED), MomentKind.START, -1, "use `python3`")
+
+    assert said.saved == {0, 1, 2}
+
+
+def test_an_item_that_the_run_contradicts_costs_a_step() -> None:
+    installed = ("apt-get install -y python-is-python3", "Setting up python-is-python3", 0)
+    raw = run([FAILED, installed, (FAILED[0], "12", 0)])
+
+    said = judged(raw, MomentKind.ERROR, 0, "use `python3`")
+
+    assert (said.saved, said.wrong) == (frozenset(), 1)
+
+
+def test_a_warning_before_a_command_that_ran_is_wrong() -> None:
+    assert judged(attempt(), MomentKind.BEFORE, 0, "`python` did not run").saved == {0}
+    assert judged(attempt(), MomentKind.BEFORE, 1, "`python3` did not run").wrong == 1
+
+
+def test_a_warning_before_submitting_what_was_right_is_wrong() -> None:
+    solved = run([WORKED], outcome=Outcome.SOLVED)
+
+    assert judged(solved, MomentKind.SUBMIT, 1, "nothing was run").wrong == 1
+    assert judged(attempt(), MomentKind.SUBMIT, 2, "nothing was run").wrong == 0
+
+
+def test_a_step_is_saved_once() -> None:
+    said = [
+        Said(MomentKind.BEFORE, 0, "`python3 -c <code>` did", 50),
+        Said(MomentKind.ERROR, 0, fence("use `python3`", "ctx_1"), 50),
+    ]
+
+    [first] = judged_texts(trace(attempt(*LOOKED)), said, {"ctx_1": [USE_PYTHON3]})
+
+    assert (first.kind, first.saved) == (MomentKind.BEFORE, {0, 1, 2})
+
+
+def test_runs_are_replayed_by_evaluate_and_stand_beside_the_ceiling() -> None:
+    learned = [attempt(number=number) for number in range(1, 5)]
+
+    evaluation = evaluate(AgentMemory.open(":memory:"), learned, [attempt(*LOOKED)])
+
+    [replay] = evaluation.replays
+    assert replay.said
+    assert (replay.steps, replay.ceiling[MomentKind.START]) == (4, 3)
+    measures = saved_measures(evaluation.replays, seed=0)
+    saved = measures["steps saved"]
+    assert saved["all"]["ceiling"].value == 3
+    assert saved["all"][OURS].value == replay.net() > 0
+    assert saved["submit"].keys() == {OURS}
+    assert measures["tokens a run"]["all"][OURS].value > 0
