@@ -166,7 +166,7 @@ def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> 
     store.runs.add([bundle])
     store.vectors.prepare(Space("made/by-hand@4", 1), None)
     for statement in (
-        "MATCH (m:Migration) WHERE m.name >= 'V0002' AND m.name < 'V0004' DELETE m",
+        "MATCH (m:Migration) WHERE m.name >= 'V0002' DELETE m",
         "MATCH ()-[r:RECOVERED]->() SET r.what = 'call it', r.actions = ['call']",
         "MATCH (e:ErrorPattern) SET e.told_by = e.described_by, e.described_by = null",
         "MATCH (t:Trajectory) SET t.retold = 'a summary', t.retold_by = 'a model'",
@@ -185,6 +185,21 @@ def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> 
     assert store.runs.learned(["run0000"])["run0000"].trajectory_id == "run0000"
     store.runs.replace({"run0000": bundle})
     assert store.runs.forget(["run0000"]) == 1
+
+
+def test_a_memory_of_a_version_between_releases_is_migrated(
+    store: Neo4jStore, driver: Driver
+) -> None:
+    store.runs.add([made_bundle(0)])
+    before = store.runs.archived("run0000")
+    driver.execute_query("MATCH (m:Migration) WHERE m.name >= 'V0002' DELETE m")
+    driver.execute_query(
+        "UNWIND $names AS name CREATE (:Migration {name: name, checksum: 'of another version'})",
+        names=sorted(migrations.REPLACED),
+    )
+    assert store.admin.migrate() == [step.name for step in migrations.migrations()[1:]]
+    assert store.admin.migrate() == []
+    assert store.runs.archived("run0000") == before
 
 
 @pytest.mark.parametrize("dimensions", [None, 3])
@@ -218,7 +233,7 @@ def test_vectors_of_fragments_as_version_0_1_had_them_are_removed(
     store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
 ) -> None:
     store.runs.add([made_bundle(0)])
-    driver.execute_query("MATCH (m:Migration) WHERE m.name STARTS WITH 'V0004' DELETE m")
+    driver.execute_query("MATCH (m:Migration) WHERE m.name STARTS WITH 'V0003' DELETE m")
     driver.execute_query("MATCH (f:Fragment) SET f.embedding_4_1 = [1.0, 0.0, 0.0, 0.0]")
     driver.execute_query(
         "CREATE VECTOR INDEX fragment_embedding_4_1 FOR (n:Fragment) ON (n.embedding_4_1) "

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from contextgraph.store.sqlite.connections import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
+DATA = Path(__file__).parents[1] / "data"
 
 
 def sqlite_exceptions() -> list[type[Exception]]:
@@ -51,6 +52,15 @@ def change(path: Path, statement: str) -> None:
     connection.execute(statement)
     connection.commit()
     connection.close()
+
+
+def upgrade_to_later(patch: pytest.MonkeyPatch, *statements: str) -> None:
+    """Let this version know a further step of the schema."""
+    later = schema.VERSION + 1
+    scripts = {**schema.SCRIPTS, schema.VERSION: ("later", later)}
+    patch.setattr(schema, "SCRIPTS", scripts)
+    patch.setattr(schema, "VERSION", later)
+    patch.setattr(schema, "_statements", lambda script: list(statements))
 
 
 def test_making_a_store_touches_nothing(path: Path) -> None:
@@ -114,9 +124,7 @@ def test_a_file_of_a_later_version_is_left_alone(learned: Path) -> None:
 def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = (*schema.MIGRATIONS, ("CREATE TABLE later (key INTEGER PRIMARY KEY)",))
-    monkeypatch.setattr(schema, "MIGRATIONS", later)
-    monkeypatch.setattr(schema, "VERSION", len(later))
+    upgrade_to_later(monkeypatch, "CREATE TABLE later (key INTEGER PRIMARY KEY)")
     with pytest.raises(SchemaError, match="contextgraph migrate"):
         SqliteStore(str(learned), read_only=True).admin.counts()
     store = SqliteStore(str(learned))
@@ -128,10 +136,8 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = (*schema.MIGRATIONS, ("CREATE TABLE later (key)", "CREATE TABLE later (key)"))
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", broken)
-        patch.setattr(schema, "VERSION", len(broken))
+        upgrade_to_later(patch, "CREATE TABLE later (key)", "CREATE TABLE later (key)")
         with pytest.raises(StoreError, match="already exists"):
             SqliteStore(str(learned)).admin.counts()
     store = SqliteStore(str(learned))
@@ -361,67 +367,52 @@ def test_asking_does_not_load_networkx(learned: Path) -> None:
     assert completed.stdout.strip().endswith("False")
 
 
-def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> None:
-    """Its schema had the sentence of a recovery, and no columns for loops."""
-    first = learned.with_name("first.db")
-    new = sqlite3.connect(learned)
-    old = sqlite3.connect(first, isolation_level=None)
-    for statement in (one for step in schema.MIGRATIONS[:4] for one in step):
-        old.execute(statement)
-    old.execute("ATTACH ? AS new", (str(learned),))
-    for table in ("tenant", "place", "trajectory", "raw", "fragment", "error_pattern", "met"):
-        columns = ", ".join(row[1] for row in old.execute(f"PRAGMA main.table_info({table})"))
-        old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
-    columns = ", ".join(
-        row[1] for row in old.execute("PRAGMA main.table_info(recovered)") if row[1] != "what"
-    )
-    old.execute(
-        f"INSERT INTO main.recovered ({columns}, what) SELECT {columns}, 'did it' "
-        "FROM new.recovered"
-    )
-    old.execute("""UPDATE main.recovered SET actions = '["edit core.py"]'""")
-    old.execute(f"PRAGMA main.application_id = {schema.APPLICATION_ID}")
-    old.execute("PRAGMA main.user_version = 4")
-    new.close()
-    old.close()
+def restored(path: Path, dump: str) -> Path:
+    """Write the memory file that ``tests/data/`` has as SQL."""
+    connection = sqlite3.connect(path)
+    connection.executescript((DATA / dump).read_text())
+    connection.close()
+    return path
 
-    store = SqliteStore(str(first))
-    assert store.admin.migrate() == schema.pending(4)
-    archived = store.runs.archived("run0000")
-    assert archived is not None
-    assert archived.trajectory == made_bundle(0).trajectory
-    assert [recovered.actions for recovered in archived.recovered] == [()]
-    (found,) = store.recoveries.of_fragments([archived.recovered[0].fragment_id])
-    assert (found.fragment_id, found.words) == (archived.recovered[0].fragment_id, "boom")
+
+def shape(path: Path) -> dict[str, object]:
+    """Return the columns of each table and the text of each index and virtual table."""
+    connection = sqlite3.connect(path)
+    tables = "SELECT type, name, sql FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TRIGGER%'"
+    found: dict[str, object] = {}
+    for kind, name, sql in connection.execute(tables).fetchall():
+        is_plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
+        columns = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk "
+                                     f"FROM pragma_table_info('{name}')")  # fmt: skip
+        found[name] = sorted(columns.fetchall()) if is_plain else " ".join(sql.split())
+    connection.close()
+    return found
+
+
+def test_a_memory_of_version_0_1_is_migrated_with_all_it_holds(path: Path, learned: Path) -> None:
+    old = restored(path.with_name("first.db"), "memory_0_1.sql")
+    store = SqliteStore(str(old))
+    runs = store.runs.ids()
+    assert len(runs) == 2
+    bundles = [store.runs.archived(run) for run in runs]
+    remedies = [remedy for bundle in bundles if bundle for remedy in bundle.recovered]
+    assert {remedy.actions for remedy in remedies} == {()}  # a rebuild reads them from the run
+    fragments = {remedy.fragment_id for remedy in remedies}
+    found = store.recoveries.of_fragments(fragments)
+    assert {candidate.fragment_id for candidate in found} == fragments
+    (methodology,) = store.methodologies.get(store.methodologies.ids())
+    assert (methodology.id, methodology.strategy) == ("m_error", "Do it")
+    assert len(methodology.sources) == 1
+    (shown,) = store.exposures.all()
+    assert [item.helped for item in shown.items] == [True, True]
+    vectors = [bundle.embedded.vector for bundle in bundles if bundle and bundle.embedded]
+    assert [vector.numbers().tolist() for vector in vectors if vector] == [[1.0, 0.0]]
     assert all(check.ok for check in store.admin.health())
     store.close()
+    assert shape(old) == shape(learned)
 
 
-@pytest.fixture
-def in_unwritable_folder(learned: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A memory whose folder cannot be written; root, who may write all, is refused by a patch."""
-    learned.parent.chmod(0o555)
-    if AS_ROOT:
-        monkeypatch.setattr(os, "access", lambda path, mode, **options: False)
-    yield learned
-    learned.parent.chmod(0o755)
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_memory_in_a_folder_that_cannot_be_written_answers(
-    in_unwritable_folder: Path, read_only: bool
-) -> None:
-    store = SqliteStore(str(in_unwritable_folder), read_only=read_only)
-    assert len(store.runs.ids()) == 1
-    assert list(in_unwritable_folder.parent.iterdir()) == [in_unwritable_folder]
-    store.close()
-
-
-def test_changes_in_the_log_of_a_memory_that_cannot_be_written_are_not_ignored(
-    in_unwritable_folder: Path,
-) -> None:
-    in_unwritable_folder.parent.chmod(0o755)
-    in_unwritable_folder.with_name("memory.db-wal").write_bytes(b"changes")
-    in_unwritable_folder.parent.chmod(0o555)
-    with pytest.raises(StoreUnavailableError, match="its last changes are still in"):
-        SqliteStore(str(in_unwritable_folder), read_only=True).runs.ids()
+def test_a_memory_of_a_schema_that_no_release_wrote_is_refused(learned: Path) -> None:
+    change(learned, "PRAGMA user_version = 7")
+    with pytest.raises(SchemaError, match="has schema 7, which no release wrote; export it"):
+        SqliteStore(str(learned)).admin.counts()

@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.errors import SchemaError
-from contextgraph.store.neo4j.migrations import (
-    Migration,
-    migrations,
-    missing_of,
-)
+from contextgraph.store.neo4j.migrations import REPLACED, Migration, migrations, missing_of
 
 INDEX = "CREATE INDEX one IF NOT EXISTS\nFOR (n:One) ON (n.id)"
 FIRST = Migration("V0001__first", (INDEX,))
@@ -38,6 +34,13 @@ def test_only_what_is_not_recorded_is_missing_of() -> None:
 def test_a_memory_of_a_later_version_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"has V0002__second, .* upgrade contextgraph-memory"):
         missing_of((FIRST,), record(FIRST, SECOND))
+
+
+def test_steps_of_versions_between_releases_are_replaced_by_those_of_0_2() -> None:
+    first, *steps_of_0_2 = migrations()
+    between = dict.fromkeys(REPLACED, "checksum")
+    assert missing_of(migrations(), record(first) | between) == tuple(steps_of_0_2)
+    assert missing_of(migrations(), record(*migrations()) | between) == ()
 
 
 def test_a_step_that_was_edited_after_it_was_applied_is_refused() -> None:

@@ -37,6 +37,13 @@ _CREATED_CONCURRENTLY = {
 }
 # A statement that commits batches by itself cannot run in a managed transaction.
 _BATCHED = re.compile(r"\bIN TRANSACTIONS\b")
+# Steps of versions between 0.1 and 0.2. V0002 and V0003 do the same, and nothing where these were
+# applied.
+REPLACED = frozenset(
+    "V0002__loops_and_former_ids V0003__remedies_as_data V0004__methodologies_of_errors "
+    "V0005__notes V0006__advice_and_sources V0007__credit_of_advice V0008__newest_notes "
+    "V0009__kinds_of_notes V0010__words_of_methodologies V0011__questions_about_recoveries".split()
+)
 _POLL_SECONDS = 0.1
 INDEXES_WITHIN = 3600  # seconds: populating an index over a large memory takes time
 
@@ -76,6 +83,8 @@ def missing_of(known: Sequence[Migration], applied: Mapping[str, str]) -> tuple[
     """
     by_name = {step.name: step for step in known}
     for name, checksum in sorted(applied.items()):
+        if name in REPLACED:
+            continue
         if name not in by_name:
             raise SchemaError(
                 f"the memory has {name}, which this version does not know",
