@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
-from contextgraph.advising import CHANNELS
+from contextgraph.advising.channels import CHANNELS
 from contextgraph.advising.files import FileFeatures, file_features
 from contextgraph.advising.gate import (
     CONSERVATIVE,
@@ -42,7 +42,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 
 PLACES = (1, 3, 5)
-_RECOVERIES, _REMEDIES = "contextgraph.advising.recoveries", "contextgraph.advising.remedies"
+_RECOVERIES, _REMEDIES = "contextgraph.advising.evidence", "contextgraph.advising.evidence"
 _EVIDENCE = "contextgraph.advising.evidence"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = FileFeatures._fields

@@ -17,8 +17,8 @@ import orjson
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from contextgraph.advising import WEIGHTS, query_of
 from contextgraph.advising.cases import ranking_of
+from contextgraph.advising.channels import WEIGHTS, query_of
 from contextgraph.evaluation import read_related
 from contextgraph.memory import AgentMemory
 from contextgraph.model import State

@@ -23,7 +23,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from contextgraph.advising import CHANNELS, Channel
+from contextgraph.advising.channels import CHANNELS, Channel
 from contextgraph.advising.gate import (
     CONSERVATIVE,
     SHIPPED,

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from contextgraph.advising import CHANNELS, render
+from contextgraph.advising.channels import CHANNELS
+from contextgraph.advising.wording import render
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.labelled import read_related
 from contextgraph.evaluation.measures import Share, difference

@@ -19,12 +19,12 @@ from time import perf_counter
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from contextgraph.advising import render_playbook
 from contextgraph.advising.files import (
     FileFeatures,
     file_features,
     files_shown,
 )
+from contextgraph.advising.wording import render_playbook
 from contextgraph.evaluation import split
 from contextgraph.evaluation.baselines import (
     TaskBaselines,

@@ -10,15 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from contextgraph.advising import (
-    MAX_TOKENS,
-    evidence_of,
+from contextgraph.advising.freshness import (
     fresh_context,
     fresh_history,
     fresh_playbook,
+    runs_to_compare,
+)
+from contextgraph.advising.gate import evidence_of
+from contextgraph.advising.wording import (
+    MAX_TOKENS,
     render_warning,
     rendered,
-    runs_to_compare,
 )
 from contextgraph.config import (
     OPENAI_EMBEDDER,
@@ -343,7 +345,7 @@ class AgentMemory:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
         At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
-        *as_of* and *workdir* are as for `query`. `contextgraph.advising.render_playbook` gives its
+        *as_of* and *workdir* are as for `query`. `contextgraph.advising.wording.render_playbook` gives its
         prompt text.
         """
         excluded = frozenset(exclude_instances)

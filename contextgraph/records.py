@@ -123,7 +123,7 @@ def command_record(record: "CommandRecord") -> "dict[str, Json]":
 
 def history_record(history: "CommandHistory") -> "dict[str, Json]":
     """The JSON object of `contextgraph how`."""
-    from contextgraph.advising import render_warning
+    from contextgraph.advising.wording import render_warning
 
     single = {"form": history.form, "first": history.first, "exact": history.exact}
     several = {"ways": history.ways, "others": history.others}

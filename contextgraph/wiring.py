@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.advising import (
+from contextgraph.advising.channels import (
     CHANNELS,
     WEIGHTS,
     Channel,
-    Gate,
-    MemoryRetriever,
     by_notes,
 )
+from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
+from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import (
     Settings,
     usage_log_file,

@@ -7,17 +7,15 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from contextgraph.advising.credit import credits_for
+from contextgraph.advising.channels import CaseHit, Query, final_score, scope_level, title_of
+from contextgraph.advising.evidence import advice_ids
 from contextgraph.advising.files import is_named
-from contextgraph.advising.fuse import final_score
 from contextgraph.advising.gate import (
     CaseFeatures,
     Gate,
     case_probability,
+    credits_for,
 )
-from contextgraph.advising.query import CaseHit, Query
-from contextgraph.advising.recoveries import advice_ids
-from contextgraph.advising.score import scope_level, title_of
 from contextgraph.model import (
     ChannelRank,
     Outcome,

@@ -1,31 +1,234 @@
-"""The channels of retrieval. For an ablation, leave one out."""
+"""Channels: what a state asks of a memory, and what each way of searching finds."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, product
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import chain, islice, product
+from math import log, sqrt
 from pathlib import PurePosixPath
+from typing import Protocol, TypeVar
 
-from contextgraph.advising.query import (
-    OVERFETCH,
-    CaseHit,
-    Channel,
-    Findings,
-    Query,
-    best_first,
-    case_hit,
-    ranked_cases,
-)
-from contextgraph.advising.semantic import by_semantic
+from contextgraph.advising.gate import SHIPPED, stored_gate
+from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
+from contextgraph.governance import age_weight
 from contextgraph.model import (
+    EXCEPTIONS,
     ErrorQuestion,
     ErrorSignature,
+    Family,
+    FittedGate,
+    Fragment,
     FragmentCandidate,
+    LinkType,
     Methodology,
+    Near,
+    Note,
+    Recollection,
     RecoveryCandidate,
+    Scope,
+    ScopeLevel,
     SignatureLevel,
+    State,
+    TaskType,
+    Trajectory,
 )
-from contextgraph.ports import Store
-from contextgraph.text import subject_of
+from contextgraph.model.bundle import TASK_CHARS
+from contextgraph.ports import EmbedderSource, Store
+from contextgraph.ranking import (
+    FixedCounts,
+    overlap,
+    rarity,
+    word_counts,
+)
+from contextgraph.text import (
+    clip,
+    gives_instructions,
+    masked_name,
+    quoted_names,
+    subject_of,
+    words,
+)
+from contextgraph.trace import (
+    Names,
+    error_of,
+    names_in,
+    task_type_of,
+)
+from contextgraph.vectors import Vector, cosines
+
+TASK_WORDS = 160
+ERROR_WORDS = 40
+_REMEMBERED_TASKS = 64
+
+
+def no_embedder() -> None:
+    """An `EmbedderSource` for a memory without vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A state as the channels need it.
+
+    *scopes* are tried in order, the repository before all. *weights* says how much each of
+    *task_words* counts: more for rare and frequent words, those of the title and identifiers.
+    Both are empty beside an error.
+    *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
+    else the shipped one. *recoveries* are those of the same kind of error, once a channel has
+    searched them.
+    """
+
+    state: State
+    signature: ErrorSignature | None
+    names: Names
+    task_words: tuple[str, ...]
+    error_words: tuple[str, ...]
+    weights: Mapping[str, float]
+    scopes: tuple[Scope, ...]
+    embedder: EmbedderSource
+    gate: FittedGate
+    recoveries: list[RecoveryCandidate] = field(default_factory=list, init=False, compare=False)
+    _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def task_type(self) -> TaskType | None:
+        """The type of the task; None where it has no words."""
+        return _task_type(self.state.task_description)
+
+    @property
+    def is_at_error(self) -> bool:
+        """True for a query about an error, recognised or not."""
+        return self.signature is not None or bool(self.state.current_error.strip())
+
+    @property
+    def scope(self) -> Scope:
+        """The nearest scope."""
+        return self.scopes[0]
+
+    def overlap(self, run: Trajectory) -> float:
+        """How much of the query the task of *run* has, 0 to 1; channels find the same ones."""
+        known = self._overlaps.get(run.id)
+        if known is None:
+            known = self._overlaps[run.id] = overlap(self.weights, task_counts(run.task, run.files))
+        return known
+
+
+@lru_cache(_REMEMBERED_TASKS)
+def _task_type(task: str) -> TaskType | None:
+    return task_type_of(task) if word_counts(task) else None
+
+
+def query_of(
+    state: State,
+    store: Store,
+    exclude_instances: frozenset[str] = frozenset(),
+    as_of: datetime | None = None,
+    embedder: EmbedderSource = no_embedder,
+    *,
+    error: ErrorSignature | None = None,
+) -> Query:
+    """What *state* asks of *store*; *error* is its error where that is recognised already."""
+    signature = error
+    if signature is None and state.current_error.strip():
+        signature = error_of(state)
+    # Beside an error tasks are not compared.
+    weights = {} if signature else _weights_in_task(state.task_description, store)
+    exclude_instances = frozenset(map(masked_name, exclude_instances))
+    everywhere = Scope(None, exclude_instances, as_of)
+    here = (Scope(state.repo, exclude_instances, as_of),) if state.repo else ()
+    return Query(
+        state=state,
+        signature=signature,
+        names=names_in(signature.error_type, signature.message) if signature else Names(),
+        task_words=tuple(weights),
+        error_words=_error_words(signature.message) if signature else (),
+        weights=weights,
+        scopes=(*here, everywhere),
+        embedder=embedder,
+        gate=(signature and stored_gate(store)) or SHIPPED,
+    )
+
+
+def _error_words(message: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(message)))[:ERROR_WORDS]
+
+
+def _weights_in_task(task: str, store: Store) -> dict[str, float]:
+    """The first words of *task*, in order, with their weights."""
+    terms = dict(islice(word_counts(task).items(), TASK_WORDS))
+    return emphasised(weights_of(terms, store), task)
+
+
+def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
+    """The rarity of each of *terms* in the tasks of *store*, times 1 + ln(count)."""
+    if not terms:
+        return {}
+    counts = store.runs.word_counts(tuple(terms))
+    return {
+        word: (1 + log(count)) * rarity(counts.by_word[word], counts.total)
+        for word, count in terms.items()
+    }
+
+
+# Candidates taken from the store per question; scores decide among them.
+OVERFETCH = 48
+_SAME_REPO, _SAME_TYPE = 0.15, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CaseHit:
+    """A past run that a channel found, with its evidence (0 to 1) and the similarity of its task.
+
+    *similarity* is the cosine of the vectors, where vectors were compared.
+    """
+
+    trajectory: Trajectory
+    evidence: float
+    task_overlap: float
+    fragments: tuple[Fragment, ...] = ()
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one channel found: *degraded* says what it could not do, and why.
+
+    Recoveries are candidates in no order that counts; the rest is best first.
+    """
+
+    recoveries: tuple[RecoveryCandidate, ...] = ()
+    cases: tuple[CaseHit, ...] = ()
+    methodologies: tuple[Methodology, ...] = ()
+    notes: tuple[Recollection, ...] = ()
+    degraded: str = ""
+
+
+Channel = Callable[[Query, Store], Findings]
+
+
+def ranked_cases(query: Query, trajectories: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
+    """*trajectories*, each once, by how well they fit *query*."""
+    unique = {trajectory.id: trajectory for trajectory in trajectories}
+    return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
+
+
+def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> CaseHit:
+    """How well *trajectory* fits *query*: the similarity of the tasks, then repository and type.
+
+    *similarity* is the cosine of the vectors, where a channel compares them.
+    """
+    shared = query.overlap(trajectory)
+    near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
+    evidence = (1 - _SAME_REPO - _SAME_TYPE) * max(shared, similarity) + _SAME_REPO * near
+    evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)
+    return CaseHit(trajectory, evidence, shared, similarity=similarity)
+
+
+def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
+    """*hits* by evidence, ties by id."""
+    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.trajectory.id)))
+
 
 # With so many runs of this type of task, others are not searched.
 ENOUGH = 12
@@ -89,15 +292,6 @@ def by_lexical(query: Query, store: Store) -> Findings:
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
 
-CHANNELS: Mapping[str, Channel] = {
-    "error": by_error,
-    "task": by_task,
-    "state": by_state,
-    "lexical": by_lexical,
-    "semantic": by_semantic,
-}
-
-
 def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
     """Recoveries of errors with the template or the type of that of *query*, searched once."""
     if query.signature is not None and not query.recoveries:
@@ -146,3 +340,274 @@ def _at_file(query: Query, run: Sequence[FragmentCandidate]) -> CaseHit:
     case = case_hit(query, run[0].trajectory)
     fragments = tuple(candidate.fragment for candidate in run[:FRAGMENTS_AT_FILE])
     return replace(case, evidence=_SAME_FILE + case.evidence / 2, fragments=fragments)
+
+
+# As many as the channel has of vectors.
+_NEAREST = 20
+
+Scored = TypeVar("Scored")
+
+
+def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
+    """Runs in scope that share words with the task of *query*, ranked by TF-IDF similarity.
+
+    *failure* says why vectors were not compared; it is handed on.
+    """
+    runs = store.runs.for_text(query.task_words, query.scope, OVERFETCH)
+    tasks = _ranked(query.state.task_description, [(run.task, run) for run in runs], store)
+    return Findings(
+        cases=tuple(case_hit(query, run, similarity) for run, similarity in tasks),
+        degraded=f"{failure}; words are compared instead of vectors",
+    )
+
+
+def _ranked(
+    target: str, texts: Sequence[tuple[str, Scored]], store: Store
+) -> list[tuple[Scored, float]]:
+    """The items whose texts are most like *target*, with their similarity; ties in given order."""
+    known = {word for text, _ in texts for word in word_counts(text)}
+    rarity = weights_of(dict.fromkeys((*word_counts(target), *sorted(known)), 1), store)
+    like = _weighed(word_counts(target), rarity)
+    pairs = [(item, _cosine(like, _weighed(word_counts(text), rarity))) for text, item in texts]
+    return sorted(pairs, key=lambda pair: -pair[1])[:_NEAREST]
+
+
+def _weighed(counts: Counter[str], rarity: Mapping[str, float]) -> dict[str, float]:
+    return {word: (1 + log(count)) * rarity[word] for word, count in counts.items()}
+
+
+def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
+    # In a fixed order: floating-point sums depend on it.
+    shared = sum(left[word] * right[word] for word in sorted(left.keys() & right.keys()))
+    lengths = _length(left) * _length(right)
+    return shared / lengths if lengths else 0.0
+
+
+def _length(weights: Mapping[str, float]) -> float:
+    return sqrt(sum(weight * weight for weight in weights.values()))
+
+
+# Nothing is over-fetched: the store ranks by what is the score here too.
+NEAREST = 20
+
+
+def by_semantic(query: Query, store: Store) -> Findings:
+    """Past runs of a task like this one.
+
+    Nothing for an error: what is near it in meaning says little of what clears it
+    (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
+    compared.
+    """
+    if query.is_at_error or not query.task_words:
+        return Findings()
+    try:
+        return _search_with_retry(query, store)
+    except EmbeddingError as error:
+        return similar_in_words(query, store, str(error))
+
+
+def _search_with_retry(query: Query, store: Store) -> Findings:
+    try:
+        return _search(query, store)
+    except SpaceMismatchError:  # the memory was switched over just now: once more
+        return _search(query, store)
+
+
+def _search(query: Query, store: Store) -> Findings:
+    embedder = query.embedder()
+    if embedder is None:
+        return Findings()
+    (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
+    return Findings(cases=_cases(query, task, embedder.similarity_threshold, store))
+
+
+AT_THRESHOLD = 0.3
+
+
+def rescaled(cosine: float, threshold: float | None) -> float:
+    """*cosine*, rescaled so that *threshold*, the one of its space, becomes 0.3 in each space.
+
+    0 in a space whose threshold is not known: similarity alone then admits nothing.
+    """
+    if threshold is None:
+        return 0.0
+    if cosine <= threshold:
+        return AT_THRESHOLD * max(cosine, 0.0) / threshold
+    return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
+
+
+def _by_cosine(target: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
+    """What is near with its cosine, highest first; ties as the store gave them."""
+    similarities = cosines(target, [neighbour.vector for neighbour in near])
+    pairs = zip((neighbour.trajectory for neighbour in near), similarities, strict=True)
+    return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def _cases(
+    query: Query, task: Vector | None, threshold: float | None, store: Store
+) -> tuple[CaseHit, ...]:
+    if task is None:
+        return ()
+    runs = _by_cosine(task, store.vectors.nearest(task, query.scope, NEAREST))
+    return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)
+
+
+# How many are recalled; the gate and the length of the text limit how many are shown.
+_RECALLED = 10
+
+
+class Recall(Protocol):
+    """Recalls the notes that answer a question best, as `contextgraph.knowledge.Notes.recall`."""
+
+    def __call__(self, question: str, *, repo: str, limit: int) -> tuple[Recollection, ...]: ...
+
+
+def by_notes(recall: Recall) -> Channel:
+    """The channel of notes about the task; not used at errors, where no note was ever right."""
+
+    def channel(query: Query, store: Store) -> Findings:
+        # A note is as short as a title: more of the task is only more that it cannot answer.
+        title = next(iter(query.state.task_description.strip().splitlines()), "")
+        if query.is_at_error or not title:
+            return Findings()
+        try:
+            recollections = recall(title, repo=query.state.repo, limit=_RECALLED)
+            notes = (recollection.note for recollection in recollections)
+            seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
+        except ContextGraphError as error:  # notes may be in a database of their own
+            return Findings(degraded=str(error))
+        ids = {note.id for note in seen}
+        return Findings(
+            notes=tuple(
+                recollection for recollection in recollections if recollection.note.id in ids
+            )
+        )
+
+    return channel
+
+
+def readable(
+    notes: Iterable[Note],
+    store: Store,
+    exclude_instances: frozenset[str],
+    as_of: datetime | None,
+) -> list[Note]:
+    """Those of *notes* that every agent may see, and that were there at the time *as_of*.
+
+    Not what is confidential, looks like instructions, or was said in a run of *exclude_instances*.
+    """
+    shown = [
+        note
+        for note in notes
+        if not (note.security.is_secret or gives_instructions(note.content))
+        and (as_of is None or (note.created_at <= as_of and note.is_valid(as_of)))
+    ]
+    said_in = [run for note in shown for run in note.targets(LinkType.SAID_IN)]
+    runs = store.runs.trajectories(said_in if exclude_instances else ()).values()
+    hidden = {run.id for run in runs if run.instance_id in exclude_instances}
+    return [note for note in shown if hidden.isdisjoint(note.targets(LinkType.SAID_IN))]
+
+
+_TITLE_CHARS, _TITLE_AGAIN = 120, 2
+_REMEMBERED = 4_096
+
+SAME_TEMPLATE = frozenset({SignatureLevel.PLACE, SignatureLevel.TEMPLATE})
+_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
+
+
+def title_of(task: str) -> str:
+    """The first line of *task*, clipped."""
+    return clip(task.strip().partition("\n")[0], _TITLE_CHARS)
+
+
+@lru_cache(_REMEMBERED)
+def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
+    """The words of a past task by field, as in BM25F: its title three times, its *files* once."""
+    counted = Counter(word_counts(task))
+    for _ in range(_TITLE_AGAIN):
+        counted.update(words(title_of(task)))
+    for file in files:
+        counted.update(words(file))
+    return FixedCounts(counted)
+
+
+def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
+    """*weights* of the words of *task*: those of its title double, and whole identifiers."""
+    title = frozenset(words(title_of(task)))
+    return {
+        word: weight * (2 if word in title else 1) * (2 if "_" in word else 1)
+        for word, weight in weights.items()
+    }
+
+
+def about_another(current: ErrorSignature, candidate: RecoveryCandidate) -> bool:
+    """True where code was at fault, and what was cleared names other things than *current*.
+
+    What was done about one name does not help with another (figures: docs/evaluation.md), nor
+    is the package of another module; that one path or command is not found often has the same
+    reason as that another one is not.
+    """
+    if current.family not in _OF_CODE and not current.error_type.endswith("No module named"):
+        return False
+    ours, theirs = set(quoted_names(current.message)), set(quoted_names(candidate.message))
+    return bool(ours and theirs and ours.isdisjoint(theirs))
+
+
+def scope_level(repo: str, current: str) -> ScopeLevel:
+    """Whether evidence of *repo* is of the *current* repository."""
+    same = current and repo.casefold() == current.casefold()
+    return ScopeLevel.REPO if same else ScopeLevel.GENERAL
+
+
+def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
+    """How exactly the *current* error and that of *candidate* agree."""
+    level = current.agreement(candidate, candidate.location)
+    if level in SAME_TEMPLATE and not _is_specific(current.template):
+        return SignatureLevel.TYPE
+    return level or SignatureLevel.FAMILY
+
+
+@lru_cache(_REMEMBERED)
+def _is_specific(template: str) -> bool:
+    """False where a template is all placeholders, so that agreeing on it means nothing."""
+    bare = "".join("" if part.startswith("<") else part for part in template.split())
+    return any(letter.isalpha() for letter in bare)
+
+
+HALF_LIFE = timedelta(days=90)
+WEIGHTS: Mapping[str, float] = {
+    "task": 0.6,
+    "state": 0.5,
+    "lexical": 0.8,
+    "semantic": 1.0,
+}
+
+# How much of the final score is decided by what: agreement of channels, then evidence, then age.
+_EVIDENCE_LIFT, _RECENCY_LIFT = 0.4, 0.05
+
+
+def final_score(fused: float, evidence: float, seen_at: datetime, newest: datetime | None) -> float:
+    """The score an item is shown with, 0 to 1: *fused* ranks, lifted by *evidence* and recency.
+
+    Recency halves every 90 days before the *newest* item found, not before now: the same memory
+    gives the same answer tomorrow.
+    """
+    age = (newest - seen_at) if newest else timedelta()
+    recency = age_weight(age, HALF_LIFE)
+    base = 1 - _EVIDENCE_LIFT - _RECENCY_LIFT
+    return fused * (base + _EVIDENCE_LIFT * evidence + _RECENCY_LIFT * recency)
+
+
+def newest_first(candidates: Iterable[RecoveryCandidate]) -> tuple[str, ...]:
+    """The ids of the runs of *candidates*, each once, the newest first, ties by id."""
+    seen = {candidate.trajectory_id: candidate.seen_at for candidate in candidates}
+    return tuple(sorted(seen, key=lambda id_: (-seen[id_].timestamp(), id_)))
+
+
+CHANNELS: Mapping[str, Channel] = {
+    "error": by_error,
+    "task": by_task,
+    "state": by_state,
+    "lexical": by_lexical,
+    "semantic": by_semantic,
+}

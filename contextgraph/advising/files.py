@@ -11,7 +11,7 @@ from math import exp, log
 from operator import mul
 from typing import NamedTuple
 
-from contextgraph.advising.score import emphasised
+from contextgraph.advising.channels import emphasised
 from contextgraph.model import (
     PlaybookFile,
     RepositoryPlaybook,

@@ -31,7 +31,11 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.text import clip, masked_name, words
+from contextgraph.text import (
+    clip,
+    masked_name,
+    words,
+)
 from contextgraph.trace import (
     Trace,
     describe_remedy,

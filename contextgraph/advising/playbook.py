@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TypeAlias
 
+from contextgraph.advising.channels import readable
 from contextgraph.advising.files import (
     OUTSIDE,
     KnownRun,
     known_run,
     ranked_files,
 )
-from contextgraph.advising.notes import readable
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
     CommandHistory,

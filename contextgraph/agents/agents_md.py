@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from contextgraph.advising import playbook_lines, remedy_line
+from contextgraph.advising.wording import playbook_lines, remedy_line
 from contextgraph.errors import SettingsError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from contextgraph.advising import (
-    MemoryRetriever,
-    Rendered,
-    command_warning,
+from contextgraph.advising.channels import readable
+from contextgraph.advising.freshness import (
     fresh_context,
-    note_line,
     paths_in_prose,
     paths_of_command,
     paths_of_remedy,
-    readable,
+)
+from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.advising.wording import (
+    Rendered,
+    command_warning,
+    note_line,
     rendered,
     start_of,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from contextgraph.advising import with_content_hashes
+from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory

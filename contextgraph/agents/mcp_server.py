@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
-from contextgraph.advising import render_playbook, render_warning
+from contextgraph.advising.wording import render_playbook, render_warning
 from contextgraph.agents import mcp_results as results
 from contextgraph.agents.live import submission_context
 from contextgraph.errors import (

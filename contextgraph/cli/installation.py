@@ -24,7 +24,7 @@ from contextgraph.records import record_of
 from contextgraph.text import mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.advising import Stale
+    from contextgraph.advising.freshness import Stale
     from contextgraph.agents.install import Agent, SettingsFile
     from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
@@ -213,7 +213,7 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """What the playbook of the repository in *workdir* names and that does not have, or changed."""
-    from contextgraph.advising import stale_in
+    from contextgraph.advising.freshness import stale_in
     from contextgraph.readers import repository_name
     from contextgraph.working_tree import WorkingTree
 

@@ -260,7 +260,7 @@ def _with_content_hashes(record: "Record") -> "Record":
     """The run *record* with content hashes, if the folder that its agent worked in is here."""
     if isinstance(record, ReadError):
         return record
-    from contextgraph.advising import with_content_hashes
+    from contextgraph.advising.freshness import with_content_hashes
     from contextgraph.working_tree import WorkingTree
 
     folder = next((step.cwd for step in record.steps if step.cwd), "")

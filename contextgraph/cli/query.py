@@ -291,7 +291,7 @@ def _show(context: "MemoryContext") -> None:
     """Print the answer, each item with its reasons."""
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
-        from contextgraph.advising import playbook_lines
+        from contextgraph.advising.wording import playbook_lines
 
         tasks = context.playbook.tasks
         source = f", from {number_of(tasks, 'earlier task')}" if tasks else ""
@@ -375,7 +375,7 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
-    from contextgraph.advising import caveat
+    from contextgraph.advising.wording import caveat
 
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:

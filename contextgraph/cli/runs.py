@@ -148,7 +148,7 @@ def playbook(
       contextgraph playbook --repo owner/repo
       contextgraph playbook --repo owner/repo --task "Totals are wrong" --json
     """
-    from contextgraph.advising import render_playbook
+    from contextgraph.advising.wording import render_playbook
 
     with common.open(read_only=True) as memory:
         playbook = memory.playbook(repo, task, workdir=workdir)

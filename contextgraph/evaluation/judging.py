@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from contextgraph.advising import UNGATED, render
 from contextgraph.advising.files import files_shown
+from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.matching import (
     Remedy,
     first_match,
@@ -15,6 +15,7 @@ from contextgraph.advising.matching import (
     kinds_of_commands,
     remedy_of,
 )
+from contextgraph.advising.wording import render
 from contextgraph.evaluation.baselines import (
     Answer,
     RecoveryBaselines,

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from contextgraph.advising import UNGATED
+from contextgraph.advising.gate import UNGATED
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.baselines import (
     PastTask,

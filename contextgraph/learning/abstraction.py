@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
 
-from contextgraph.advising import Credits, credits_for
+from contextgraph.advising.gate import Credits, credits_for
 from contextgraph.governance import Credit, confidence
 from contextgraph.learning.changes import (
     Changes,

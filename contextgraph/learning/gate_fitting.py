@@ -8,11 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgraph.advising import (
+from contextgraph.advising.channels import (
     CHANNELS,
     Channel,
     query_of,
 )
+from contextgraph.advising.evidence import entries_of
 from contextgraph.advising.gate import (
     SHIPPED,
     RemedyFeatures,
@@ -23,7 +24,6 @@ from contextgraph.advising.matching import (
     remedy_of,
     same_remedy,
 )
-from contextgraph.advising.remedies import entries_of
 from contextgraph.model import (
     FittedGate,
     RawTrajectory,

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from contextgraph.advising import MemoryRetriever, Playbooks
 from contextgraph.advising.loops import LoopDetector
+from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.advising.playbook import Playbooks
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import (
     OF_STORE,

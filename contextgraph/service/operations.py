@@ -9,8 +9,9 @@ import orjson
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import JsonValue
 
-from contextgraph.advising import MemoryRetriever, Playbooks
 from contextgraph.advising.loops import LoopDetector
+from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.advising.playbook import Playbooks
 from contextgraph.codec import encoded
 from contextgraph.errors import OF_STORE, NeedsStoreError
 from contextgraph.knowledge import (

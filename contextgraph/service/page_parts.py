@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from urllib.parse import quote
 
-from contextgraph.advising import playbook_lines
+from contextgraph.advising.wording import playbook_lines
 from contextgraph.learning.statistics import OutcomePeriod
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from contextgraph.advising import Gate
+from contextgraph.advising.gate import Gate
 from contextgraph.config import user_settings_file
 from contextgraph.learning import trajectory_id
 from tests.acceptance.command_line import contextgraph, write_runs

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.advising import credits_for
+from contextgraph.advising.gate import credits_for
 from contextgraph.governance import Credit
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read

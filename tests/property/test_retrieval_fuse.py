@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.advising.fuse import (
+from contextgraph.advising.channels import (
     WEIGHTS,
     final_score,
     newest_first,

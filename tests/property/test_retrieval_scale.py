@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.advising.semantic import AT_THRESHOLD, rescaled
+from contextgraph.advising.channels import AT_THRESHOLD, rescaled
 
 cosines = st.floats(-1, 1)
 thresholds = st.floats(0.05, 0.95)

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.advising import MemoryRetriever
+from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.embedding import (
     embed_missing,
     embedded,

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.advising import Gate
+from contextgraph.advising.gate import Gate
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError
 from contextgraph.evaluation import (

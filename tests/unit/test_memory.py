@@ -9,11 +9,8 @@ from datetime import timedelta
 import pytest
 
 from contextgraph import AgentMemory, Outcome, Phase, State
-from contextgraph.advising import (
-    Findings,
-    MemoryRetriever,
-    by_error,
-)
+from contextgraph.advising.channels import Findings, by_error
+from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import Settings
 from contextgraph.errors import (
     ContextGraphError,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.advising import PLAYBOOK_TOKENS, render_playbook
+from contextgraph.advising.wording import PLAYBOOK_TOKENS, render_playbook
 from contextgraph.config import Settings
 from contextgraph.model import PatchSummary
 from contextgraph.records import context_record

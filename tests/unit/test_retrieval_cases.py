@@ -5,14 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from contextgraph import State
-from contextgraph.advising import (
-    UNGATED,
-    WEIGHTS,
-    CaseHit,
-)
 from contextgraph.advising.cases import cases_of, ranking_of
+from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
+from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.advising.query import query_of
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,

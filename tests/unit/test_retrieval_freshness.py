@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
-from contextgraph.advising import stale_in
+from contextgraph.advising.freshness import stale_in
 from contextgraph.model import (
     Action,
     Freshness,

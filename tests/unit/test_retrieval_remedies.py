@@ -6,19 +6,19 @@ from dataclasses import replace
 import pytest
 
 from contextgraph import State
+from contextgraph.advising.channels import query_of
+from contextgraph.advising.evidence import (
+    Entry,
+    advice_of,
+    entries_of,
+    shown_of,
+)
 from contextgraph.advising.gate import (
     CONSERVATIVE,
     UNGATED,
     Gate,
     RemedyFeatures,
     probability,
-)
-from contextgraph.advising.query import query_of
-from contextgraph.advising.remedies import (
-    Entry,
-    advice_of,
-    entries_of,
-    shown_of,
 )
 from contextgraph.model import (
     Agreement,

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
-from contextgraph.advising import render, rendered
+from contextgraph.advising.wording import render, rendered
 from contextgraph.config import Settings
 from contextgraph.model import (
     Agreement,

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.advising import CONSERVATIVE
-from contextgraph.advising.gate import CaseFeatures, case_probability
-from contextgraph.advising.score import (
+from contextgraph.advising.channels import (
     about_another,
     emphasised,
     scope_level,
     signature_level,
     task_counts,
 )
+from contextgraph.advising.gate import CONSERVATIVE, CaseFeatures, case_probability
 from contextgraph.model import (
     ErrorSignature,
     Family,

@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from contextgraph.advising.cases import cases_of
-from contextgraph.advising.channels import CHANNELS
-from contextgraph.advising.fuse import WEIGHTS
-from contextgraph.advising.gate import CONSERVATIVE, Gate
-from contextgraph.advising.playbook import Playbooks
-from contextgraph.advising.query import (
+from contextgraph.advising.channels import (
+    CHANNELS,
+    WEIGHTS,
     Channel,
     Findings,
     Query,
     no_embedder,
     query_of,
 )
-from contextgraph.advising.remedies import advice_of, shown_of
-from contextgraph.advising.render import playbook_lines
+from contextgraph.advising.evidence import advice_of, shown_of
+from contextgraph.advising.gate import CONSERVATIVE, Gate
+from contextgraph.advising.playbook import Playbooks
+from contextgraph.advising.wording import playbook_lines
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     ErrorSignature,
