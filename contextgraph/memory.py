@@ -345,7 +345,7 @@ class AgentMemory:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
         At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
-        *as_of* and *workdir* are as for `query`. `contextgraph.advising.wording.render_playbook` gives its
+        *as_of* and *workdir* are as for `query`. `wording.render_playbook` gives its
         prompt text.
         """
         excluded = frozenset(exclude_instances)
