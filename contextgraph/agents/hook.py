@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
+_NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = dict[str, "Json"]
 
@@ -73,9 +74,10 @@ class _Responder:
         if name == "SessionEnd" and (log := self._event.log):
             self._files.enqueue(log)
         elif name == "SessionStart":
+            self._files.mark_used()
             self._learn_waiting()
         if not self._files.advice.exists():
-            return {}
+            return {"systemMessage": _NOTHING_YET} if name == "SessionStart" else {}
         match name:
             case "SessionStart" | "SubagentStart" if self._is_heard:
                 return self._context(self._playbook(), self._open_remedy())
@@ -92,8 +94,8 @@ class _Responder:
         return {}
 
     def _learn_waiting(self) -> None:
-        """Start learning the sessions that ended, in a process of its own."""
-        if self._files.waiting():
+        """Start to learn sessions that ended and to compile, in a process of its own."""
+        if self._files.waiting() or self._files.is_outdated:
             # Without -P, modules of the folder that the agent works in would come first.
             module = ["-P", "-m", "contextgraph"]
             program = [sys.executable, *module, "learn", "--queued", *self._options]

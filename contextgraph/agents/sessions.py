@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,8 @@ _NAME_CHARS = 100
 _EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.
 _RETENTION = timedelta(days=90)
+# Seconds: how old the advice of a server may be; how long a file is written to after compiling.
+_REFRESHED_AFTER, _CLOSED_WITHIN = 3600, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class HookFiles:
 
     def __init__(self, settings: "Settings") -> None:
         base = settings.companion
+        self._memory = None if settings.is_remote else Path(settings.address)
         self.advice = base.with_name(f"{base.name}.advice.db")
         self.folder = base.with_name(f"{base.name}.hooks")
         self.queue = self.folder / "queue.jsonl"
@@ -73,6 +77,19 @@ class HookFiles:
     def are_used(self) -> bool:
         """Whether a hook has used this memory, or is to."""
         return self.folder.exists() or self.advice.exists()
+
+    def mark_used(self) -> None:
+        """Have whatever changes the memory from now on compile its advice, though there is none."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the memory was written to, maybe by a library, since its advice was compiled."""
+        compiled = _written_at(self.advice)
+        if self._memory is None:
+            return compiled < time.time() - _REFRESHED_AFTER
+        log = self._memory.with_name(f"{self._memory.name}-wal")
+        return compiled + _CLOSED_WITHIN < max(_written_at(self._memory), _written_at(log))
 
     def append(self, record: HookRecord) -> None:
         """Append *record*, whose text is masked, to the file of its session."""
@@ -166,6 +183,13 @@ def _exposure(record: HookRecord) -> "Exposure":
         error,
         is_withheld=record.is_withheld,
     )
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _now() -> str:

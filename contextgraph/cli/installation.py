@@ -192,6 +192,9 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     files = HookFiles(settings)
     if not files.are_used:
         return []
+    if not files.advice.exists():
+        detail, remedy = "installed, nothing compiled yet", "run: contextgraph learn --queued"
+        return [_check("hooks", not files.is_outdated, detail, remedy)]
     failed = files.failed()
     last = f", the last: {failed[-1]}" if failed else ""
     detail = f"{number_of(len(failed), 'failure')}{last}"
@@ -437,6 +440,7 @@ def integrations(
             changed = action == "uninstall" and file.uninstall()
         _report_hooks(common, agent, file, changed)
     if action == "install":
+        HookFiles(settings).mark_used()
         _compile_now(common, settings)
 
 

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.agents.advice import write_advice
 from contextgraph.agents.hook import answer
 from tests.acceptance.command_line import contextgraph, write_runs
@@ -272,6 +274,56 @@ def test_after_a_decision_by_hand_consolidating_compiles_its_error_again(
 
     assert REMEDY in before
     assert not shown(failure(project, session_id="2"), store)
+
+
+@pytest.mark.parametrize("order", [*permutations(("install", "learn", "remember", "consolidate"))])
+def test_in_every_order_of_commands_the_next_session_is_advised(
+    tmp_path: Path, project: Path, order: Sequence[str]
+) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    arguments: dict[str, tuple[str | Path, ...]] = {
+        "install": ("integrations", "install", "claude-code"),
+        "learn": ("learn", runs),
+        "remember": ("remember", "Use tox.", "--repo", "acme/shop", "--pin"),
+        "consolidate": ("consolidate",),
+    }
+    store = tmp_path / "memory.db"
+    for name in order:
+        contextgraph(*arguments[name], "--store", store)
+    assert "Use tox." in shown(started(project), store)
+    assert REMEDY in shown(failure(project), store)
+
+
+def test_until_something_is_compiled_a_session_and_doctor_say_so(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    said = json.loads(answer(json.dumps(started(project)), str(store)))
+    assert said == {"systemMessage": "ContextGraph: installed, nothing compiled yet"}
+    with AgentMemory.open(str(store)) as memory:
+        memory.learn(recovering_run())
+    os.utime(store, (later := store.stat().st_mtime + 60, later))
+    checkup = contextgraph("doctor", "--store", store, "--json").records[0]
+    (hooks,) = (check for check in checkup["checks"] if check["name"] == "hooks")
+    assert (hooks["ok"], hooks["detail"]) == (False, "installed, nothing compiled yet")
+
+
+def test_what_a_library_learned_is_compiled_when_the_next_session_starts(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawned: list[Any] = []
+    monkeypatch.setattr(os, "posix_spawn", lambda *given, **_: spawned.append(given))
+    shown(started(project), store)
+    assert not spawned
+    with AgentMemory.open(str(store)) as memory:
+        memory.learn(recovering_run(4))
+    os.utime(store, (later := store.stat().st_mtime + 60, later))
+    shown(started(project, session_id="60aa"), store)
+    ((_, program, _),) = spawned
+    assert program[program.index("contextgraph") + 1 :] == [
+        *("learn", "--queued", "--store", str(store), "--tenant", "default")
+    ]
 
 
 @pytest.fixture
