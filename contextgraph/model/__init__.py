@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         Recollection as Recollection,
         Security as Security,
         Snapshot as Snapshot,
+        StatementKind as StatementKind,
     )
     from contextgraph.model.playbook import (
         CommandHistory as CommandHistory,

@@ -6,12 +6,24 @@ from enum import StrEnum
 
 
 class NoteKind(StrEnum):
-    """Kinds of note: a statement, a page, a named entity, or a statement to be reviewed."""
+    """Kinds of note: written down, said in a recorded session, a page, or a named entity."""
 
     NOTE = "note"
+    STATEMENT = "statement"
     PAGE = "page"
     ENTITY = "entity"
     CANDIDATE = "candidate"
+    """of earlier versions: a sentence of a session that waits for a review"""
+
+
+class StatementKind(StrEnum):
+    """What a person did with a statement; *agreed*: the agent said so and they confirmed it."""
+
+    DECISION = "decision"
+    CORRECTION = "correction"
+    CONSTRAINT = "constraint"
+    PREFERENCE = "preference"
+    AGREED = "agreed"
 
 
 class Security(StrEnum):
@@ -39,6 +51,8 @@ class LinkType(StrEnum):
     MENTIONS = "mentions"
     SAID_IN = "said_in"
     """to the run in which a person said so"""
+    REPEATS = "repeats"
+    """to the first statement that says the same"""
 
 
 @dataclass(frozen=True, slots=True)

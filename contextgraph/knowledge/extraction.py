@@ -1,0 +1,531 @@
+"""Finds what people decided, corrected, required or ruled out in a recorded session.
+
+Only what a person typed is read, and what the agent proposed and the person confirmed. The rules
+are wordings of English (and a few of Chinese) that weigh for or against a sentence; none knows a
+project.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from contextgraph.model import RawTrajectory, StatementKind
+from contextgraph.text import compiled, gives_instructions, stems
+
+# Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
+_LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
+# A first request is the task; only a short one can lay down a rule.
+_LONGEST_RULE = 400
+_LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
+_LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES = 400, 300, 8, 3
+
+# What stands in a message though nobody typed it.
+_BLOCK = re.compile(
+    r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?(?:</\1>|\Z)|\[(?:Image|Request interrupted)[^\]]*\]",
+    re.DOTALL,
+)
+_PROGRAM = re.compile(
+    r"^\s*<(?:command-|local-command-|bash-|system-reminder|task-notification|teammate)|^Caveat:"
+    r"|tool calls?\b.*\b(?:continue|use one)|function call|session is being continued from"
+    r"|continue working on the task|finish the interaction|^## Context\b|image: source"
+    r"|your (?:last|previous) (?:output|response)|^Base directory for this skill",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^#{1,4} \S", re.MULTILINE)
+_PASTED = re.compile(
+    r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
+    |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
+    |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |e\.g\.|["“]
+    |[=-]{2,}\s|https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
+    re.VERBOSE,
+)
+# What follows such a line was written by another.
+_PASTE_FOLLOWS = re.compile(
+    r"(?:reviews?|comments?|says?|said|wrote|errors?|logs?|output|results?|message|prints?|shows?"
+    r"|got|seeing|this|these(?: \d+)?|following)[^.!?\n]{0,40}:\s*$",
+    re.IGNORECASE,
+)
+_REVIEW = re.compile(
+    r"\b(?:review|reviewer|copilot|bot)(?:['’]s)? (?:comment|feedback|note|suggestion)s?\b"
+    r"|\b(?:comment|feedback|review|suggestion)s? (?:from|by) (?:a |the |an )?\w+"
+    r"|\b(?:reviewer|copilot|coderabbit) (?:says?|said|wrote|asks?)\b",
+    re.IGNORECASE,
+)
+
+_SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
+)
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
+_WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
+
+_NEGATED = (
+    r"(?:don['’]?t|do not|never|stop|avoid|no more|must ?n['’]?t|no need (?:to|for)|quit"
+    r"|shouldn['’]?t|should not|cannot|can['’]?t|won['’]?t|not)"
+)
+_NUMERALS = "one|two|three|four|five|six|seven|eight|nine|ten|twelve|half|twice|zero"
+_UNITS = (
+    r"ms|s|sec\w*|min\w*|h|hours?|days?|weeks?|months?|chars?|characters|tries|attempts|times"
+    r"|units?|digits?|bytes|kb|mb|gb|x"
+)
+# How people state what holds beyond the moment, and how much each wording says.
+_CUES: dict[str, tuple[float, str]] = {
+    "lasting": (
+        2.0,
+        r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time"
+        r"|by default|at all times|no exceptions|permanently|deliberate(?:ly)?|on purpose"
+        r"|intentional(?:ly)?|remember|keep in mind|no longer|any ?more)\b"
+        r"|(?:总是|始终|永远|以后|记住|务必)",
+    ),
+    "ruled out": (
+        1.6,
+        rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|that|ok|you)\s+){_NEGATED}\s+\w+"
+        r"|\b(?:not|no) \w+(?: \w+)?\s*$|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b"
+        r"|\binstead(?: of)?\b|\bas opposed to\b|\bisn['’]?t\b|\bnot the\b|,\s+not\b"
+        r"|(?:不要|不能|不准|别再|请勿|而不是)",
+    ),
+    "duty": (
+        1.4,
+        r"\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
+        r"|make sure|ensure|be sure|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
+        r"|(?:必须|应该|改用|优先使用)",
+    ),
+    "bound": (
+        1.4,
+        r"\b(?:only|exactly|at (?:most|least)|no more than|up to|within|except|unless|both"
+        r"|neither|either|all of|none of|the rest|inclusive|exclusive|strictly|each|every)\b",
+    ),
+    "order": (
+        1.0,
+        r"\b(?:first|then|last|before|after|ascending|descending|newest|oldest|highest|lowest"
+        r"|longest|shortest|tie(?:s|break\w*)?|wins|precedence|priority|order(?:ed)? by)\b",
+    ),
+    "number": (1.2, rf"(?<![\w#.])\$?\d+(?:[.,]\d+)?(?:%|\s?(?:{_UNITS}))?\b|\b(?:{_NUMERALS})\b"),
+    "name": (
+        0.6,
+        r"`[^`]+`|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b[\w/]+\.[a-z]{2,4}\b|'[^']{1,30}'"
+        r"|\"[^\"]{1,30}\"|(?<!\w)--?[a-z][\w-]+",
+    ),
+    "decided": (
+        2.0,
+        r"\b(?:decid\w+|agreed|settled|standardi[sz]ed|ruled"
+        r"|(?:our|the) (?:policy|rule|convention|standard)(?: is)?"
+        r"|let['’]?s (?:use|go|keep|make|do|not|call|put|have|drop|leave|stick|say|move|allow"
+        r"|always|only)"
+        r"|we (?:use|want|prefer|don['’]?t|never|always|only|keep|go with|agreed)"
+        r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
+        r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
+        r"|leave (?:it|them|that) (?:at|as)?)\b",
+    ),
+    "changed": (
+        2.0,
+        r"\b(?:instead|moved to|moving to|switch(?:ed|ing)? (?:to|over)|dropped?"
+        r"|changed our mind|amend\w*|supersed\w*|replac\w+|now (?:use|we|it)|used to"
+        r"|revis\w+|scratch that|correction|on second thought|actually)\b",
+    ),
+    "imperative": (
+        0.8,
+        r"^(?:please |and |so |but |also |then |ok(?:ay)?,? |just |no[,.]? |yes[,.]? |yeah,? "
+        r"|yup,? )*(?:use|keep|make|put|drop|remove|add|call|name|rename|return|treat|ignore"
+        r"|match|write|follow|leave|order|sort|prefer|skip|move|split|store|log|round|map|cap"
+        r"|limit|pin|mask|normali[sz]e|preserve|allow|require|reject|raise|set|start|stop|record"
+        r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid)\b",
+    ),
+}
+_DURABLE = 2.0
+_PREFERENCE = re.compile(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
+_CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
+_QUESTION = re.compile(
+    r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when|why|how"
+    r"|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
+    r"|have (?:you|we))\b(?!n['’]t\b)",
+    re.IGNORECASE,
+)
+# Of the moment: it ends with the step that it is about.
+_MOMENTARY = re.compile(
+    r"^(?:please |now |then |ok(?:ay)?,? |so |just |and |let['’]?s )*(?:wait|resume|continue"
+    r"|go ahead|go on|go for it|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both)"
+    r"|fix (?:it|that|this)|run (?:it|the|a)|commit|push|ship it|show me|tell me|explain"
+    r"|describe|look (?:at|into)|take a look|check|read|review|summari[sz]e|let me|i will"
+    r"|i['’]?ll|thanks?|thank you|start (?:with|by)|find (?:it|the)|open|see|give me|list"
+    r"|can you|could you|reproduce|investigate|analy[sz]e|write (?:a|an|the|me|up)|implement"
+    r"|create|address|update the|revert|undo|hey|hi|good|great|nice|cool|awesome|perfect"
+    r"|sounds good|add (?:a|an|the)|it should (?:work|be)|you should be)\b",
+    re.IGNORECASE,
+)
+# What people saw or think decides nothing.
+_REMARK = re.compile(
+    r"^(?:i|we|it|that|this|they|there|he|she|you)(?:['’](?:m|ve|re|s|d|ll))?\s+"
+    r"(?:just |also |still |already |only )*(?:ran|tested|tried|noticed|saw|see|think|thought"
+    r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
+    r"|got|have been|has been|understand|bet|doubt|hope|know|knew|can see|recall|suspect|assume)\b"
+    r"|\b(?:i|we) (?:remember|was wondering|wonder|noticed|suspect|recall|think)\b"
+    r"|^(?:right|yeah|exactly|ok|okay|got it|gotcha|makes sense|interesting|ah|oh|hmm+|thanks)\b"
+    r"[^.]*$|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
+    re.IGNORECASE,
+)
+_REFUSES = re.compile(
+    r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
+    re.IGNORECASE,
+)
+_CONFIRMS = re.compile(
+    r"^\W*(?:yes|yup|yep|yeah|yea|right|exactly|correct|agreed?|ok(?:ay)?|sure|perfect|great"
+    r"|good|sounds good|that['’]?s (?:it|right|correct|the (?:rule|one|policy))|ship it"
+    r"|bake it(?: in)?|do it|go(?: ahead)?(?: with (?:it|that))?|lgtm|confirmed?|precisely"
+    r"|works for me|fine|k|mmmk|love it|approved?|that works|make it so|deal)\b",
+    re.IGNORECASE,
+)
+_RESERVED = re.compile(
+    r"\bbut\b|\blet['’]?s (?:talk|discuss|see|look)|\?|:\s*$|\.\.\.", re.IGNORECASE
+)
+_CHOICE = re.compile(
+    r"^\W*(?:(?:ok|okay|yes|yup|yep|yeah|let['’]?s|go|do|with|option|plan(?: out)?|choice"
+    r"|i (?:pick|choose|prefer|like)|number|no\.?|address|fix|take|#)\W+)*"
+    r"(?P<picks>(?:[A-D]|\d{1,3})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,3}))*)(?![\w.])",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    r"^\s*(?:[-*]\s*)?(?:\*\*)?(?:option\s+|#)?\(?(?P<name>[A-D]|\d{1,3})[.):\]]\**\s+(?P<text>.+)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+# How an agent restates what was said, proposes, and reports what it did.
+_RECAP = re.compile(
+    r"^\W*(?:settled|final(?:i[sz]ed)? (?:rule|policy|\w+ (?:rule|policy))|(?:full |final )?recap"
+    r"|amended|new rule|agreed|to (?:confirm|summari[sz]e|recap)|got it|understood)\b",
+    re.IGNORECASE,
+)
+_PROPOSAL = re.compile(
+    r"\b(?:i['’](?:d|ll)|i (?:will|would|propose|suggest|recommend)|let['’]?s"
+    r"|we (?:should|could|can|will)|should|the (?:natural|right|obvious|safest|simplest)"
+    r" (?:fix|move|choice|rule)|so (?:the|we)|must)\b",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"^\W*(?:added|updated|created|fixed|changed|removed|moved|renamed|implemented|done|refactored"
+    r"|all \w+ pass|tests? pass|summary)\b|[✓✅❌⚠]|\b(?:let me|should have|now let)\b"
+    r"|\bi['’]ll (?:explore|check|look|read|start|begin|run|take|verify|search|review)\b",
+    re.IGNORECASE,
+)
+# Goes with the sentence before it.
+_DEPENDENT = re.compile(
+    r"^(?:then|and|but|or|because|so|that|this|it|they|those|these|otherwise|everything else|same"
+    r"|both|if not|which|with)\b",
+    re.IGNORECASE,
+)
+# A conversation with such a sentence changes what an earlier one decided.
+_AMENDS = re.compile(
+    r"\b(?:amend\w*|supersed\w*|revis(?:e|ed|ing|it\w*)|chang(?:e|ed|ing) (?:our|my) minds?"
+    r"|no longer|from now on|instead of the (?:old|previous|earlier)|scratch that"
+    r"|(?:rule|decision|policy|convention|agreement|plan) (?:from|of|in) (?:last|the|a)"
+    r"|(?:earlier|previous|old|last (?:week|month|quarter|year)['’]s?) (?:rule|decision|policy"
+    r"|convention|plan|agreement)|we (?:used to|moved|switched|dropped)|turns out)\b",
+    re.IGNORECASE,
+)
+_LASTING_RULE = re.compile(
+    r"\b(?:from now on|remember|keep in mind|going forward|in future|we (?:decided|agreed)|always"
+    r"|never)\b",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|[A-Z]\w{0,3})\b(?![/:]\w)")
+_SYMBOL = re.compile(
+    r"`([A-Za-z_][\w.]{2,60})(?:\([^`]*\))?`|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+"
+    r"|[A-Z][a-z0-9]+(?:[A-Z]\w*)+)\b|\b([a-z]\w+)\(\)"
+)
+_NO_FILES = frozenset({"e.g", "i.e", "etc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A statement in a session, verbatim, said after the step *step* (-1: at the start).
+
+    *context* is what it answers or confirms. *about* are files, symbols and words, *weight* is how
+    many wordings speak for it, *is_recap* that it restates what the conversation came to.
+    """
+
+    kind: StatementKind
+    text: str
+    step: int
+    at: datetime | None
+    context: str = ""
+    about: tuple[str, ...] = ()
+    weight: float = 0.0
+    is_recap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SaidInRun:
+    """The *statements* of a session, its *title*, and whether it changes earlier decisions."""
+
+    statements: tuple[Said, ...]
+    title: str
+    amends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What a person *said* after the agent wrote *before*."""
+
+    before: str
+    said: str
+    step: int
+    at: datetime | None
+
+    @property
+    def is_task(self) -> bool:
+        return self.step < 0
+
+
+def statements_in(run: RawTrajectory) -> SaidInRun:
+    """Return the statements of people in *run*; each sentence once.
+
+    Not the task, questions, pasted texts, what programs wrote, nor instructions of the moment.
+    """
+    exchanges, last = _exchanges(run)
+    files = _files("\n".join([run.task, *(f"{one.before}\n{one.said}" for one in exchanges), last]))
+    found: dict[str, Said] = {}
+    for exchange in exchanges:
+        for said in _statements_of(exchange):
+            found.setdefault(_normal(said.text), said)
+    if found and (restated := _recap(last, exchanges)):
+        said = Said(StatementKind.AGREED, restated, exchanges[-1].step + 1, exchanges[-1].at)
+        found.setdefault(_normal(restated), replace(said, weight=4.0, is_recap=True))
+    typed = [_typed(one) for one in exchanges]
+    return SaidInRun(
+        tuple(
+            replace(said, about=_about(said, files if len(files) <= _MOST_FILES else ()))
+            for said in found.values()
+        ),
+        title=" ".join(_BLOCK.sub(" ", run.task).split())[:_LONGEST_TITLE],
+        amends=any(_AMENDS.search(text) for text in typed if len(text) <= _LONGEST_MESSAGE),
+    )
+
+
+def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
+    """What people said in *run*, and what the agent wrote after the last of it."""
+    messages = [step.user_message for step in run.steps if step.user_message]
+    repeated = {message for message in messages if messages.count(message) > 1}  # by a program
+    exchanges = [_Exchange("", run.task, -1, run.started_at)]
+    before: list[str] = []
+    for step in run.steps:
+        before += filter(None, [step.thought])
+        if step.user_message and not _PROGRAM.search(step.user_message):
+            if step.user_message not in repeated:
+                said = step.user_message
+                exchanges.append(_Exchange("\n\n".join(before), said, step.index, step.timestamp))
+            before = []
+    return exchanges, "\n\n".join(before)
+
+
+def _statements_of(exchange: _Exchange) -> Iterator[Said]:
+    text = _typed(exchange)
+    if not text or gives_instructions(exchange.said):
+        return
+    if exchange.is_task and (
+        len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)
+    ):
+        return
+    sentences = [*_sentences(text)]
+    asked = _last_question(exchange.before)
+    corrects = bool(exchange.before) and bool(_REFUSES.match(sentences[0]))
+    answers = bool(asked) and not _QUESTION.search(sentences[0])
+    yield from _own(exchange, sentences, asked if answers else "", corrects=corrects)
+    if exchange.before and len(text) <= _LONGEST_CONFIRMATION:
+        yield from _confirmed(exchange, text, asked)
+
+
+def _own(
+    exchange: _Exchange, sentences: Sequence[str], asked: str, *, corrects: bool
+) -> Iterator[Said]:
+    """The statements in a person's own *sentences*, which may answer what the agent *asked*."""
+    rated = [
+        _rated(sentence, answers=bool(asked) and index < 2, corrects=corrects and index < 3)
+        for index, sentence in enumerate(sentences)
+    ]
+    start = 0
+    while start < len(sentences):
+        end, text = start + 1, sentences[start]
+        weight, cues = rated[start]
+        # A fragment and a sentence that leans on the one before it are one statement.
+        while (
+            end < len(sentences)
+            and len(text) + len(sentences[end]) < _LONGEST_STATEMENT
+            and (_word_count(text) < 4 or _leans(sentences[end], rated[end][0]))
+        ):
+            weight, cues = max(weight, rated[end][0]) + 0.3, cues | rated[end][1]
+            text, end = f"{text} {sentences[end]}", end + 1
+        words, is_reply = _word_count(text), bool(asked) and start < 2
+        is_short = is_reply and words <= 8 and "number" in cues and not _MOMENTARY.search(text)
+        least = 3 if is_reply or corrects or "lasting" in cues else 4
+        is_task = exchange.is_task and "lasting" not in cues
+        if (
+            (is_short or (weight >= _DURABLE and words >= least and not text.endswith(("...", ":"))))
+            and len(text) <= 2 * _LONGEST_STATEMENT
+            and not is_task
+        ):
+            kind = _kind(text, cues, corrects=corrects and start == 0)
+            context = asked[:_LONGEST_CONTEXT] if is_reply else ""
+            yield Said(kind, text, exchange.step, exchange.at, context, weight=weight)
+        start = end
+
+
+def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
+    """What the agent proposed before a person confirmed or chose it with *text*."""
+    choice = _CHOICE.match(text)
+    chosen = _items(exchange.before, choice["picks"]) if choice else ""
+    if chosen and len(text) <= _LONGEST_CHOICE:
+        context = chosen[:_LONGEST_CONTEXT]
+        yield Said(StatementKind.AGREED, text, exchange.step, exchange.at, context, weight=2.5)
+    elif (
+        _CONFIRMS.match(text)
+        and not _RESERVED.search(text)
+        and not (asked and len(text) > _LONGEST_CONFIRMATION // 2)
+    ):
+        for proposed in _proposals(exchange.before)[:2]:
+            context = text[:_LONGEST_CHOICE]
+            yield Said(
+                StatementKind.AGREED, proposed, exchange.step, exchange.at, context, weight=2.2
+            )
+
+
+def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, frozenset[str]]:
+    """How much speaks for *sentence* as a statement, and the names of its cues."""
+    cues = _cues_in(sentence)
+    weight = sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects
+    weight -= 2.2 * bool(_REMARK.search(sentence)) + 2.0 * bool(_MOMENTARY.search(sentence))
+    return weight - 3.0 * bool(_QUESTION.search(sentence)), cues
+
+
+def _cues_in(sentence: str) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, (_, pattern) in _CUES.items()
+        if compiled(pattern, re.IGNORECASE).search(sentence)
+    )
+
+
+def _leans(sentence: str, weight: float) -> bool:
+    return bool(_DEPENDENT.match(sentence)) and weight > 0.5 and not _QUESTION.search(sentence)
+
+
+def _kind(text: str, cues: frozenset[str], *, corrects: bool) -> StatementKind:
+    if corrects:
+        return StatementKind.CORRECTION
+    if _PREFERENCE.search(text):
+        return StatementKind.PREFERENCE
+    return StatementKind.CONSTRAINT if cues & _CONSTRAINTS else StatementKind.DECISION
+
+
+def _typed(exchange: _Exchange) -> str:
+    """What a person typed, without what they pasted or quoted of the agent."""
+    message = _BLOCK.sub("\n", exchange.said)
+    if (
+        _PROGRAM.search(exchange.said)
+        or len(message) > _LONGEST_MESSAGE
+        or len(_HEADING.findall(message)) > 1
+    ):
+        return ""
+    agent, lines, pasted = _normal(exchange.before), list[str](), False
+    for paragraph in re.split(r"\n\s*\n", message):
+        # The paragraph after "a reviewer says:" is what they say.
+        is_pasted, pasted = pasted, False
+        for line in [] if is_pasted else paragraph.split("\n"):
+            normal = _normal(line)
+            if not normal or _PASTED.match(line):
+                continue
+            if len(normal.split()) >= 5 and normal in agent:
+                continue
+            review = _REVIEW.search(line)
+            lines.append((line[: review.start()] if review else line).strip())
+            if review or _PASTE_FOLLOWS.search(line):
+                pasted = True
+                break
+    return "\n".join(filter(None, lines)) if any(map(_normal, lines)) else ""
+
+
+def _last_question(before: str) -> str:
+    """The question with which the agent ended, empty where it asked none."""
+    questions = [one for one in _sentences(_BLOCK.sub("\n", before)) if one.rstrip("*_ )")[-1:] == "?"]
+    end = _normal(before.strip()[-600:])
+    return questions[-1] if questions and _normal(questions[-1])[-40:] in end else ""
+
+
+def _proposals(before: str) -> list[str]:
+    """The sentences of the agent that propose or settle something, the clearest first."""
+    text = _BLOCK.sub("\n", before)
+    least = 1.0 if len(text) < _LONGEST_PROPOSAL else 3.0
+    rated = []
+    for sentence in _sentences(text):
+        if (
+            _QUESTION.search(sentence)
+            or _REPORT.search(sentence)
+            or not 25 <= len(sentence) <= _LONGEST_AGREED
+            or sentence.endswith(":")
+            or "*:" in sentence[-4:]
+        ):
+            continue
+        weight = sum(_CUES[cue][0] for cue in _cues_in(sentence))
+        if (_PROPOSAL.search(sentence) and weight >= least) or (
+            _RECAP.search(sentence) and weight >= 3
+        ):
+            rated.append((weight + 3 * bool(_RECAP.search(sentence)), sentence))
+    return [sentence for _, sentence in sorted(rated, key=lambda pair: -pair[0])]
+
+
+def _recap(last: str, exchanges: Sequence[_Exchange]) -> str:
+    """What the agent restated at the end of what people said, where they said anything."""
+    if len(exchanges) < 2:
+        return ""
+    said = {*stems(" ".join(f"{one.said}\n{one.before[-2_000:]}" for one in exchanges[1:]))}
+    sentences = [*_sentences(_BLOCK.sub("\n", last))]
+    for start, sentence in enumerate(sentences):
+        if not _RECAP.search(sentence):
+            continue
+        restated: list[str] = []
+        for one in sentences[start:]:
+            words = {*stems(one)}
+            share = len(words & said) / len(words) if words else 0.0
+            if _QUESTION.search(one) or _REPORT.search(one) or share < (0.4 if restated else 0.25):
+                break
+            restated.append(one)
+        text = " ".join(restated)[:_LONGEST_AGREED]
+        if sum(_CUES[cue][0] for cue in _cues_in(text)) >= 3:
+            return text
+    return ""
+
+
+def _items(before: str, picks: str) -> str:
+    """The items of the agent's list that *picks* names: "B", "12, 14"."""
+    items = {match["name"].upper(): match["text"].strip() for match in _ITEM.finditer(before)}
+    names = re.findall(r"[A-D]\b|\d+", picks.upper())
+    return "; ".join(f"{name}: {items[name]}" for name in names if name in items)
+
+
+def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:
+    """The files, symbols and rare words that *said* is about; *files* are those of the session."""
+    text = f"{said.text}\n{said.context}"
+    symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
+    named = dict.fromkeys([*_files(text), *files, *symbols])
+    shared = {stem for name in named for stem in stems(name)}
+    plain = (word for word in re.findall(r"[A-Za-z]{5,}", said.text) if stems(word))
+    words = {stems(word)[0]: word.lower() for word in plain if not {*stems(word)} & shared}
+    longest = sorted(words.values(), key=lambda word: (-len(word), word))[:4]
+    return (*[*named][:_MOST_ABOUT], *longest)[: _MOST_ABOUT + 2]
+
+
+def _files(text: str) -> tuple[str, ...]:
+    names = (match[0] for match in _FILE.finditer(text))
+    return tuple(dict.fromkeys(name for name in names if name.lower() not in _NO_FILES))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for part in _SENTENCE.split(text):
+        if sentence := _BULLET.sub("", " ".join(part.split())):
+            yield sentence
+
+
+def _word_count(text: str) -> int:
+    return len(compiled(_WORD).findall(text))
+
+
+def _normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
