@@ -8,8 +8,7 @@ from hashlib import blake2b
 
 from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.corrections import Correction, corrections_in
-from contextgraph.knowledge.notes import Notes
-from contextgraph.knowledge.statements import repo_name, statement_of
+from contextgraph.knowledge.notes import Notes, repo_name, statement_of
 from contextgraph.model import (
     Link,
     LinkType,

@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextgraph.model import RawTrajectory, StatementKind
-from contextgraph.text import compiled, gives_instructions, stems
+from contextgraph.text import (
+    compiled,
+    gives_instructions,
+    stems,
+)
 
 # Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
 _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
@@ -72,64 +76,82 @@ _UNITS = (
 _CUES: dict[str, tuple[float, str]] = {
     "lasting": (
         2.0,
-        r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time"
-        r"|by default|at all times|no exceptions|permanently|deliberate(?:ly)?|on purpose"
-        r"|intentional(?:ly)?|remember|keep in mind|no longer|any ?more)\b"
-        r"|(?:总是|始终|永远|以后|记住|务必)",
+        (
+            r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time"
+            r"|by default|at all times|no exceptions|permanently|deliberate(?:ly)?|on purpose"
+            r"|intentional(?:ly)?|remember|keep in mind|no longer|any ?more)\b"
+            r"|(?:总是|始终|永远|以后|记住|务必)"
+        ),
     ),
     "ruled out": (
         1.6,
-        rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|that|ok|you)\s+){_NEGATED}\s+\w+"
-        r"|\b(?:not|no) \w+(?: \w+)?\s*$|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b"
-        r"|\binstead(?: of)?\b|\bas opposed to\b|\bisn['’]?t\b|\bnot the\b|,\s+not\b"
-        r"|(?:不要|不能|不准|别再|请勿|而不是)",
+        (
+            rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|that|ok|you)\s+){_NEGATED}\s+\w+"
+            r"|\b(?:not|no) \w+(?: \w+)?\s*$|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b"
+            r"|\binstead(?: of)?\b|\bas opposed to\b|\bisn['’]?t\b|\bnot the\b|,\s+not\b"
+            r"|(?:不要|不能|不准|别再|请勿|而不是)"
+        ),
     ),
     "duty": (
         1.4,
-        r"\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
-        r"|make sure|ensure|be sure|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
-        r"|(?:必须|应该|改用|优先使用)",
+        (
+            r"\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
+            r"|make sure|ensure|be sure|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
+            r"|(?:必须|应该|改用|优先使用)"
+        ),
     ),
     "bound": (
         1.4,
-        r"\b(?:only|exactly|at (?:most|least)|no more than|up to|within|except|unless|both"
-        r"|neither|either|all of|none of|the rest|inclusive|exclusive|strictly|each|every)\b",
+        (
+            r"\b(?:only|exactly|at (?:most|least)|no more than|up to|within|except|unless|both"
+            r"|neither|either|all of|none of|the rest|inclusive|exclusive|strictly|each|every)\b"
+        ),
     ),
     "order": (
         1.0,
-        r"\b(?:first|then|last|before|after|ascending|descending|newest|oldest|highest|lowest"
-        r"|longest|shortest|tie(?:s|break\w*)?|wins|precedence|priority|order(?:ed)? by)\b",
+        (
+            r"\b(?:first|then|last|before|after|ascending|descending|newest|oldest|highest|lowest"
+            r"|longest|shortest|tie(?:s|break\w*)?|wins|precedence|priority|order(?:ed)? by)\b"
+        ),
     ),
     "number": (1.2, rf"(?<![\w#.])\$?\d+(?:[.,]\d+)?(?:%|\s?(?:{_UNITS}))?\b|\b(?:{_NUMERALS})\b"),
     "name": (
         0.6,
-        r"`[^`]+`|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b[\w/]+\.[a-z]{2,4}\b|'[^']{1,30}'"
-        r"|\"[^\"]{1,30}\"|(?<!\w)--?[a-z][\w-]+",
+        (
+            r"`[^`]+`|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b[\w/]+\.[a-z]{2,4}\b|'[^']{1,30}'"
+            r"|\"[^\"]{1,30}\"|(?<!\w)--?[a-z][\w-]+"
+        ),
     ),
     "decided": (
         2.0,
-        r"\b(?:decid\w+|agreed|settled|standardi[sz]ed|ruled"
-        r"|(?:our|the) (?:policy|rule|convention|standard)(?: is)?"
-        r"|let['’]?s (?:use|go|keep|make|do|not|call|put|have|drop|leave|stick|say|move|allow"
-        r"|always|only)"
-        r"|we (?:use|want|prefer|don['’]?t|never|always|only|keep|go with|agreed)"
-        r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
-        r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
-        r"|leave (?:it|them|that) (?:at|as)?)\b",
+        (
+            r"\b(?:decid\w+|agreed|settled|standardi[sz]ed|ruled"
+            r"|(?:our|the) (?:policy|rule|convention|standard)(?: is)?"
+            r"|let['’]?s (?:use|go|keep|make|do|not|call|put|have|drop|leave|stick|say|move|allow"
+            r"|always|only)"
+            r"|we (?:use|want|prefer|don['’]?t|never|always|only|keep|go with|agreed)"
+            r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
+            r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
+            r"|leave (?:it|them|that) (?:at|as)?)\b"
+        ),
     ),
     "changed": (
         2.0,
-        r"\b(?:instead|moved to|moving to|switch(?:ed|ing)? (?:to|over)|dropped?"
-        r"|changed our mind|amend\w*|supersed\w*|replac\w+|now (?:use|we|it)|used to"
-        r"|revis\w+|scratch that|correction|on second thought|actually)\b",
+        (
+            r"\b(?:instead|moved to|moving to|switch(?:ed|ing)? (?:to|over)|dropped?"
+            r"|changed our mind|amend\w*|supersed\w*|replac\w+|now (?:use|we|it)|used to"
+            r"|revis\w+|scratch that|correction|on second thought|actually)\b"
+        ),
     ),
     "imperative": (
         0.8,
-        r"^(?:please |and |so |but |also |then |ok(?:ay)?,? |just |no[,.]? |yes[,.]? |yeah,? "
-        r"|yup,? )*(?:use|keep|make|put|drop|remove|add|call|name|rename|return|treat|ignore"
-        r"|match|write|follow|leave|order|sort|prefer|skip|move|split|store|log|round|map|cap"
-        r"|limit|pin|mask|normali[sz]e|preserve|allow|require|reject|raise|set|start|stop|record"
-        r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid)\b",
+        (
+            r"^(?:please |and |so |but |also |then |ok(?:ay)?,? |just |no[,.]? |yes[,.]? |yeah,? "
+            r"|yup,? )*(?:use|keep|make|put|drop|remove|add|call|name|rename|return|treat|ignore"
+            r"|match|write|follow|leave|order|sort|prefer|skip|move|split|store|log|round|map|cap"
+            r"|limit|pin|mask|normali[sz]e|preserve|allow|require|reject|raise|set|start|stop|record"
+            r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid)\b"
+        ),
     ),
 }
 _DURABLE = 2.0
@@ -320,9 +342,7 @@ def _statements_of(exchange: _Exchange) -> Iterator[Said]:
     text = _typed(exchange)
     if not text or gives_instructions(exchange.said):
         return
-    if exchange.is_task and (
-        len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)
-    ):
+    if exchange.is_task and (len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)):
         return
     sentences = [*_sentences(text)]
     asked = _last_question(exchange.before)
@@ -358,7 +378,10 @@ def _own(
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and "lasting" not in cues
         if (
-            (is_short or (weight >= _DURABLE and words >= least and not text.endswith(("...", ":"))))
+            (
+                is_short
+                or (weight >= _DURABLE and words >= least and not text.endswith(("...", ":")))
+            )
             and len(text) <= 2 * _LONGEST_STATEMENT
             and not is_task
         ):
@@ -444,7 +467,9 @@ def _typed(exchange: _Exchange) -> str:
 
 def _last_question(before: str) -> str:
     """The question with which the agent ended, empty where it asked none."""
-    questions = [one for one in _sentences(_BLOCK.sub("\n", before)) if one.rstrip("*_ )")[-1:] == "?"]
+    questions = [
+        one for one in _sentences(_BLOCK.sub("\n", before)) if one.rstrip("*_ )")[-1:] == "?"
+    ]
     end = _normal(before.strip()[-600:])
     return questions[-1] if questions and _normal(questions[-1])[-40:] in end else ""
 

@@ -1,45 +1,64 @@
 """Remembers notes, compares them with earlier ones, and recalls them."""
 
 import logging
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
-from itertools import islice
-from typing import Unpack
+from functools import partial, reduce
+from hashlib import blake2b
+from itertools import combinations, islice
+from typing import Any, TypedDict, Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
-from contextgraph.governance import Relation, Verdict
-from contextgraph.knowledge.links import walk, with_link
+from contextgraph.governance import (
+    CREDIBILITY_MARGIN,
+    Evictable,
+    RecallStats,
+    RecallValue,
+    Relation,
+    Statement,
+    Verdict,
+    belongs_long_term,
+    is_forgotten,
+    judged,
+    rarity,
+    strength,
+    verdict,
+)
 from contextgraph.knowledge.recall import (
     MOST_WORDS,
     Question,
+    credibility_of,
     recollections,
-)
-from contextgraph.knowledge.rendering import snapshot_of
-from contextgraph.knowledge.statements import (
-    Judge,
-    NoteProperties,
-    confirmed_by,
-    note_of,
-    repo_name,
-    verdicts,
-    with_properties,
+    searched_text,
+    snapshot_of,
+    stem_counts,
+    walk,
+    with_link,
 )
 from contextgraph.model import (
     Link,
     LinkType,
+    MaintenanceReport,
     Note,
     NoteKind,
     NoteReceipt,
     NoteScope,
     NoteStatus,
     Recollection,
+    Security,
     Snapshot,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
-from contextgraph.text import masked_name, stems
+from contextgraph.ranking import dice
+from contextgraph.text import (
+    clean,
+    compiled,
+    mask_secrets,
+    masked_name,
+    stems,
+)
 from contextgraph.vectors import Vector
 
 RECALLED = 5
@@ -48,6 +67,26 @@ _COMPARED = 20
 _COUNTED = 4_096
 # Of a snapshot: notes of each kind, in this order.
 _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
+
+
+Judge = Callable[[str, str], Verdict | None]
+"""What a statement is to an earlier one; None where it cannot say."""
+
+
+class NoteProperties(TypedDict, total=False):
+    """What `remember` may be given beside text, repository, source and tags.
+
+    *locator* is where the source says it: a source of the kind web needs one. *importance* is 0 to
+    1. *caused_by* are ids of notes. The other fields are those of `Note`.
+    """
+
+    locator: str
+    pinned: bool
+    security: Security | str
+    valid_from: datetime | None
+    valid_until: datetime | None
+    importance: float
+    caused_by: Collection[str]
 
 
 class Notes:
@@ -104,8 +143,8 @@ class Notes:
         query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
         related = self._store.for_text(query, scope, _COMPARED)
         compared = verdicts(note, related, self._judge)
-        for other, verdict in compared:
-            if verdict.relation is Relation.SAME:
+        for other, compared_to in compared:
+            if compared_to.relation is Relation.SAME:
                 return self._confirm(other, note)
         before = (Link(LinkType.FOLLOWS, note.id) for note in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
@@ -349,3 +388,301 @@ def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -
         recall_score=note.recall_score + sum(scores),
         recalled_at=now,
     )
+
+
+MAX_NOTE = 2_000
+# How reliable a source is by its kind, which stands before a colon in its name.
+RELIABILITY: Mapping[str, float] = {
+    "file": 0.95,
+    "user": 0.85,
+    "system": 0.8,
+    "tool": 0.8,
+    "agent": 0.7,
+    "web": 0.6,
+}
+_OTHERWISE = 0.7
+# How many notes a judge compares, and the least share of words that they have in common.
+_JUDGED, _JUDGED_ABOVE = 3, 0.4
+
+
+def note_of(text: str, repo: str, source: str, now: datetime, credibility: float | None) -> Note:
+    """What *source* says about *repo* in *text*, masked; raises `InvalidNoteError`."""
+    content = mask_secrets(clean(text)).strip()
+    if not content:
+        raise InvalidNoteError("a note needs a text")
+    if len(content) > MAX_NOTE:
+        raise InvalidNoteError(f"a note has at most {MAX_NOTE:,} characters, not {len(content):,}")
+    place, kind = repo_name(repo), source.partition(":")[0]
+    known = f"{place}\n{' '.join(content.casefold().split())}"
+    return Note(
+        id=f"note_{blake2b(known.encode(), digest_size=8).hexdigest()}",
+        content=content,
+        repo=place,
+        source=masked_name(source),
+        created_at=now,
+        credibility=RELIABILITY.get(kind, _OTHERWISE) if credibility is None else credibility,
+    )
+
+
+def with_properties(note: Note, properties: NoteProperties) -> Note:
+    """*note* with *properties*; raises `InvalidNoteError` for those that cannot be."""
+    given: dict[str, Any] = {**properties}
+    causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
+    given["locator"] = mask_secrets(given.get("locator", ""))
+    if security not in {*Security}:
+        raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
+    note = replace(
+        note,
+        **given,
+        security=Security(security),
+        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
+    )
+    if note.source.partition(":")[0] == "web" and not note.locator:
+        raise InvalidNoteError("a note from the web needs its locator, such as the URL")
+    for time in (note.valid_from, note.valid_until):
+        if time is not None and time.tzinfo is None:
+            raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
+    if not 0 <= note.importance <= 1 or not 0 <= note.credibility <= 1:
+        raise InvalidNoteError("importance and credibility are from 0 to 1")
+    return note
+
+
+def repo_name(repo: str) -> str:
+    """The name by which a repository is compared: GitHub ignores case."""
+    return masked_name(repo).casefold()
+
+
+def statement_of(note: Note) -> Statement:
+    """What *note* is compared by."""
+    return Statement(note.content, note.source, note.created_at, note.credibility)
+
+
+def verdicts(
+    new: Note, related: Sequence[Note], judge: Judge | None = None
+) -> list[tuple[Note, Verdict]]:
+    """What *new* is to each of *related*: by their words, where *judge* does not say."""
+    statement = statement_of(new)
+    verdicts = {note.id: verdict(statement, statement_of(note)) for note in related}
+    is_known = any(by_words.relation is Relation.SAME for by_words in verdicts.values())
+    if judge and not is_known and not new.security.is_secret:
+        for note in _most_similar(new, related):
+            answer = judge(new.content, note.content)
+            if answer is None:
+                break
+            verdicts[note.id] = judged(answer, statement, statement_of(note))
+    return [(note, verdicts[note.id]) for note in related]
+
+
+def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
+    """Those of *related* that a judge compares; nothing confidential."""
+    words = stem_counts(new.content).keys()
+    open_ = [note for note in related if not note.security.is_secret]
+    similar = {note.id: dice(words, stem_counts(note.content).keys()) for note in open_}
+    chosen = (note for note in open_ if similar[note.id] >= _JUDGED_ABOVE)
+    return sorted(chosen, key=lambda note: -similar[note.id])[:_JUDGED]
+
+
+def confirmed_by(note: Note, source: str) -> Note:
+    """*note*, confirmed by *source* unless *source* did so before."""
+    if source in (note.source, *note.confirmed_by):
+        return note
+    sources = (*note.confirmed_by, source)
+    return replace(note, confirmed=note.confirmed + 1, confirmed_by=sources)
+
+
+_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+"
+# With one of these a longer statement may say something else.
+_LIMITS = frozenset("not no never cannot t without unless except only but if 不 没 除 非".split())
+
+
+# How much a short-term note fades on its first day; below so many recalls it may be archived.
+_DECAY_RATE, _MIN_RECALLS = 0.1, 3
+# Notes whose words agree so far, and that are no further apart, may be merged; of a large
+# repository the newest are compared.
+_MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenancePolicy:
+    """What `maintain` archives.
+
+    A note is archived when it is weak, was not recalled for *retention*, and fewer than three times
+    in all; beyond *max_notes* those worth least.
+    """
+
+    retention: timedelta = timedelta(days=365)
+    max_notes: int = 10_000
+
+
+def maintain_notes(
+    store: NoteStore,
+    now: datetime,
+    policy: MaintenancePolicy,
+    check: Callable[[], None] = lambda: None,
+) -> MaintenanceReport:
+    """Maintain the notes of *store*; *check*, called before each write, may end it by raising.
+
+    Pinned notes, and notes that others link to, are not archived. A second call at the same time
+    changes nothing.
+    """
+    everything = [note for note in store.all() if note.is_live]
+    notes = [note for note in everything if note.kind is NoteKind.NOTE]
+    moved = [note for note in notes if _is_long_term(note, now) is not note.is_long_term]
+    check()
+    store.change(
+        [note.id for note in moved], lambda note: replace(note, is_long_term=not note.is_long_term)
+    )
+    resolved = _resolved(notes, now)
+    check()
+    store.change([*resolved], lambda note: replace(note, superseded_by=resolved[note.id]))
+    merged = _merged(store, [note for note in notes if note.id not in resolved], check)
+    rest = [note for note in notes if note.id not in {*resolved, *merged}]
+    faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
+    check()
+    store.change([*faded, *evicted], lambda note: replace(note, archived_at=now))
+    gone = {*resolved, *merged, *faded, *evicted}
+    return MaintenanceReport(
+        promoted=sum(not note.is_long_term for note in moved),
+        demoted=sum(note.is_long_term for note in moved),
+        archived=len(faded),
+        evicted=len(evicted),
+        merged=len(merged),
+        conflicts_resolved=len(resolved),
+        conflicts_open=len(_conflicts([note for note in notes if note.id not in gone])),
+    )
+
+
+def _is_long_term(note: Note, now: datetime) -> bool:
+    return belongs_long_term(_strength(note, now), is_long_term=note.is_long_term)
+
+
+def _strength(note: Note, now: datetime) -> float:
+    return strength(
+        importance=note.importance,
+        credibility=note.credibility,
+        recalls=note.recalls,
+        decay_rate=_DECAY_RATE,
+        age_days=_idle(note, now) / timedelta(days=1),
+        is_long_term=note.is_long_term,
+    )
+
+
+def _idle(note: Note, now: datetime) -> timedelta:
+    return now - (note.recalled_at or note.created_at)
+
+
+def _is_faded(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
+    idle = _idle(note, now)
+    is_expired = note.valid_until is not None and note.valid_until + policy.retention < now
+    is_weak = is_forgotten(_strength(note, now), idle)
+    unused = idle > policy.retention and note.recalls < _MIN_RECALLS
+    return is_expired or (is_weak and unused)
+
+
+def _unneeded(
+    notes: Sequence[Note], referenced: set[str], now: datetime, policy: MaintenancePolicy
+) -> tuple[list[str], list[str]]:
+    """The ids of those of *notes* that faded, and of those that are too many beside them."""
+    free = {note.id for note in notes if not note.pinned and note.id not in referenced}
+    faded = [note.id for note in notes if note.id in free and _is_faded(note, now, policy)]
+    excess = len(notes) - len(faded) - policy.max_notes
+    if excess <= 0:
+        return faded, []
+    pair = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    items = [
+        Evictable(
+            note.id,
+            note.created_at,
+            pair[note.id],
+            RecallStats(note.recalls, note.recall_score, note.recalled_at),
+        )
+        for note in notes
+        if note.id in free - {*faded}
+    ]
+    return faded, RecallValue(max(0, len(items) - excess)).chosen(items, now)
+
+
+def _referenced(notes: Iterable[Note]) -> set[str]:
+    """The ids to which *notes* link by more than their order."""
+    return {link.target for note in notes for link in note.links if link.type != LinkType.FOLLOWS}
+
+
+def _conflicts(notes: Sequence[Note]) -> list[tuple[Note, Note]]:
+    """Pairs of *notes* that contradict each other."""
+    known = {note.id: note for note in notes}
+    pairs = {
+        tuple(sorted((note.id, other)))
+        for note in notes
+        for other in note.contradicts
+        if other in known
+    }
+    return [(known[first], known[second]) for first, second in sorted(pairs)]
+
+
+def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
+    """Id of a note -> that of a note which contradicts it and is clearly more credible by now."""
+    resolved: dict[str, str] = {}
+    for first, second in _conflicts(notes):
+        low, high = sorted((first, second), key=lambda note: credibility_of(note, now))
+        margin = credibility_of(high, now) - credibility_of(low, now)
+        if margin >= CREDIBILITY_MARGIN and not low.pinned:
+            resolved[low.id] = high.id
+    return {low: high for low, high in resolved.items() if high not in resolved}
+
+
+def _merged(store: NoteStore, notes: Sequence[Note], check: Callable[[], None]) -> list[str]:
+    """Merge notes into those that say all that they say; the ids of those that went."""
+    of_repo: defaultdict[str, list[Note]] = defaultdict(list)
+    for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
+        of_repo[note.repo].append(note)
+    merged: list[str] = []
+    for some in of_repo.values():
+        for group in _groups(some[:_RELATED_NOTES]):
+            check()
+            merged += _merge(store, group)
+    return merged
+
+
+def _groups(notes: Sequence[Note]) -> list[list[Note]]:
+    """Notes that are merged into the first of each list; each note is in one at most."""
+    tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
+    taken, groups = set[str](), defaultdict[str, list[Note]](list)
+    for longer, shorter in combinations(sorted(notes, key=lambda note: -len(tokens[note.id])), 2):
+        is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
+        is_near = abs(longer.created_at - shorter.created_at) <= _MERGED_WITHIN
+        if is_free and is_near and _contains(tokens[longer.id], tokens[shorter.id]):
+            groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
+            taken.add(shorter.id)
+    return [*groups.values()]
+
+
+def _contains(longer: Sequence[str], shorter: Sequence[str]) -> bool:
+    """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
+
+    So that nothing is lost but words that both have.
+    """
+    is_similar = dice({*longer}, {*shorter}) >= _MERGED_ABOVE
+    if not is_similar or {*longer} & _LIMITS != {*shorter} & _LIMITS:
+        return False
+    rest = iter(longer)
+    return all(word in rest for word in shorter)
+
+
+def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
+    first, *others = group
+    gone = [note.id for note in others]
+
+    def changed(note: Note) -> Note:
+        if note.id != first.id:
+            return replace(note, superseded_by=first.id)
+        links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
+        sources = (source for note in others for source in (note.source, *note.confirmed_by))
+        return replace(
+            reduce(confirmed_by, sources, note),
+            tags=tuple(dict.fromkeys(tag for merged in (note, *others) for tag in merged.tags)),
+            credibility=max(note.credibility for note in group),
+            links=(*note.links, *links),
+        )
+
+    store.change([first.id, *gone], changed)
+    return gone

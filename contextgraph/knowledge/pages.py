@@ -1,24 +1,27 @@
 """Pages: knowledge about one subject under an id, with an index and references."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from contextgraph.errors import (
     AlreadyExistsError,
     InvalidNoteError,
     NotFoundError,
 )
-from contextgraph.knowledge.entities import normalized_tags
-from contextgraph.knowledge.links import (
+from contextgraph.knowledge.notes import repo_name
+from contextgraph.knowledge.recall import (
     entity_id,
     name_of_entity,
     page_note,
     page_of_note,
+    stem_counts,
     walk,
+    with_link,
 )
-from contextgraph.knowledge.recall import stem_counts
-from contextgraph.knowledge.statements import repo_name
 from contextgraph.model import (
     Link,
     LinkType,
@@ -31,7 +34,9 @@ from contextgraph.ranking import bm25
 from contextgraph.text import (
     clean,
     mask_secrets,
+    masked_name,
     stems,
+    words,
 )
 
 MAX_PAGE = 100_000
@@ -197,3 +202,189 @@ def _page_of(note: Note) -> Page:
         repo=note.repo,
         updated_at=note.updated_at,
     )
+
+
+_ALL = 100_000
+_MAX_TAGS = 8
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
+_PLURAL = re.compile(r"(?<=[a-z]{3})(?<![suix])s\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A thing with a *name*, unique in the memory whatever its case.
+
+    Without *tags* it gets those of its name; more than eight are cut.
+    """
+
+    name: str
+    entity_type: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedEntity:
+    """An entity with its *distance* in relations, and its *score*: 1 / (1 + distance).
+
+    *pages* are the ids of those that mention it.
+    """
+
+    entity: Entity
+    distance: int
+    pages: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1."""
+        return 1 / (1 + self.distance)
+
+
+class Entities:
+    """The entities of a memory; *clock* gives the time."""
+
+    def __init__(self, store: NoteStore, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = clock
+
+    def add_entity(self, entity: Entity) -> None:
+        """Store a new entity; secrets are masked.
+
+        Raises `AlreadyExistsError` where there is one of its name, `InvalidNoteError` without one.
+        """
+        if not entity.name.strip():
+            raise InvalidNoteError("an entity needs a name")
+        note = _entity_note(entity, self._now())
+        if self._store.get([note.id]):
+            raise AlreadyExistsError(f"there is an entity {entity.name!r} already")
+        self._store.change(new=[note])
+
+    def get_entity(self, name: str) -> Entity:
+        """The entity of this name; raises `NotFoundError`."""
+        return _entity_of(self._note(name))
+
+    def remove_entity(self, name: str) -> bool:
+        """Delete an entity with all relations to it; false where there is none."""
+        id_ = entity_id(name)
+        linking = [note.id for note in self._store.linking([id_])]
+        self._store.change(linking, lambda note: _without(note, id_))
+        return bool(self._store.delete([id_]))
+
+    def add_relation(self, source: str, target: str, type_: str, weight: float = 1.0) -> None:
+        """Relate two entities, replacing a relation of that type between them.
+
+        *weight* is 0 to 1. Raises `NotFoundError` where one of them is unknown.
+        """
+        link = Link(masked_name(type_), self._note(target).id, max(0.0, min(1.0, weight)))
+        self._store.change([self._note(source).id], lambda note: with_link(note, link))
+
+    def remove_relation(self, source: str, target: str, type_: str) -> bool:
+        """Remove a relation; false where there is none."""
+        note, gone = self._note(source), (masked_name(type_), entity_id(target))
+        if all((link.type, link.target) != gone for link in note.links):
+            return False
+        self._store.change([note.id], lambda known: _without(known, gone[1], gone[0]))
+        return True
+
+    def get_related(self, name: str, depth: int = 1, *types: str) -> tuple[RelatedEntity, ...]:
+        """Entities within *depth* relations (of *types*, or any), in both directions.
+
+        The nearest first, then by name. Raises `NotFoundError`.
+        """
+        distances = walk(self._store, self._note(name).id, depth, types, back=True)
+        pages = [note for note in self._store.linking([*distances]) if note.kind is NoteKind.PAGE]
+        related = (
+            RelatedEntity(
+                _entity_of(note),
+                distances[note.id],
+                tuple(
+                    page_of_note(page.id)
+                    for page in pages
+                    if note.id in page.targets(LinkType.MENTIONS)
+                ),
+            )
+            for note in self._store.get([*distances]).values()
+            if note.kind is NoteKind.ENTITY
+        )
+        return tuple(
+            sorted(related, key=lambda neighbour: (neighbour.distance, neighbour.entity.name))
+        )
+
+    def find_by_keywords(self, question: str) -> tuple[Entity, ...]:
+        """Entities whose name begins with a word of *question*, or that have it as tag or type."""
+        terms = {*words(question), *(tag for word in words(question) for tag in tags_of(word))}
+        return tuple(
+            entity
+            for entity in self._all()
+            if any(entity.name.casefold().startswith(word) for word in terms)
+            or terms & {*entity.tags, entity.entity_type.casefold()}
+        )
+
+    def find_tags(self, prefix: str = "") -> dict[str, int]:
+        """Tags that begin with *prefix* (in the form of a tag), with the number of entities."""
+        wanted = "-".join(normalized_tags([prefix])) if prefix else ""
+        counts = Counter(tag for entity in self._all() for tag in entity.tags)
+        return {tag: counts[tag] for tag in sorted(counts) if tag.startswith(wanted)}
+
+    def set_entity_tags(self, name: str, tags: Sequence[str]) -> tuple[str, ...]:
+        """Replace the tags of an entity; those that it has now. Raises `NotFoundError`."""
+        given, now = normalized_tags(tags), self._now()
+        ids = [self._note(name).id]
+        self._store.change(ids, lambda note: replace(note, tags=given, updated_at=now))
+        return given
+
+    def _note(self, name: str) -> Note:
+        id_ = entity_id(name)
+        note = self._store.get([id_]).get(id_)
+        if note is None:
+            raise NotFoundError(f"no entity {name!r}")
+        return note
+
+    def _all(self) -> Iterable[Entity]:
+        notes = self._store.newest(NoteScope(kinds=(NoteKind.ENTITY,)), _ALL)
+        return sorted(map(_entity_of, notes), key=lambda entity: entity.name)
+
+
+def _without(note: Note, target: str, type_: str | None = None) -> Note:
+    """*note* without its links to *target*, of one type where given."""
+    remaining = (
+        link for link in note.links if link.target != target or type_ not in (None, link.type)
+    )
+    return replace(note, links=tuple(remaining))
+
+
+def _entity_note(entity: Entity, now: datetime) -> Note:
+    return Note(
+        id=entity_id(entity.name),
+        content=mask_secrets(clean(entity.description)),
+        repo="",
+        source="user",
+        created_at=now,
+        tags=normalized_tags(entity.tags or tags_of(entity.name)),
+        kind=NoteKind.ENTITY,
+        title=masked_name(entity.name),
+        summary=masked_name(entity.entity_type),
+        updated_at=now,
+    )
+
+
+def _entity_of(note: Note) -> Entity:
+    return Entity(note.title, note.summary, note.content, note.tags, note.updated_at)
+
+
+def tags_of(name: str) -> tuple[str, ...]:
+    """The tags that *name* gives: its parts and, of several, all with hyphens.
+
+    `StateGraphs` gives `state`, `graph`, `state-graph`.
+    """
+    parts = [_PLURAL.sub("", part.lower()) for part in _PART.findall(masked_name(name))]
+    whole = ["-".join(parts)] if len(parts) > 1 else []
+    return tuple(dict.fromkeys((*parts, *whole)))
+
+
+def normalized_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """*tags* in lower case, singular, with hyphens, each once: the first eight of them."""
+    given = (tags_of(tag) for tag in tags)
+    last = chain.from_iterable(some[-1:] for some in given)
+    return tuple(dict.fromkeys(last))[:_MAX_TAGS]
