@@ -64,10 +64,9 @@ class HookEvent:
     @property
     def prompt(self) -> str:
         """What a person wrote; empty for what a program did."""
-        from contextgraph.readers.envelopes import is_machine_written
+        from contextgraph.readers.envelopes import said
 
-        prompt = self.text("prompt") or self.text("message")
-        return "" if self.text("agent_id") or is_machine_written(prompt) else prompt
+        return "" if self.text("agent_id") else said(self.text("prompt") or self.text("message"))
 
     @property
     def folder(self) -> str:

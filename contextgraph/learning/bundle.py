@@ -149,7 +149,12 @@ def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = N
 
 
 def fragments_of(read: Trace, identity: str) -> tuple[Fragment, ...]:
-    """The fragments of the run *identity*, in order, covering every step once."""
+    """The fragments of the run *identity*, in order, covering every step once.
+
+    A conversation in which no tool was called has none.
+    """
+    if read.raw.is_talk:
+        return ()
     return tuple(
         _fragment(read, identity, order, start, end) for order, (start, end) in enumerate(cut(read))
     )

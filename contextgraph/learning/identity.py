@@ -20,8 +20,8 @@ _SEPARATOR = b"\x1f"
 class RunIds:
     """The id of a run, and the ids by which a memory may know it, or its beginning, already.
 
-    *beginnings* are the ids of the run broken off after each of its commands but the last, the
-    longest first.
+    *beginnings* are the ids of the run broken off after each of its commands but the last, and
+    after what a person said since, the longest first.
     """
 
     id: str
@@ -33,23 +33,28 @@ def trajectory_id(raw: RawTrajectory) -> str:
 
     Neither the observations, the model nor the outcome take part, nor does a submission at the end:
     a run that was observed live has the id of its log. Secrets are masked first, so that a stored
-    run gives the same id. A run without commands is known by its task and patch.
+    run gives the same id. A run without commands is known by its task and patch. What a person said
+    after the last command continues the run.
     """
     return run_ids(raw).id
 
 
 def run_ids(raw: RawTrajectory) -> RunIds:
     """The id of *raw*, and those by which it may be known already."""
-    instance_id, agent, *texts = masked_texts((raw.instance_id, raw.agent, *_commands(raw)))
-    commands = [command for text in texts if (command := " ".join(text.split()))]
-    if not commands:
-        task_and_patch = masked_texts((raw.task, raw.patch or ""))
-        return RunIds(_digest("trj", (instance_id, agent, *task_and_patch)))
+    acted, said = _commands(raw)
+    instance_id, agent, *texts = masked_texts((raw.instance_id, raw.agent, *acted, *said))
+    texts = [" ".join(text.split()) for text in texts]
+    commands = [command for command in texts[: len(acted)] if command]
+    said = [words for words in texts[len(acted) :] if words]
     # One digest that grows by a command at a time.
-    growing = blake2b(_encoded((instance_id, agent)), digest_size=12)
-    ids = []
-    for command in commands:
-        growing.update(_SEPARATOR + _encoded((command,)))
+    growing, ids = blake2b(digest_size=12), list[str]()
+    if commands:
+        growing.update(_encoded((instance_id, agent)))
+    else:
+        growing.update(_encoded((instance_id, agent, *masked_texts((raw.task, raw.patch or "")))))
+        ids.append(f"trj_{growing.hexdigest()}")
+    for part in (*commands, *said):
+        growing.update(_SEPARATOR + _encoded((part,)))
         ids.append(f"trj_{growing.hexdigest()}")
     return RunIds(ids[-1], tuple(ids[-2::-1]))
 
@@ -77,12 +82,13 @@ def _error_id(family: str, error_type: str, template: str) -> str:
     return _digest("err", (family, error_type, template))
 
 
-def _commands(raw: RawTrajectory) -> list[str]:
-    """The commands of *raw*, without a final submission."""
+def _commands(raw: RawTrajectory) -> tuple[list[str], list[str]]:
+    """The commands of *raw*, without a final submission, and what a person said after the last."""
     last = len(raw.steps)
     while last and _is_submission(raw.steps[last - 1]):
         last -= 1
-    return [step.action.text for step in raw.steps[:last]]
+    said = [step.user_message for step in raw.steps[max(last - 1, 0) :] if step.user_message]
+    return [step.action.text for step in raw.steps[:last]], said
 
 
 def _is_submission(step: Step) -> bool:

@@ -117,7 +117,7 @@ def _texts(raw: RawTrajectory) -> Iterator[str]:
 def _names(raw: RawTrajectory) -> Iterator[str]:
     """The short texts of *raw*, which repeat: names, keys of arguments, paths."""
     yield from (raw.instance_id, raw.repo, raw.agent, raw.model, raw.exit_status or "", raw.source)
-    yield from raw.content_hashes
+    yield from (raw.session, *raw.content_hashes)
     for step in raw.steps:
         yield from (step.action.tool, step.cwd or "", step.open_file or "")
         yield from _keys_in(step.action.arguments)

@@ -81,7 +81,8 @@ class Step:
     the log itself says, None where it is silent. *timestamp* is timezone-aware.
 
     Of a person at the keyboard: *user_message* is what they wrote after this step and before the
-    next, *interrupted* that they stopped it, *denied* that they refused the tool call.
+    next, at *messaged_at*, *interrupted* that they stopped it, *denied* that they refused the tool
+    call. What programs wrote into their turn is left out.
     """
 
     index: int
@@ -96,6 +97,7 @@ class Step:
     user_message: str | None = None
     interrupted: bool = False
     denied: bool = False
+    messaged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class RawTrajectory:
     ``owner/repo``. *source* says where it was read, e.g. ``runs.jsonl:12``. What the agent could
     not see (evaluation logs, hidden tests) may have set the *outcome* and nothing else.
     *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
-    where that was known.
+    where that was known. *session* is the id of the conversation, where a log has one.
     """
 
     source_format: str
@@ -125,6 +127,12 @@ class RawTrajectory:
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
     content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    session: str = ""
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether it is a conversation in which no tool was called."""
+        return bool(self.steps) and not any(step.action.text for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ each; lines of sub-agents carry ``isSidechain`` and are runs of their own.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -22,20 +23,9 @@ from contextgraph.readers.conversation import (
     finished_run,
     time_in,
 )
-from contextgraph.readers.envelopes import is_machine_written
-from contextgraph.readers.fields import (
-    Row,
-    content_text,
-    row_at,
-    rows_at,
-    text,
-)
-from contextgraph.readers.format import (
-    EmptyRunError,
-    Format,
-    Place,
-    is_list_of,
-)
+from contextgraph.readers.envelopes import DENIED, INTERRUPTED, said_at_denial
+from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import EmptyRunError, Format, Place, is_list_of
 from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"
@@ -54,9 +44,6 @@ _OTHER_LINES = frozenset(
 )
 _LEARNED = (*_MESSAGES, "system", "result", "attachment")
 _MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
-_INTERRUPTED = "[Request interrupted by user"
-_DENIED = "The user doesn't want to "
-_DENIAL_MESSAGE = "the user said:"
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 
@@ -175,7 +162,7 @@ def _turns(row: Row) -> Iterator[Turn]:
             for block in rows_at(message, "content"):
                 yield from _answer(row, block)
         else:
-            yield from _user_turns(text(message, "content"))
+            yield from _user_turns(text(message, "content"), time_in(row))
     elif row.get("type") == "attachment":
         yield from _hook_context(row_at(row, "attachment"))
 
@@ -203,16 +190,16 @@ def _reply(row: Row, message: Row) -> Iterator[Turn]:
 
 def _answer(row: Row, block: Row) -> Iterator[Turn]:
     if block.get("type") == "text":
-        yield from _user_turns(text(block, "text"))
+        yield from _user_turns(text(block, "text"), time_in(row))
     elif block.get("type") == "tool_result":
         yield from _result(row, block)
 
 
-def _user_turns(words: str) -> Iterator[Turn]:
-    if words.startswith(_INTERRUPTED):
+def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
+    if words.startswith(INTERRUPTED):
         yield UserMessage("", interrupted=True)
-    elif not is_machine_written(words):
-        yield UserMessage(words)
+    else:
+        yield UserMessage(words, time=time)
 
 
 def _without_reminders(shown: str) -> str:
@@ -232,7 +219,7 @@ def _result(row: Row, block: Row) -> Iterator[Turn]:
     details = row.get("toolUseResult")
     facts = details if isinstance(details, dict) else {}
     is_error = block.get("is_error")
-    denied = is_error is True and shown.startswith(_DENIED)
+    denied = is_error is True and shown.startswith(DENIED)
     yield Result(
         shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
         text(block, "tool_use_id"),
@@ -242,9 +229,8 @@ def _result(row: Row, block: Row) -> Iterator[Turn]:
         denied=denied,
         interrupted=facts.get("interrupted") is True,
     )
-    _, separator, words = shown.partition(_DENIAL_MESSAGE)
-    if denied and separator:
-        yield UserMessage(words)
+    if denied and (words := said_at_denial(shown)):
+        yield UserMessage(words, time=time_in(row))
 
 
 def _exit_code(facts: Row, is_error: object) -> int | None:

@@ -97,7 +97,7 @@ def _message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
     if role == "assistant":
         yield Thought(words, time)
     elif role == "user" and not _CONTEXT.match(words):
-        yield UserMessage(words)
+        yield UserMessage(words, time=time)
     elif role == "developer" and may_be_fenced(words):
         # What hooks showed: stripped before learning; its ids say what this run was shown.
         yield Prompt(words)

@@ -8,29 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    Action,
-    Json,
-    RawTrajectory,
-    Step,
-)
-from contextgraph.readers.envelopes import (
-    coalesce,
-    output_in,
-    task_in,
-)
-from contextgraph.readers.fields import (
-    Row,
-    as_row,
-    content_text,
-    row_at,
-    text,
-)
-from contextgraph.readers.format import (
-    EmptyRunError,
-    Place,
-    repo_named,
-)
+from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
+from contextgraph.readers.fields import Row, as_row, content_text, row_at, text
+from contextgraph.readers.format import EmptyRunError, Place, repo_named
 from contextgraph.readers.repository import instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean
@@ -74,10 +55,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What a person wrote; *interrupted* where they stopped the agent."""
+    """What stands in a person's turn; *interrupted* where they stopped the agent."""
 
     text: str
     interrupted: bool = False
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +78,7 @@ class Conversation(NamedTuple):
     task: str
     steps: tuple[Step, ...]
     prompt: str = ""
+    asked_at: datetime | None = None
 
     def run(
         self,
@@ -109,9 +92,10 @@ class Conversation(NamedTuple):
         """*known*, with the steps and what the first request and *place* say of task and origin.
 
         *folder* is where the run worked, *remote* the URL of its repository, *session* an id that
-        names it where there is no instance. Raises EmptyRunError where no tool was called.
+        names it where there is no instance. Raises EmptyRunError where no tool was called and
+        nobody answered a person.
         """
-        if not any(step.action.text for step in self.steps):
+        if not any(step.action.text for step in self.steps) and not self._is_talk(known.agent):
             raise EmptyRunError(place.file, place.position, "no tool was called, nothing to learn")
         instance_id = (
             known.instance_id
@@ -131,10 +115,16 @@ class Conversation(NamedTuple):
             task=clean(known.task or task_in(self.task) or self.task).strip(),
             steps=self.steps,
             started_at=known.started_at
-            or next((step.timestamp for step in self.steps if step.timestamp), None),
+            or next((step.timestamp for step in self.steps if step.timestamp), self.asked_at),
             source=place.source,
             system_prompt=known.system_prompt or self.prompt,
+            session=session,
         )
+
+    def _is_talk(self, agent: str) -> bool:
+        """Whether a person spoke and was answered; sub-agents are spoken to by agents."""
+        is_answered = any(step.thought for step in self.steps)
+        return bool(self.task) and is_answered and not agent.endswith("/subagent")
 
 
 def lines_run(
@@ -169,7 +159,7 @@ def each_row(
 def finished_run(
     name: str, turns: Iterable[Turn], facts: Mapping[str, str], place: Place
 ) -> RawTrajectory:
-    """The run of *turns* in the format *name*. Raises EmptyRunError where no tool was called.
+    """The run of *turns* in the format *name*. Raises EmptyRunError as `Conversation.run`.
 
     *facts* are known of it: ``agent`` (else *name*), ``model``, ``folder``, ``remote``,
     ``session`` and ``exit_status``.
@@ -211,6 +201,7 @@ class _Draft:
     time: datetime | None = None
     result: Result | None = None
     messages: list[str] = field(default_factory=list)
+    messaged_at: datetime | None = None
     interrupted: bool = False
 
     def step(self, index: int) -> Step:
@@ -226,6 +217,7 @@ class _Draft:
             cwd=coalesce(result.cwd, output.cwd) if result and output else None,
             timestamp=self.time,
             user_message="\n\n".join(self.messages) or None,
+            messaged_at=self.messaged_at,
             interrupted=self.interrupted or bool(result and result.interrupted),
             denied=bool(result and result.denied),
         )
@@ -234,6 +226,7 @@ class _Draft:
 class _Builder:
     def __init__(self) -> None:
         self._task: list[str] = []
+        self._asked_at: datetime | None = None
         self._prompts: list[str] = []
         self._drafts: list[_Draft] = []
         self._thoughts: list[Thought] = []
@@ -257,7 +250,8 @@ class _Builder:
     def finished(self) -> Conversation:
         self._end_reply()
         steps = tuple(draft.step(index) for index, draft in enumerate(self._drafts))
-        return Conversation("\n\n".join(self._task), steps, "\n".join(self._prompts))
+        prompt = "\n".join(self._prompts)
+        return Conversation("\n\n".join(self._task), steps, prompt, self._asked_at)
 
     def _call(self, call: Call) -> None:
         draft = self._draft(action_for(call.tool, call.arguments), call.time)
@@ -276,13 +270,16 @@ class _Builder:
 
     def _message(self, message: UserMessage) -> None:
         self._end_reply()
-        text = clean(message.text).strip()
+        text = said(clean(message.text).strip())
         if not self._drafts:
             self._task += [text] if text else []
+            self._asked_at = self._asked_at or (message.time if text else None)
             return
         last = self._drafts[-1]
         last.interrupted |= message.interrupted
-        last.messages += [text] if text else []
+        if text:
+            last.messages.append(text)
+            last.messaged_at = last.messaged_at or message.time
 
     def _end_reply(self) -> None:
         """A reply that called no tool is a step of its own."""
@@ -337,7 +334,7 @@ def block_turns(
         elif kind in ("thinking", "reasoning") or block.get("thought") is True:
             yield Thought(text(block, "thinking") or text(block, "text"), time)
         elif isinstance(words := block.get("text"), str) and words.strip():
-            yield Thought(words, time) if is_agent else UserMessage(words)
+            yield Thought(words, time) if is_agent else UserMessage(words, time=time)
 
 
 def _call(block: Row, time: datetime | None) -> Call:

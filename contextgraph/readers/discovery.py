@@ -10,12 +10,8 @@ from pathlib import Path
 from contextgraph.errors import ReadError
 from contextgraph.readers.databases import count_sessions
 from contextgraph.readers.formats import FORMATS
-from contextgraph.readers.marked_text import (
-    CLINE,
-    ROO,
-    ROO_EXTENSION,
-    TASK_FILE,
-)
+from contextgraph.readers.markdown import SPECSTORY, SPECSTORY_FOLDER
+from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, TASK_FILE
 from contextgraph.readers.sources import size_of
 
 # Where each agent keeps its sessions, below a folder: that of the first variable that is set, else
@@ -58,6 +54,13 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         for folder in (".config", "Library/Application Support")
     ),
     ("aider", "", "", (".aider.chat.history.md",)),
+    # Kept in each project, which lie a few folders deep.
+    (
+        SPECSTORY,
+        "",
+        "",
+        tuple(f"{'*/' * depth}{SPECSTORY_FOLDER}/history/*.md" for depth in range(5)),
+    ),
     ("openhands", "", ".openhands", ("sessions/*/events", "conversations/*/events")),
     ("mini-swe-agent", "", ".config", ("mini-swe-agent/*.traj.json",)),
 )

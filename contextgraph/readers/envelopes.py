@@ -27,18 +27,28 @@ _MINI_TASK = re.compile(
     r"(?:\nYou can execute bash commands|\. Please reply with a single shell command|\Z)",
     re.DOTALL,
 )
-# What the terminal, background tasks and other agents add to a conversation of Claude Code.
-_MACHINE_WRITTEN = (
-    "<command-",
-    "<local-command-",
-    "<bash-",
-    "<system-reminder>",
-    "<task-notification>",
-    "<teammate-message",
-    "<agent-message",
-    "<cross-session-message",
-    "Caveat: The messages ",
+# What programs put into the turn of a person: the terminal, editors, hooks, other agents.
+_PROGRAM_TAGS = (
+    "system-reminder|system_reminder|command-name|command-message|command-contents|"
+    "local-command-[a-z]+|bash-input|bash-stdout|bash-stderr|task-notification|teammate-message|"
+    "agent-message|cross-session-message|[a-z-]+-hook|hook_context|ide_selection|ide_opened_file|"
+    "ide_diagnostics|environment_details|environment_context|user_instructions|turn_aborted|"
+    "persisted-output|attached_files|additional_data|open_and_recently_viewed_files|user_info|"
+    "system_notification|manually_attached_skills|git_status|project_layout"
 )
+_PROGRAM_TAG = re.compile(rf"<(?P<end>/?)(?P<name>{_PROGRAM_TAGS})(?:\s[^<>]*)?>")
+# A person's words stand in these.
+_WORDS_TAG = re.compile(r"</?(?:command-args|user_query|user_message|feedback)>")
+_PROGRAM_STARTS = (
+    "Caveat: The messages ",
+    "This session is being continued from a previous conversation",
+    "Base directory for this skill:",
+    "Stop hook feedback:",
+    "System: Please continue",
+)
+INTERRUPTED = "[Request interrupted by user"
+DENIED = "The user doesn't want to "
+_DENIAL_MESSAGE = "the user said:"
 
 # Where a line that opens or closes a block starts and ends, and the language it names.
 _Fence: TypeAlias = tuple[int, int, str]
@@ -46,9 +56,53 @@ _Fence: TypeAlias = tuple[int, int, str]
 _T = TypeVar("_T")
 
 
-def is_machine_written(message: str) -> bool:
-    """Whether no person wrote *message*, though it stands where a person's would."""
-    return message.startswith(_MACHINE_WRITTEN)
+def said(message: str) -> str:
+    """Return what a person wrote of *message*, which stands in the place of a person's turn.
+
+    Programs add reminders, the output of commands and the context of editors, in tags; of a slash
+    command with arguments the command and these stay.
+    """
+    if message.startswith(_PROGRAM_STARTS):
+        return ""
+    if "<" not in message:
+        return message
+    name, arguments = _tag("command-name", message), _tag("command-args", message)
+    if name is not None and arguments:
+        return f"{name} {arguments}"
+    return _WORDS_TAG.sub("", _without_tags(message)).strip()
+
+
+def _tag(name: str, message: str) -> str | None:
+    start, end = message.find(f"<{name}>"), message.find(f"</{name}>")
+    return message[start + len(name) + 2 : end].strip() if 0 <= start < end else None
+
+
+def _without_tags(message: str) -> str:
+    """*message* without what stands in tags of programs; one that opens it may be cut off."""
+    tags = list(_PROGRAM_TAG.finditer(message))
+    last_end = {tag["name"]: tag.start() for tag in tags if tag["end"]}
+    kept, at, opened = list[str](), 0, ""
+    for tag in tags:
+        if opened:
+            if tag["end"] and tag["name"] == opened:
+                at, opened = tag.end(), ""
+        elif not tag["end"]:
+            is_closed = last_end.get(tag["name"], -1) > tag.start()
+            if is_closed or not message[: tag.start()].strip():
+                kept.append(message[at : tag.start()])
+                opened = tag["name"]
+    return "".join([*kept, "" if opened else message[at:]])
+
+
+def is_command(message: str) -> bool:
+    """Whether *message* is a slash command, which its program expands."""
+    return message.startswith(("<command-name>", "<command-message>"))
+
+
+def said_at_denial(result: str) -> str:
+    """What a person said when they denied a call, in the *result* of it; else empty."""
+    _, _, words = result.partition(_DENIAL_MESSAGE)
+    return words.strip() if result.startswith(DENIED) else ""
 
 
 class Prompt(NamedTuple):

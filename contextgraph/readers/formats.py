@@ -14,6 +14,7 @@ from contextgraph.readers import (
     claude_code,
     codex,
     histories,
+    markdown,
     marked_text,
     mini_swe_agent,
     moatless,
@@ -95,6 +96,7 @@ FORMATS: Mapping[str, Format] = {
         *pipelines.FORMATS,
         *histories.FORMATS,
         *marked_text.FORMATS,
+        markdown.FORMAT,
         *chat.FORMATS,
     )
 }

@@ -86,7 +86,7 @@ def _gemini_facts(row: Row) -> dict[str, str]:
 def _gemini_turns(row: Row) -> Iterator[Turn]:
     time, kind = time_in(row), row.get("type")
     if kind == "user":
-        yield UserMessage(content_text(row))
+        yield UserMessage(content_text(row), time=time)
     elif kind in ("gemini", "model"):
         for thought in rows_at(row, "thoughts"):
             yield Thought(text(thought, "description"), time_in(thought))
@@ -157,7 +157,7 @@ def _copilot_turns(row: Row) -> Iterator[Turn]:
     id_ = text(data, "toolCallId")
     match row.get("type"):
         case "user.message":
-            yield UserMessage(text(data, "content"))
+            yield UserMessage(text(data, "content"), time=time)
         case "assistant.message" | "assistant.reasoning":
             yield Thought(text(data, "content"), time)
         case "tool.execution_start":
@@ -290,7 +290,7 @@ def _opencode_turns(message: Row) -> Iterator[Turn]:
         match part.get("type"):
             case "text" if part.get("synthetic") is not True:
                 words = text(part, "text")
-                yield Thought(words, time) if is_agent else UserMessage(words)
+                yield Thought(words, time) if is_agent else UserMessage(words, time=time)
             case "reasoning":
                 yield Thought(text(part, "text"), time)
             case "tool":

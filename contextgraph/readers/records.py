@@ -17,6 +17,7 @@ from contextgraph.readers.databases import is_database, sessions_in
 from contextgraph.readers.fields import is_conversation, loads
 from contextgraph.readers.format import ForeignError, Place
 from contextgraph.readers.formats import format_of, format_of_part
+from contextgraph.readers.markdown import SPECSTORY_START
 from contextgraph.readers.marked_text import AIDER_START
 from contextgraph.readers.parquet import (
     is_parquet,
@@ -37,6 +38,8 @@ BLOCK_SIZE = 1 << 20
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 _BOM = b"\xef\xbb\xbf"
+# What histories in plain text start with.
+_PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 # Each costs memory or time, even an empty one.
 _MAX_LINES = 10_000_000
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
@@ -151,7 +154,7 @@ def _not_in_lines(
         return (Record(session, Place(name, number, "session")) for number, session in sessions)
     if head[_TAR_MARK_AT:].startswith(_TAR_MARK):
         return iter([ReadError(name, "", "a tar archive: unpack it, and give the folder")])
-    if head.lstrip().startswith(AIDER_START.encode()):
+    if head.lstrip().startswith(_PAGES):
         return _history(name, chain([head], stream), max_size)
     return None
 

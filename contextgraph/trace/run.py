@@ -111,6 +111,8 @@ class Trace:
 def trace(raw: RawTrajectory) -> Trace:
     """The trace of *raw*."""
     steps = tuple(read_steps(raw))
+    if raw.is_talk:
+        return Trace(raw, steps, (), (), task_type_of(raw.task))
     ends = recoveries_of(steps, raw.repo)
     return Trace(
         raw,

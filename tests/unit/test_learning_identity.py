@@ -14,12 +14,14 @@ from contextgraph.learning import (
 )
 from contextgraph.learning.identity import former_trajectory_id, run_ids
 from contextgraph.model import (
+    Action,
     Exposure,
     LearnStatus,
     Outcome,
     RawTrajectory,
     SeenContext,
     ShownItem,
+    Step,
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
@@ -226,3 +228,44 @@ def test_two_readings_of_one_run_become_one(store: SqliteStore, writer: MemoryWr
 
 def _last_fragment(store: SqliteStore, run_id: str) -> str:
     return store.runs.fragments([run_id])[run_id][-1].id
+
+
+def talk(*messages: str, **fields: object) -> RawTrajectory:
+    """A conversation in which each reply is followed by one of *messages*."""
+    steps = [Step(at, "Yes.", Action("", ""), None) for at in range(len(messages) + 1)]
+    steps = [
+        replace(step, user_message=words) if words else step
+        for step, words in zip(steps, (*messages, ""), strict=True)
+    ]
+    return run([], steps=tuple(steps), **fields)
+
+
+def test_a_conversation_that_goes_on_takes_the_place_of_its_beginning(
+    writer: MemoryWriter, store: SqliteStore
+) -> None:
+    receipts = [
+        writer.write(talk()),
+        writer.write(talk("No, glass.")),
+        writer.write(talk("No, glass.", "And steel for soup.")),
+        writer.write(talk("No, glass.")),
+    ]
+    assert [receipt.status for receipt in receipts] == [
+        "created",
+        "updated",
+        "updated",
+        "unchanged",
+    ]
+    assert len(store.runs.ids()) == 1
+
+
+def test_what_is_said_after_the_last_command_is_learned(
+    writer: MemoryWriter, store: SqliteStore
+) -> None:
+    before = run(COMMANDS)
+    last = replace(before.steps[-1], user_message="Never run it again.")
+    writer.write(before)
+    assert writer.write(replace(before, steps=(*before.steps[:-1], last))).status == "updated"
+    (identity,) = store.runs.ids()
+    stored = store.runs.raw(identity)
+    assert stored is not None
+    assert stored.steps[-1].user_message == "Never run it again."

@@ -13,12 +13,8 @@ import orjson
 import pytest
 
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    Action,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.learning import inspect_run, trajectory_id
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from contextgraph.readers import (
     FORMATS,
     ReadCounts,
@@ -311,6 +307,86 @@ def test_the_database_of_cursor_holds_chats(tmp_path):
     (run,), failed, _ = read_all(path)
     assert (run.task, run.repo, run.steps[0].denied) == ("Boil.", "local/kettle", True)
     assert failed == []
+
+
+TALK = [
+    (
+        "claude-code",
+        [
+            {
+                "sessionId": "s",
+                "type": kind,
+                "timestamp": f"2026-01-05T10:00:0{at}Z",
+                "message": said,
+            }
+            for at, (kind, said) in enumerate(
+                [
+                    ("user", {"role": "user", "content": "Which kettle?"}),
+                    ("assistant", {"content": [{"type": "text", "text": "Steel."}]}),
+                    ("user", {"content": [{"type": "text", "text": "No, glass."}]}),
+                ]
+            )
+        ],
+    ),
+    (
+        "codex-cli",
+        [
+            {
+                "type": "response_item",
+                "timestamp": f"2026-01-05T10:00:0{at}Z",
+                "payload": {
+                    "type": "message",
+                    "role": role,
+                    "content": [{"type": "text", "text": said}],
+                },
+            }
+            for at, (role, said) in enumerate(
+                [("user", "Which kettle?"), ("assistant", "Steel."), ("user", "No, glass.")]
+            )
+        ],
+    ),
+    (
+        "chat",
+        [
+            {
+                "messages": [
+                    {"role": "user", "content": "Which kettle?"},
+                    {"role": "assistant", "content": "Steel."},
+                    {"role": "user", "content": "No, glass."},
+                ]
+            }
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "records"), TALK)
+def test_a_conversation_without_tools_is_a_run_with_what_was_said(tmp_path, name, records):
+    (run,), failed, skipped = read_all(as_jsonl(tmp_path / "talk.jsonl", *records))
+    assert (run.source_format, run.task, failed, skipped) == (name, "Which kettle?", [], [])
+    (step,) = run.steps
+    assert (step.thought, step.action.text, step.user_message) == ("Steel.", "", "No, glass.")
+    assert step.messaged_at is None or step.messaged_at.second == 2
+    inspection = inspect_run(run)
+    assert (inspection.fragments, inspection.trace.loops) == ((), ())
+
+
+def test_copies_of_a_page_of_specstory_are_one_run(tmp_path):
+    page = (SAMPLES / "specstory/page.md").read_text()
+    empty_turn = "_**Agent (kettle-1 2026-01-05 10:00:04Z)**_\n\n\n\n\n_**Agent (kettle-1 2026"
+    (tmp_path / "a.md").write_text(page)
+    (tmp_path / "b.md").write_text(page.replace("_**Agent (kettle-1 2026", empty_turn, 1))
+    runs = read_all(tmp_path)[0]
+    assert (len(runs), len(set(map(trajectory_id, runs)))) == (4, 2)
+
+
+def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
+    folder = tmp_path / "kettle/.specstory/history"
+    folder.mkdir(parents=True)
+    (folder / "page.md").write_bytes((SAMPLES / "specstory/page.md").read_bytes())
+    assert {run.repo for run in read_all(folder)[0]} == {"local/kettle"}
+    (found,) = discover(tmp_path, {})
+    assert (found.agent, found.runs) == ("specstory", 1)
 
 
 def test_a_database_of_something_else_is_an_error(tmp_path):

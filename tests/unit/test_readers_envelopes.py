@@ -4,6 +4,7 @@ import pytest
 
 from contextgraph.readers.envelopes import (
     Prompt,
+    said,
     task_in,
     thought_and_command,
     without_prompt,
@@ -63,3 +64,22 @@ def test_only_a_prompt_at_the_end_is_taken_off(observation, expected):
 )
 def test_the_task_is_what_the_prompt_marks_as_such(prompt, task):
     assert task_in(prompt) == task
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Use the glass one.", "Use the glass one."),
+        ("<system-reminder>Be quick.</system-reminder>\nUse glass.", "Use glass."),
+        ("Use glass.\n<ide_selection>def boil():</ide_selection>", "Use glass."),
+        ("<local-command-stdout>", ""),
+        ("<command-name>/fix</command-name>\n<command-args>12</command-args>", "/fix 12"),
+        ("<command-name>/clear</command-name>\n<command-args></command-args>", ""),
+        ('<teammate-message from="b">done</teammate-message>', ""),
+        ("Why does <system-reminder> stand there?", "Why does <system-reminder> stand there?"),
+        ("Is a < b?", "Is a < b?"),
+        ("This session is being continued from a previous conversation that ran out", ""),
+    ],
+)
+def test_what_programs_put_into_a_turn_was_not_said(message, words):
+    assert said(message) == words
