@@ -117,9 +117,9 @@ class RunStore(Protocol):
         """Fragments with all of this, newest run first; *file_name* is without folders."""
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
+        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
     ) -> Sequence[Trajectory]:
-        """Runs of this type of task (None: of any), solved ones first, then the newest."""
+        """Runs of this type of task and *agent* (None: any), solved ones first, then the newest."""
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         """Runs whose task or summary has any of *words*, most relevant first."""

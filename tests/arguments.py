@@ -154,6 +154,7 @@ _TOGETHER: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
 # By operation, object or name of the parameter, the first of these that is here; else by its type.
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "advice": some((*ADVICE_IDS[1:], *ITEM_IDS)),
+    "agent": st.none() | st.sampled_from(("agent", "absent")),
     "after": st.sampled_from(("", TRAJECTORY_IDS[1], "note_2", "z")),
     "admin.after": st.none() | st.just(0),  # revisions are numbers of one store
     "bundles": st.lists(_BUNDLES, max_size=3),

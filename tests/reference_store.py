@@ -231,10 +231,11 @@ class ReferenceStore:
         return sorted(found, key=recovery_id)
 
     def runs_for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
+        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
     ) -> Sequence[Trajectory]:
         runs = (bundle.trajectory for bundle in self._within(scope))
         found = [run for run in runs if task_type in {None, run.task_type}]
+        found = [run for run in found if agent in {None, run.agent}]
         found.sort(key=lambda run: run.id)
         found.sort(key=lambda run: run.seen_at, reverse=True)
         found.sort(key=lambda run: not run.success)

@@ -124,7 +124,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     The state comes from options, from one JSON object on standard input, or from a file of JSON
     lines (each may have a "key", which is returned with its answer). Keys: task_description,
     repo, repo_summary, current_error, phase, tools, last_action, last_outcome, open_file,
-    instance_id, failed_actions; all optional.
+    instance_id, failed_actions, agent; all optional.
 
     \b
     Example:

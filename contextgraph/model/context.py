@@ -37,7 +37,8 @@ class State:
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
     failed or found nothing, its searches, and listings of the folder of the shell: they are not
-    advised again. *repo* is ``owner/repo``.
+    advised again. *repo* is ``owner/repo``, *agent* the name under which runs of the agent that
+    asks are learned: what holds on the machine of another is not told to it.
     *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
     text.
     """
@@ -53,6 +54,7 @@ class State:
     open_file: str = ""
     instance_id: str | None = None
     failed_actions: tuple[str, ...] = ()
+    agent: str = ""
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:

@@ -101,6 +101,7 @@ class StateBody(_Body):
     open_file: Name = ""
     instance_id: Name | None = None
     failed_actions: Names = []
+    agent: Name = ""
 
     def state(self) -> State:
         """The value."""

@@ -127,6 +127,7 @@ def states_of(raw: RawTrajectory) -> Iterator[State]:
             task_description=raw.task,
             phase=Phase.UNDERSTANDING,
             instance_id=raw.instance_id or None,
+            agent=raw.agent,
         )
     )
     yield tracker.state

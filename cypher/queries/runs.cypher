@@ -236,6 +236,7 @@ MATCH (t:Trajectory)
 WHERE t.tenant = $tenant
     AND t.repo = $repo // in_repo
     AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IN $task_types
+    AND ($agent IS NULL OR t.agent = $agent)
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t

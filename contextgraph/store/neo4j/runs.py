@@ -99,11 +99,12 @@ class Neo4jRuns:
         return sum(self._connection.write(run_rows.forget, batch) for batch in batches)
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
+        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
     ) -> Sequence[Trajectory]:
         ids = self._connection.collected(
             where("trajectories_for_task", scope.repo),
             task_types=[task_type.value] if task_type else _TASK_TYPES,
+            agent=agent,
             limit=max(0, limit),
             **rows.scope_parameters(scope),
         )

@@ -54,7 +54,7 @@ CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {
 ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
-WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
+WHERE {scope} {task_type} {agent} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
 _FRAGMENTS = """
 SELECT f.key FROM {table} WHERE {conditions} ORDER BY {alias}.seen_at DESC, f.id LIMIT :limit"""
 _AT_FILE = "touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment"
@@ -156,7 +156,7 @@ class SqliteRuns:
         return len(keys)
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
+        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
     ) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:
             within = transaction.scoped(scope)
@@ -164,8 +164,10 @@ class SqliteRuns:
                 index=within.index("trajectory_ranked"),
                 scope=within.where("t", "key"),
                 task_type="AND t.task_type = :task_type" if task_type else "",
+                agent="" if agent is None else "AND t.agent = :agent",
             )
             parameters = {"task_type": task_type.value} if task_type else {}
+            parameters |= {} if agent is None else {"agent": agent}
             keys = found_keys(transaction, sql, within, limit, parameters)
             trajectories = transaction.trajectories(keys)
             return [trajectories[key] for key in keys]
