@@ -464,7 +464,7 @@ class AgentMemory:
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(raw, source)
         self._add_candidates(raw, receipt)
-        self._trigger.after_learning(receipt.status, background=background)
+        self._trigger.after_learning(receipt, background=background)
         return receipt
 
     def learn_many(
@@ -493,7 +493,7 @@ class AgentMemory:
             return
         for raw, receipt in zip(raws, receipts, strict=True):
             self._add_candidates(raw, receipt)
-            self._trigger.after_learning(receipt.status)
+            self._trigger.after_learning(receipt)
             yield receipt
 
     def batch(
@@ -691,7 +691,7 @@ class AgentMemory:
         """Whether the store is well and models answer, with a remedy for what is not."""
         checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
-            checks += [*self._notes_health(), *self.spaces.health()]
+            checks += [*self._notes_health(), *self.spaces.health(), *self.consolidator.health()]
         chat = self._parts.chat
         return [*checks, chat.health()] if chat else checks
 

@@ -2,16 +2,17 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from contextgraph.embedding import (
     Lease,
     catch_up,
+    embed_missing,
     renewing,
 )
-from contextgraph.errors import EmbeddingError
+from contextgraph.errors import EmbeddingError, MemoryNotFoundError
 from contextgraph.learning.abstraction import Abstraction, credit_of_methodologies
 from contextgraph.learning.changes import (
     Counts,
@@ -26,6 +27,7 @@ from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
     FittedGate,
+    HealthCheck,
     Methodology,
     MethodologyStatus,
     Unconsolidated,
@@ -70,6 +72,24 @@ class MemoryConsolidator:
         That is counted in the memory, which several processes share.
         """
         return self._store.admin.unconsolidated().trajectories >= self.policy.interval
+
+    def health(self) -> Iterator[HealthCheck]:
+        """Check that no consolidation is due: one that was interrupted waits for the next batch."""
+        try:
+            waiting = self._store.admin.unconsolidated().trajectories
+        except MemoryNotFoundError:  # nothing was written yet
+            return
+        ok = waiting < self.policy.interval
+        remedy = "" if ok else "run contextgraph consolidate, unless a process is learning now"
+        yield HealthCheck(
+            "consolidation", ok, f"{number_of(waiting, 'run')} not consolidated", remedy
+        )
+
+    def embed_waiting(self) -> None:
+        """Embed what an interrupted command stored without vectors; raises `EmbeddingError`."""
+        embedder = self._embedder()
+        if embedder is not None:
+            embed_missing(self._store, embedder)
 
     def consolidate(
         self, progress: Progress | None = None, *, interactive: bool = False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from contextgraph.errors import ContextGraphError
 from contextgraph.learning.consolidator import MemoryConsolidator, Progress
-from contextgraph.model import ConsolidationReport, LearnStatus
+from contextgraph.model import ConsolidationReport, LearnReceipt, LearnStatus
 
 _log = logging.getLogger(__name__)
 
@@ -22,13 +22,14 @@ class ConsolidationTrigger:
     def __init__(self, consolidator: MemoryConsolidator | None) -> None:
         self._consolidator = consolidator
         self._batches = 0
-        self._learned = 0
+        self._has_unembedded = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def after_learning(self, status: LearnStatus, *, background: bool = False) -> None:
+    def after_learning(self, receipt: LearnReceipt, *, background: bool = False) -> None:
         """Consolidate if it is due; in *background* a thread finds out, and does it."""
-        self._learned += status is not LearnStatus.UNCHANGED
+        known = receipt.status is LearnStatus.UNCHANGED
+        self._has_unembedded |= known and receipt.to_embed > 0
         if self._batches or self._consolidator is None:
             return
         if background:
@@ -69,21 +70,15 @@ class ConsolidationTrigger:
 
         *progress* is as for `MemoryConsolidator.consolidate`.
         """
-        before = self._learned
         self._batches += 1
         try:
             yield
         finally:
             self._batches -= 1
-        # Not after an error: a user who interrupts does not want to wait.
-        learned = self._learned - before
-        if learned and not self._batches:
-            report = self._run(
-                lambda consolidator: (
-                    learned >= consolidator.policy.interval or consolidator.is_due()
-                ),
-                progress,
-            )
+        # Not after an error: a user who interrupts does not want to wait. Whatever was learned: an
+        # earlier batch may have been killed before it came here.
+        if not self._batches:
+            report = self._run(MemoryConsolidator.is_due, progress)
             if on_report is not None and report is not None:
                 on_report(report)
 
@@ -94,9 +89,13 @@ class ConsolidationTrigger:
         *,
         interactive: bool = False,
     ) -> ConsolidationReport | None:
+        consolidator = self._consolidator
         try:
-            if self._consolidator is not None and is_due(self._consolidator):
-                return self._consolidator.consolidate(progress, interactive=interactive)
+            if consolidator is not None and is_due(consolidator):
+                return consolidator.consolidate(progress, interactive=interactive)
+            if consolidator is not None and self._has_unembedded:
+                self._has_unembedded = False
+                consolidator.embed_waiting()
         except ContextGraphError as error:
             _log.warning("the runs are learned, but not consolidated: %s", error)
         return None

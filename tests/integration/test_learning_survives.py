@@ -1,0 +1,88 @@
+"""A batch that was killed, learned again: the memory is that of an undisturbed one."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from contextgraph import AgentMemory, RawTrajectory
+from contextgraph.config import Settings
+from contextgraph.model import FittedGate
+from contextgraph.store.sqlite.connections import Connections
+from contextgraph.wiring import build
+from tests.builders import NOON, recovering_run
+from tests.made_bundles import store_content
+
+RUNS = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(24)]
+
+
+def learned(path: Path, runs: list[RawTrajectory] = RUNS) -> list[object]:
+    """What the memory in *path* holds after *runs* were learned."""
+    with AgentMemory.of(build(Settings(str(path)), clock=lambda: NOON)) as memory:
+        list(memory.learn_many(runs))
+        store = memory.store
+        graph = store.admin.graph()
+        changed = store.admin.unconsolidated()
+        assert all(check.ok for check in memory.health())
+        return [
+            *store_content(store),
+            sorted(graph.nodes(data=True)),
+            sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[:3]),
+            store.vectors.active_space(),
+            [bundle and bundle.embedded for bundle in map(store.runs.archived, store.runs.ids())],
+            store.methodologies.get(store.methodologies.ids()),
+            (changed.trajectories, changed.error_ids, changed.repos),
+            isinstance(store.admin.gate(), FittedGate),
+        ]
+
+
+def kill_after_commits(patch: pytest.MonkeyPatch, commits: int) -> None:
+    """Let this process end as by ``kill -9`` once it has committed so many transactions."""
+    writing = Connections.writing
+
+    @contextmanager
+    def counted(self: Connections) -> Iterator[Connection]:
+        nonlocal commits
+        with writing(self) as connection:
+            yield connection
+        commits -= 1
+        if not commits:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    patch.setattr(Connections, "writing", counted)
+
+
+def test_killed_after_any_transaction_and_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = learned(tmp_path / "undisturbed.db")
+    commits, killed = 0, True
+    while killed:
+        commits += 1
+        path = tmp_path / f"killed{commits}.db"
+        child = os.fork()
+        if child == 0:
+            kill_after_commits(monkeypatch, commits)
+            learned(path)
+            os._exit(0)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        assert learned(path) == undisturbed, f"killed after {commits} transactions"
+    assert commits > 8
+
+
+def test_doctor_names_a_consolidation_that_was_interrupted(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path / "memory.db"))
+    with AgentMemory.of(build(settings, clock=lambda: NOON)) as memory:
+        interrupted = memory.learn_many(RUNS[:20])
+        for _ in range(20):
+            next(interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.throw(KeyboardInterrupt)
+        (check,) = [check for check in memory.health() if check.name == "consolidation"]
+        assert (check.ok, check.detail) == (False, "20 runs not consolidated")
+        list(memory.learn_many(RUNS[:1]))
+        assert all(check.ok for check in memory.health())
