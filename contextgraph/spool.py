@@ -65,10 +65,13 @@ class Spool:
             raise SettingsError(f"{self.folder} cannot be written: {reason}") from error
 
     def __iter__(self) -> Iterator[WaitingRun]:
-        """The waiting runs, oldest first."""
+        """Return the runs that wait now, oldest first; each is read on demand."""
+        return self._read(sorted(self._files(), key=_modified_at))
+
+    def _read(self, paths: list[Path]) -> Iterator[WaitingRun]:
         from contextgraph.readers import read
 
-        for path in sorted(self._files(), key=_modified_at):
+        for path in paths:
             try:
                 runs = list(read(path))
             except ReadError:

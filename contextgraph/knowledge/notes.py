@@ -3,6 +3,7 @@
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial, reduce
@@ -227,6 +228,12 @@ class Notes:
         if recalled:
             ids = [recollection.note.id for recollection in recalled]
             self._store.change(ids, partial(_with_recalls, recalled=recalled, now=self._now()))
+
+    def without_counts(self) -> "Notes":
+        """Return the same notes for callers that may only read: their recalls do not count."""
+        notes = copy(self)
+        notes._recalled = deque(maxlen=0)
+        return notes
 
     def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
         """Link two notes, replacing a link of that type; false where one of them is unknown."""

@@ -94,8 +94,9 @@ class Caller:
 
     @property
     def memory(self) -> AgentMemory:
-        """The memory of the tenant."""
-        return self.tenant.memory
+        """The memory of the tenant, which records nothing for a token that may only read."""
+        may_write = self.token.allows(Scope.WRITE)
+        return self.tenant.memory if may_write else self.tenant.reading
 
 
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:

@@ -1,18 +1,21 @@
 """The service as an ASGI application, and the process that serves it."""
 
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from asyncio import TimerHandle, Transport
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 
 import uvicorn
+from anyio import current_time, fail_after
 from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contextgraph.agents.mcp_server import server_of
 from contextgraph.config import Settings
@@ -30,6 +33,9 @@ _VERSION = version("contextgraph-memory")  # read from the files of the package:
 
 # Of all requests but uploads: JSON is parsed before anything else is answered.
 _BODY_BYTES = 8 << 20
+_UPLOAD_SECONDS = 600
+
+_HEADER_BYTES, _HEADER_SECONDS = 64 << 10, 20
 
 # Requests that are not answered so many seconds after a signal are cut off.
 _GRACE_SECONDS = 10
@@ -82,12 +88,87 @@ class McpEndpoint:
             _caller.reset(token)
 
 
-class BodyLimiter:
-    """Refuses bodies of more than *limit* bytes; those of *paths* have limits of their own."""
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP of uvicorn, whose parser alone takes headers of any size and waits for ever."""
 
-    def __init__(self, app: ASGIApp, limit: int, paths: Mapping[str, int]) -> None:
+    _header_bytes = 0
+    _callbacks = 0
+    _late: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, and refuse what is part of too long a header."""
+        before = self._callbacks
+        super().data_received(data)
+        if self._callbacks == before:
+            self._header_bytes += len(data)
+            if self._header_bytes > _HEADER_BYTES and not self.transport.is_closing():
+                self.send_400_response("")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be parsed, and close the connection."""
+        if self._header_bytes > _HEADER_BYTES:
+            msg = f"The headers may have at most {_HEADER_BYTES} bytes."
+        super().send_400_response(msg)
+
+    def on_message_begin(self) -> None:
+        """Wait for the headers of a request."""
+        super().on_message_begin()
+        self._header_bytes = 0
+        if self._late is None:
+            self._await_headers()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or a trailer after the body."""
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer the request."""
+        self._end_waiting()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._callbacks += 1
+        super().on_body(body)
+
+    def _count(self, size: int) -> None:
+        """Count bytes of headers; ValueError makes the parser refuse the request."""
+        self._callbacks += 1
+        self._header_bytes += size
+        if self._header_bytes > _HEADER_BYTES:
+            raise ValueError("headers too long")
+
+    def _await_headers(self) -> None:
+        self._late = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+    def _end_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+class BodyLimiter:
+    """Refuses bodies that are too large, or do not arrive in time; *paths* take uploads."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, paths: Container[str]) -> None:
         self._app = app
-        self._limit = limit
+        self._limits = limits
         self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,15 +176,25 @@ class BodyLimiter:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._paths.get(scope["path"], self._limit)
+        is_upload = scope["path"] in self._paths
+        limit = self._limits.upload if is_upload else _BODY_BYTES
+        deadline = current_time() + (_UPLOAD_SECONDS if is_upload else self._limits.seconds)
         announced = Headers(scope=scope).get("content-length", "")
-        received = 0
+        received, is_complete = 0, False
 
         async def limited() -> Message:
-            nonlocal received
+            nonlocal received, is_complete
             # What is announced is refused before it is received.
             _refuse(int(announced) if announced.isdecimal() else 0, limit)
-            message = await receive()
+            if is_complete:
+                return await receive()
+            try:
+                with fail_after(deadline - current_time()):
+                    message = await receive()
+            except TimeoutError:
+                close = {"Connection": "close"}
+                raise HTTPException(408, "the body did not arrive in time", close) from None
+            is_complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
             _refuse(received, limit)
             return message
@@ -139,7 +230,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         docs_url=None,  # they load scripts from other hosts
         redoc_url=None,
     )
-    app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
+    app.add_middleware(BodyLimiter, limits=limits, paths=("/v1/learn",))
     app.add_middleware(SiteGuard, is_open=tokens is None)
     _add_routes(app, mcp)
     return app
@@ -188,6 +279,7 @@ def serve(
     app = create_app(settings, tokens, limits)
     config = uvicorn.Config(
         app,
+        http=BoundedProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -1,7 +1,8 @@
-"""The call of a method as JSON and back, by the types in its signature."""
+"""`AgentMemory` over HTTP."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property, wraps
 from http import HTTPStatus
@@ -46,6 +47,7 @@ from contextgraph.learning.trigger import ConsolidationTrigger
 from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import (
     Effect,
+    Exposure,
     FailurePattern,
     FittedGate,
     Json,
@@ -580,7 +582,11 @@ class _Runs(_Part, RunStore, path="store.runs"):
 
 
 class _Exposures(_Part, ExposureStore, path="store.exposures"):
-    """Exposures, recorded by the service."""
+    """Exposures, recorded by the service for tokens that may write."""
+
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        with suppress(SettingsError):
+            _add_exposures(self, exposures)
 
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
@@ -588,6 +594,9 @@ class _Exposures(_Part, ExposureStore, path="store.exposures"):
         _check_source(source)
         body = {"context": context_id, "helped": helped, "item": item}
         return bool(self.send("POST", "/v1/reports", json=body)["recorded"])
+
+
+_add_exposures = _requested(ExposureStore.add, "store.exposures.add")
 
 
 class _Notes(_Part, Notes, path="notes"):

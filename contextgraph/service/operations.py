@@ -88,7 +88,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
             "get_solve_rates"
         },
     ),
-    "store.exposures": (ExposureStore, {Scope.READ: "add"}),
+    "store.exposures": (ExposureStore, {Scope.WRITE: "add"}),
     "store.runs": (RunStore, {Scope.READ: "for_task for_text ids learned raw trajectories"}),
     "writer": (MemoryWriter, {Scope.WRITE: "set_outcome"}),
 }

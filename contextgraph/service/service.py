@@ -6,10 +6,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
@@ -21,7 +22,7 @@ from anyio.to_thread import run_sync
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
-from contextgraph.errors import StoreError
+from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Step
@@ -122,7 +123,12 @@ class Journal:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue  # its process is at work
-                yield from map(_read, lock.parent.glob("live_*"))
+                for path in lock.parent.glob("live_*"):
+                    try:
+                        yield _read(path)
+                    except (ContextGraphError, ValueError) as error:
+                        kept = path.replace(self._parent / f"{path.name}.failed")
+                        _log.warning("a live run cannot be read; it is kept in %s: %s", kept, error)
                 lock.unlink()
                 lock.parent.rmdir()
 
@@ -139,10 +145,9 @@ class Journal:
 
 def _read(path: Path) -> WaitingRun:
     """The run in a file; a step that was not written whole was not answered either."""
-    source, first, *rest = path.read_bytes().split(b"\n")[:-1]
-    steps = tuple(decoded(Step, orjson.loads(line)) for line in rest)
-    raw = replace(from_record(orjson.loads(first)), steps=steps)
-    return WaitingRun(path, raw, orjson.loads(source))
+    source, first, *rest = map(orjson.loads, path.read_bytes().split(b"\n")[:-1])
+    raw = replace(from_record(first), steps=tuple(decoded(Step, step) for step in rest))
+    return WaitingRun(path, raw, source)
 
 
 @dataclass(slots=True)
@@ -177,11 +182,24 @@ class Tenant:
 
     def __init__(self, settings: Settings) -> None:
         self.name = settings.tenant
-        self.memory = AgentMemory.of(build(settings))
+        parts = build(settings)
+        self.memory = AgentMemory.of(parts)
+        # Records nothing of what is shown.
+        reading = replace(parts, read_only=True, notes=parts.notes.without_counts())
+        self.reading = AgentMemory.of(reading)
         self.spool = Spool(settings)
         self.live: dict[str, OpenRun] = {}
         self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
+
+    def left(self) -> Iterable[WaitingRun]:
+        """Return the runs that earlier processes left, live ones as they were; read on demand."""
+        return chain(iter(self.spool), self._abandoned())
+
+    def _abandoned(self) -> Iterator[WaitingRun]:
+        for run in self.journal.abandoned():
+            yield self.spool.put(run.raw, run.source)
+            run.path.unlink()
 
 
 class Service:
@@ -217,11 +235,7 @@ class Service:
             if name not in self._tenants:
                 tenant = Tenant(replace(self.settings, tenant=name))
                 self._tenants[name] = tenant
-                for run in tenant.journal.abandoned():
-                    tenant.spool.put(run.raw, run.source)
-                    run.path.unlink()
-                if len(tenant.spool):
-                    self.writer.recover(tenant.memory, tenant.spool)
+                self.writer.recover(tenant.memory, tenant.left())
             return self._tenants[name]
 
     async def answer(

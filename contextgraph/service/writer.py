@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice, takewhile
@@ -50,6 +50,7 @@ class Job:
     receipts: list[LearnReceipt] = field(default_factory=list)
     state: JobState = JobState.WAITING
     error: str = ""
+    unread: Iterable[WaitingRun] = ()
     done: threading.Event = field(default_factory=threading.Event)
 
     def record(self, *, complete: bool = False) -> dict[str, Json]:
@@ -101,9 +102,9 @@ class Writer:
         waiting = [spool.put(raw, source) for raw in runs]
         return self._add(Job(identity, memory, deque(waiting), [*unread]))
 
-    def recover(self, memory: AgentMemory, spool: Spool) -> Job:
-        """A job that learns what waits in *spool* since an earlier process."""
-        return self._add(Job("recovery", memory, deque(spool)))
+    def recover(self, memory: AgentMemory, left: Iterable[WaitingRun]) -> Job:
+        """A job that learns what an earlier process *left*, which the thread reads."""
+        return self._add(Job("recovery", memory, deque(), unread=left))
 
     def job(self, memory: AgentMemory, identity: str) -> Job | None:
         """The job of this id and memory; None where it is unknown, or forgotten."""
@@ -173,6 +174,11 @@ class Writer:
     def _learn_some(self, job: Job) -> None:
         """Learn the next runs of *job*; after them it is the turn of others."""
         job.state, job.error = JobState.LEARNING, ""
+        try:
+            job.waiting.extend(job.unread)
+        except (ContextGraphError, OSError) as error:
+            _log.warning("waiting runs cannot be read: %s", error)
+        job.unread = ()
         source = job.waiting[0].source if job.waiting else ""
         of_source = takewhile(lambda run: run.source == source, job.waiting)
         some = [*islice(of_source, RUNS_AT_ONCE)]

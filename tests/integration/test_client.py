@@ -220,6 +220,7 @@ MISSING = {
     "stats.update_from_batch": "counts nothing: learning a run does",
     "candidates.add": "the service adds them when it learns a run",
     "notes.count_recalls": "the service counts them when it answers",
+    "notes.without_counts": "the service uses it for tokens that may only read",
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {

@@ -1,18 +1,22 @@
 """The HTTP service: what each request answers, and who may send it."""
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import orjson
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
 from contextgraph.readers import to_record
-from contextgraph.service.app import create_app
+from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
@@ -57,16 +61,33 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     context = decoded(MemoryContext, call("retriever.retrieve", state=AT_ERROR).json()["value"])
     assert context.degraded == ()
     shown = {"context_id": "ctx_1", "shown_at": "2026-01-31T12:00:00Z", "helped": True}
-    added = call("store.exposures.add", exposures=[{**shown, "items": [{"id": "frg_1"}]}])
+    exposures = {"exposures": [{**shown, "items": [{"id": "frg_1"}]}]}
+    assert call("store.exposures.add", **exposures).status_code == 403
+    writer = service.client()
+    added = writer.post("/v1/call/store.exposures.add", json=exposures)
     assert added.json() == {"value": None}
-    writer = service.client(Scope.WRITE)
     report = {"context": "ctx_1", "helped": False}
-    assert writer.post("/v1/reports", json=report).json()["recorded"]  # it was not by a reader
+    assert writer.post("/v1/reports", json=report).json()["recorded"]  # it was not before
     assert call("notes.forget", ids=["note_1"]).status_code == 403
     assert call("notes.count_recalls").status_code == 404
     assert call("notes.of", depth=1).json()["detail"] == "depth is not an argument"
     assert call("notes.recall").json()["detail"] == "question is missing"
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
+
+
+def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
+    writer, reader = service.client(), service.client(Scope.READ)
+    learn(writer, *map(recovering_run, range(1, 4)))
+    note = writer.post("/v1/notes", json={"content": "Tests need Redis"}).json()["id"]
+    for client, is_counted in ((reader, False), (writer, True)):
+        shown = client.post("/v1/query", json={"state": AT_ERROR}).json()["id"]
+        client.get("/v1/notes", params={"question": "Which tests need Redis?"})
+        writer.post("/v1/notes", json={"content": f"CI {is_counted}"})  # which counts recalls
+        report = {"context": shown, "helped": True}
+        assert writer.post("/v1/reports", json=report).json()["recorded"] == is_counted
+        notes = writer.get("/v1/notes").json()["notes"]
+        recalls = next(one["recalls"] for one in notes if one["id"] == note)
+        assert recalls == is_counted
 
 
 def test_the_same_content_is_learned_once(client: TestClient) -> None:
@@ -381,3 +402,62 @@ def test_without_tokens_what_a_page_can_send_unasked_is_refused(open_client: Tes
     for kind in ("application/json", "application/x-ndjson", "application/octet-stream"):
         taken = open_client.post("/v1/learn", content=run, headers={"Content-Type": kind})
         assert taken.is_success
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[Callable[..., bytes]]:
+    """Serve *app*; what sends parts of a request and returns all that comes back."""
+    config = uvicorn.Config(app, http=BoundedProtocol, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=server.run, args=([listener],))
+        thread.start()
+
+        def answer(*parts: bytes) -> bytes:
+            received = b""
+            with socket.create_connection(listener.getsockname()) as connection:
+                with suppress(ConnectionError):
+                    for part in parts:
+                        connection.sendall(part)
+                with suppress(ConnectionError):
+                    while part := connection.recv(1 << 16):
+                        received += part
+            return received
+
+        try:
+            yield answer
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+END = b"\r\nConnection: close\r\n\r\n"
+
+
+def test_headers_have_a_limit(tmp_path: Path) -> None:
+    long = REQUEST + b"X-Long: "
+    with served(tmp_path) as service, listening(service.app) as answer:
+        assert answer(long, b"x" * 60_000, END).startswith(b"HTTP/1.1 200")
+        for parts in (
+            (b"x" * 70_000, END),
+            [b"x" * 1000] * 1000,
+            [*[b"x" * 900 + b"\r\nX-Next: "] * 100, END],
+        ):
+            assert answer(long, *parts)[:12] in (b"HTTP/1.1 400", b"")
+        trailers = REQUEST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Long: "
+        assert b"HTTP/1.1 200" not in answer(trailers, *[b"x" * 1000] * 1000)[13:]
+
+
+def test_half_of_a_request_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextgraph.service.app._HEADER_SECONDS", 0.2)
+    with served(tmp_path, Limits(seconds=0.5)) as service, listening(service.app) as answer:
+        token = service.client().headers["Authorization"].encode()
+        body = b"Authorization: " + token + b"\r\nContent-Type: application/json\r\n"
+        post = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n" + body
+
+        assert answer() == b""
+        assert answer(REQUEST) == b""
+        assert answer(post + b"\r\n{").startswith(b"HTTP/1.1 408")
