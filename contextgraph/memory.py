@@ -33,6 +33,7 @@ from contextgraph.errors import (
     DamagedRunError,
     DegradedError,
     MemoryNotFoundError,
+    ReadError,
     StoreError,
     StoreUnavailableError,
 )
@@ -468,28 +469,44 @@ class AgentMemory:
         return receipt
 
     def learn_many(
-        self, raws: Iterable[RawTrajectory], *, source: str = ""
+        self,
+        raws: Iterable[RawTrajectory],
+        *,
+        source: str = "",
+        on_error: Callable[[ReadError], None] | None = None,
     ) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
 
-        A `batch`. *source* is as of `learn`. Raises as `learn`, once all runs before the one that
-        cannot be stored are.
+        A `batch`. *source* is as of `learn`. *on_error* gets each run that cannot be learned, and
+        learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
+        are.
         """
         rest = iter(raws)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
-                yield from self._learned(some, source)
+                yield from self._learned(some, source, on_error)
 
-    def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
+    def _learned(
+        self,
+        raws: Sequence[RawTrajectory],
+        source: str,
+        on_error: Callable[[ReadError], None] | None,
+    ) -> Iterator[LearnReceipt]:
         self.note_exposures()
         try:
             with operation("upsert_memory", self.store_id):
                 receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
-        except StoreError:
+        except (StoreError, ReadError):
             # One of them cannot be stored: the others are not to go with it.
-            yield from (self.learn(raw, source=source) for raw in raws)
+            for raw in raws:
+                try:
+                    yield self.learn(raw, source=source)
+                except ReadError as error:
+                    if on_error is None:
+                        raise
+                    on_error(error)
             return
         for raw, receipt in zip(raws, receipts, strict=True):
             self._add_candidates(raw, receipt)

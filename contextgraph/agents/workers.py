@@ -174,8 +174,12 @@ class _Worker:
         """What is in *task*, in order."""
         for record in _read_task(self._reader, task):
             if record.kind == "run":
-                prepared = self._memory.writer.prepared(record.value, self._known)
-                yield replace(record, value=prepared)
+                try:
+                    prepared = self._memory.writer.prepared(record.value, self._known)
+                except ReadError as error:
+                    yield _Found("error", error)
+                else:
+                    yield replace(record, value=prepared)
             else:
                 yield record
 

@@ -229,6 +229,12 @@ class Intake:
         self._warnings.add(error, "skipped: ")
         self.on_unread(error)
 
+    def reject(self, error: "ReadError") -> None:
+        """Count and report a run that was read and cannot be learned."""
+        self.counts.runs -= 1
+        self.counts.fail(error)
+        self._warnings.add(error)
+
     def _fail(self, error: "ReadError") -> None:
         from contextgraph.readers import ForeignError
 

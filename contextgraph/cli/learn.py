@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -398,7 +398,10 @@ def _learn_all(
     waiting, progress = results.waiting, results.progress
     with progress, memory.batch(progress.consolidating, results.reports.append):
         for run in spool or ():
+            failed = results.intake.counts.failed
             _learn_some(memory, [run.raw], results, run.source)
+            if results.intake.counts.failed > failed:  # kept, and not tried again
+                run.path.replace(run.path.with_name(f"{run.path.name}.failed"))
             run.path.unlink(missing_ok=True)  # another process may have learned it, too
         while some := list(islice(records, RUNS_AT_ONCE)):
             waiting += some
@@ -411,10 +414,25 @@ def _learn_some(
 ) -> None:
     """Learn what is *waiting* and remove it; report each in the order of reading."""
     runs = [record for record in waiting if not isinstance(record, ReadError)]
-    with delayed_interrupt(), closing(memory.learn_many(runs, source=source)) as receipts:
+    with delayed_interrupt(), closing(_learned(memory, runs, source)) as learned:
         for record in waiting:
             if isinstance(record, ReadError):
                 results.emit(unread_record, record)
+            elif isinstance(result := next(learned), ReadError):
+                results.intake.reject(result)
+                results.emit(unread_record, result)
             else:
-                results.add(record, next(receipts))
+                results.add(record, result)
         waiting.clear()
+
+
+def _learned(
+    memory: "AgentMemory", runs: "Sequence[RawTrajectory]", source: str
+) -> "Generator[LearnReceipt | ReadError]":
+    """The receipt of each of *runs*, or why it cannot be learned."""
+    failed: list[ReadError] = []
+    for receipt in memory.learn_many(runs, source=source, on_error=failed.append):
+        yield from failed
+        failed.clear()
+        yield receipt
+    yield from failed

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from contextgraph.errors import ReadError
 from contextgraph.learning.describe import (
     action_line,
     describe,
@@ -128,7 +129,20 @@ def inspect_run(raw: RawTrajectory) -> Inspection:
 
 
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
-    """All that *raw* teaches; *identity* is its id where that is known, as of a masked run."""
+    """All that *raw* teaches; *identity* is its id where that is known, as of a masked run.
+
+    Raises `ReadError` for a run that cannot be traced, whatever the reason: of many runs the others
+    are still to be learned.
+    """
+    try:
+        return _bundle_of(raw, learned_at, identity)
+    except Exception as error:
+        detail = raw.misnumbered or f"{type(error).__name__}: {error}"
+        place = raw.source or raw.instance_id
+        raise ReadError(place, "", "a run that cannot be learned", detail) from error
+
+
+def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -> Bundle:
     identity = identity or trajectory_id(raw)
     clean, seen = masked(raw)
     read = trace(clean)

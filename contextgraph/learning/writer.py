@@ -7,6 +7,7 @@ from itertools import islice
 
 from contextgraph.errors import (
     DamagedRunError,
+    ReadError,
     SettingsError,
     StoreError,
 )
@@ -300,8 +301,15 @@ class MemoryWriter:
                     raise
                 on_damaged(identity, error)
                 continue
-            if raw and chosen(raw):
+            if not raw or not chosen(raw):
+                continue
+            try:
                 bundles[identity] = renewed(bundle_of(raw, self._now()), before)
+            except ReadError as error:
+                damaged = DamagedRunError(f"run {identity}: {error.reason}")
+                if on_damaged is None:
+                    raise damaged from error
+                on_damaged(identity, damaged)
         return bundles
 
 

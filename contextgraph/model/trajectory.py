@@ -130,6 +130,14 @@ class RawTrajectory:
     session: str = ""
 
     @property
+    def misnumbered(self) -> str:
+        """Why its steps are in no order; empty where they are numbered from 0."""
+        for position, step in enumerate(self.steps):
+            if step.index != position:
+                return f"step {position} has the index {step.index}"
+        return ""
+
+    @property
     def is_talk(self) -> bool:
         """Whether it is a conversation in which no tool was called."""
         return bool(self.steps) and not any(step.action.text for step in self.steps)

@@ -160,6 +160,9 @@ def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | 
                 ending = f" ({run.exit_status})" if run.exit_status else ""
                 reason = f"no steps{ending}, nothing to learn"
                 yield EmptyRunError(place.file, place.position, reason)
+            elif isinstance(run, RawTrajectory) and run.misnumbered:
+                kind = f"malformed {form.name} record"
+                yield ReadError(place.file, place.position, kind, run.misnumbered)
             else:
                 yield run
     except ReadError as error:

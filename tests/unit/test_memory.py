@@ -16,6 +16,7 @@ from contextgraph.errors import (
     ContextGraphError,
     DegradedError,
     MemoryNotFoundError,
+    ReadError,
     StoreError,
     StoreUnavailableError,
 )
@@ -352,6 +353,19 @@ def test_a_run_that_cannot_be_stored_does_not_affect_its_batch():
             LearnStatus.CREATED,
             LearnStatus.UNCHANGED,
         ]
+
+
+def test_a_run_that_cannot_be_traced_does_not_affect_the_others(memory):
+    first, odd, last = (recovering_run(number) for number in (1, 2, 3))
+    steps = tuple(replace(step, index=10 * step.index) for step in odd.steps)
+    odd = replace(odd, steps=steps, source="runs.jsonl:2")
+    failed: list[ReadError] = []
+    receipts = list(memory.learn_many([first, odd, last], on_error=failed.append))
+    assert [receipt.status for receipt in receipts] == ["created", "created"]
+    (error,) = failed
+    assert str(error) == ("runs.jsonl:2: a run that cannot be learned: step 1 has the index 10")
+    with pytest.raises(ReadError):
+        memory.learn(odd)
 
 
 def test_receipts_of_a_batch_come_once_all_of_it_is_stored():

@@ -40,6 +40,17 @@ def lines() -> list[bytes]:
     return file.getvalue().splitlines()
 
 
+def test_a_gap_in_the_steps_of_one_run_is_an_error_at_its_place(tmp_path: Path) -> None:
+    step = {"thought": "", "action": {"tool": "bash", "text": "ls"}}
+    first, odd, last = (orjson.loads(line) for line in lines())
+    odd["steps"] = [{"index": 0, **step}, {"index": 4, **step}]
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, (first, odd, last))))
+    runs, (error,) = read_all(path)
+    assert len(runs) == 2
+    assert (error.position, error.detail) == ("line 2", "step 1 has the index 4")
+
+
 def row(instance_id: str) -> dict[str, object]:
     turns = [
         {"role": "user", "text": "ISSUE:\nx\n\nINSTRUCTIONS:"},
