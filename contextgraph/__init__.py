@@ -4,38 +4,85 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextgraph.advising.loops import LoopDetector as LoopDetector
+    from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
     from contextgraph.agents.live import AsyncLiveRun as AsyncLiveRun, LiveRun as LiveRun
     from contextgraph.errors import ContextGraphError as ContextGraphError
+    from contextgraph.learning.consolidator import MemoryConsolidator as MemoryConsolidator
+    from contextgraph.learning.statistics import (
+        MemoryStats as MemoryStats,
+        StatisticsEngine as StatisticsEngine,
+    )
+    from contextgraph.learning.writer import MemoryWriter as MemoryWriter
     from contextgraph.memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
+        ErrorPattern as ErrorPattern,
+        FailurePattern as FailurePattern,
+        Fragment as Fragment,
         LearnReceipt as LearnReceipt,
         LoopInfo as LoopInfo,
         MemoryContext as MemoryContext,
+        Methodology as Methodology,
+        MistakePattern as MistakePattern,
         Outcome as Outcome,
         Phase as Phase,
+        RankedItem as RankedItem,
         RawTrajectory as RawTrajectory,
         RepositoryPlaybook as RepositoryPlaybook,
         State as State,
         Step as Step,
+        Trajectory as Trajectory,
     )
+    from contextgraph.store.neo4j import Neo4jStore
+    from contextgraph.trace.predicament import Predicament
+    from contextgraph.wiring import EmbeddingClient as EmbeddingClient
 
-# Resolved at first use: `import contextgraph` must cost next to nothing.
+    LoopMatch = LoopInfo
+    LoopSignature = Predicament
+    Neo4jConnection = Neo4jStore
+    RetrievalResult = MemoryContext
+
+# Resolved at first use: `import contextgraph` must cost next to nothing. A name of the founding
+# design whose work another class does leads to that class.
 _HOMES = {
-    "AgentMemory": "contextgraph.memory",
-    "AsyncLiveRun": "contextgraph.agents.live",
-    "ContextGraphError": "contextgraph.errors",
-    "Action": "contextgraph.model",
-    "LearnReceipt": "contextgraph.model",
-    "LiveRun": "contextgraph.agents.live",
-    "LoopInfo": "contextgraph.model",
-    "MemoryContext": "contextgraph.model",
-    "Outcome": "contextgraph.model",
-    "Phase": "contextgraph.model",
-    "RawTrajectory": "contextgraph.model",
-    "RepositoryPlaybook": "contextgraph.model",
-    "State": "contextgraph.model",
-    "Step": "contextgraph.model",
+    "AgentMemory": "contextgraph.memory:AgentMemory",
+    "AsyncLiveRun": "contextgraph.agents.live:AsyncLiveRun",
+    "ContextGraphError": "contextgraph.errors:ContextGraphError",
+    "EmbeddingClient": "contextgraph.wiring:EmbeddingClient",
+    "LiveRun": "contextgraph.agents.live:LiveRun",
+    "LoopDetector": "contextgraph.advising.loops:LoopDetector",
+    "LoopMatch": "contextgraph.model:LoopInfo",
+    "LoopSignature": "contextgraph.trace.predicament:Predicament",
+    "MemoryConsolidator": "contextgraph.learning.consolidator:MemoryConsolidator",
+    "MemoryRetriever": "contextgraph.advising.pipeline:MemoryRetriever",
+    "MemoryStats": "contextgraph.learning.statistics:MemoryStats",
+    "MemoryWriter": "contextgraph.learning.writer:MemoryWriter",
+    "Neo4jConnection": "contextgraph.store.neo4j:Neo4jStore",
+    "RetrievalResult": "contextgraph.model:MemoryContext",
+    "StatisticsEngine": "contextgraph.learning.statistics:StatisticsEngine",
+    **{
+        name: f"contextgraph.model:{name}"
+        for name in (
+            "Action",
+            "ErrorPattern",
+            "FailurePattern",
+            "Fragment",
+            "LearnReceipt",
+            "LoopInfo",
+            "MemoryContext",
+            "Methodology",
+            "MistakePattern",
+            "Outcome",
+            "Phase",
+            "RankedItem",
+            "RawTrajectory",
+            "RepositoryPlaybook",
+            "State",
+            "Step",
+            "Trajectory",
+        )
+    },
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
@@ -44,7 +91,8 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'contextgraph' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

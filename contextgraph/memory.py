@@ -118,11 +118,14 @@ class AgentMemory:
     def __init__(
         self,
         neo4j_uri: str,
+        embedding_api_key: str | tuple[str, str] | None = None,
         neo4j_auth: tuple[str, str] | None = None,
-        embedding_api_key: str | None = None,
         *,
         tenant: str = "default",
     ) -> None:
+        """Open the memory at *neo4j_uri*; a pair as second argument is *neo4j_auth*."""
+        if isinstance(embedding_api_key, tuple):
+            embedding_api_key, neo4j_auth = None, embedding_api_key
         settings = replace(load_settings(store=neo4j_uri, tenant=tenant), auth=neo4j_auth)
         if embedding_api_key:
             settings = replace(
@@ -191,6 +194,7 @@ class AgentMemory:
         self.stats = parts.stats
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
+        self.embedder = parts.spaces.embedder
         self.configuration = parts.settings.configuration.name
         self.source = parts.settings.source
         self.withhold = 0.0 if parts.read_only else parts.settings.withhold
@@ -402,9 +406,9 @@ class AgentMemory:
         known = self.retriever.playbooks.content_hashes(repo, trajectories, excluded, as_of)
         return replace(tree, recorded=known)
 
-    def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
-        """The loop that the last of *states* is in, with escape suggestions."""
-        return self.loop_detector.detect(states)
+    def check_loop(self, state_history: Sequence[State]) -> LoopInfo | None:
+        """Return the loop that the last of *state_history* is in, with escape suggestions."""
+        return self.loop_detector.detect(state_history)
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
         """The prompt text of *context*, noted as shown so that its effect can be reported.
@@ -579,7 +583,7 @@ class AgentMemory:
         many kinds of error are done. Where another process holds the lease, the report says so.
         """
         self.note_exposures()
-        return self.consolidator.consolidate(progress)
+        return self.consolidator.consolidate(progress=progress)
 
     def rebuild(
         self, on_damaged: Callable[[str, DamagedRunError], None] | None = None

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from urllib.parse import urlsplit
 
 from contextgraph.advising.channels import (
@@ -17,6 +16,7 @@ from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import (
     Settings,
+    load_settings,
     usage_log_file,
     vector_cache_file,
 )
@@ -26,15 +26,14 @@ from contextgraph.embedding import (
     EmbeddingCosts,
     EmbeddingSpaceManager,
     VectorCache,
-    embedded,
 )
+from contextgraph.embedding.openai import RemoteEmbedder, remote_model
 from contextgraph.errors import OF_STORE, SettingsError
 from contextgraph.knowledge import MaintenancePolicy, Notes
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
-from contextgraph.learning.grouping import ConsolidationPolicy
 from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.llm import (
     Chat,
@@ -49,7 +48,7 @@ from contextgraph.model_api import (
     Endpoint,
     UsageLog,
 )
-from contextgraph.ports import NoteStore, Store
+from contextgraph.ports import Embedder, NoteStore, Store
 from contextgraph.remote import (
     BACKGROUND,
     INTERACTIVE,
@@ -83,6 +82,29 @@ class Parts:
     read_only: bool = False
 
 
+class EmbeddingClient(RemoteEmbedder):
+    """Embeds texts by the API of OpenAI, with a key and a model: `embed` returns vectors.
+
+    As an `EmbedderSource` it is the embedder that it returns.
+    """
+
+    def __init__(self, api_key: str = "", model: str = "text-embedding-3-small") -> None:
+        settings = load_settings(embedding_api_key=api_key or None)
+        costs = EmbeddingCosts(
+            VectorCache(vector_cache_file()),
+            UsageLog(usage_log_file(), settings.address),
+            Budget(settings.max_cost),
+        )
+        endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
+        super().__init__(remote_model(model), endpoint, costs, INTERACTIVE)
+
+    def __call__(self) -> Embedder:
+        return self
+
+    def calibrated(self, threshold: float | None) -> RemoteEmbedder:
+        return RemoteEmbedder(self.model, self.endpoint, self.costs, self.policy, threshold)
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -112,7 +134,7 @@ def build(
     channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
     return Parts(
         store=store,
-        writer=MemoryWriter(store, clock, partial(embedded, source=learning), settings.source),
+        writer=MemoryWriter(store, learning, clock=clock, source=settings.source),
         retriever=_retriever(store, settings, channels, querying, clock),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
@@ -154,7 +176,9 @@ def _retriever(
     now: Callable[[], datetime],
 ) -> MemoryRetriever:
     gate, weights = _gate(settings), _weights(settings)
-    return MemoryRetriever(store, channels, gate, embedder, weights, now)
+    return MemoryRetriever(
+        store, embedder, channels=channels, gate=gate, weights=weights, clock=now
+    )
 
 
 def _retriever_in_loops(
@@ -163,14 +187,14 @@ def _retriever_in_loops(
     """In a loop anything new may help: what was uncertain is not held back."""
     used = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     gate = replace(_gate(settings), min_precision=0.0)
-    return MemoryRetriever(store, used, gate, weights=_weights(settings))
+    return MemoryRetriever(store, channels=used, gate=gate, weights=_weights(settings))
 
 
 def _consolidator(
     store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
 ) -> MemoryConsolidator:
     model = RemoteSummarizer(chat) if chat else None
-    return MemoryConsolidator(store, now, ConsolidationPolicy(), embedder, model)
+    return MemoryConsolidator(store, embedder, clock=now, model=model)
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:

@@ -33,6 +33,7 @@ from contextgraph.model import (
     State,
     TaskType,
     Trajectory,
+    run_text,
 )
 from contextgraph.model.bundle import TASK_CHARS
 from contextgraph.ports import EmbedderSource, Store
@@ -611,3 +612,68 @@ CHANNELS: Mapping[str, Channel] = {
     "lexical": by_lexical,
     "semantic": by_semantic,
 }
+
+
+_NODE_TYPES = ("Fragment", "Methodology", "Trajectory")
+# Runs whose fragments are compared, and methodologies, at most.
+_RUNS, _COMPARED = 32, 2_000
+
+
+def nearest_nodes(
+    store: Store,
+    source: EmbedderSource,
+    query: str | Sequence[float] | Vector,
+    node_type: str,
+    limit: int,
+) -> tuple[Fragment | Methodology | Trajectory, ...]:
+    """Return at most *limit* nodes of *node_type* whose texts are nearest to *query*.
+
+    Fragments are those of the nearest runs, and those in which an error with such words was
+    cleared; they and methodologies are embedded on request.
+    """
+    if node_type not in _NODE_TYPES:
+        raise ValueError(f"node_type is one of {', '.join(_NODE_TYPES)}, not {node_type!r}")
+    embedder, text = source(), query if isinstance(query, str) else ""
+    if embedder is None:
+        if not text:
+            raise SpaceMismatchError("the memory has no embedding space yet; search by a text")
+        vector = None
+    elif text:
+        (vector,) = embedder.embed([text]).vectors
+    else:
+        vector = query if isinstance(query, Vector) else Vector.of(embedder.space, [*query])
+    nodes = _nodes(store, node_type, text, vector)
+    texts = [(own, index) for index, (own, _) in enumerate(nodes)]
+    # A fitted space does not know the rarest words.
+    scores = Counter(dict(_ranked(text, texts, store)) if text else {})
+    if embedder is not None and vector is not None:
+        vectors = embedder.embed([own for own, _ in nodes]).vectors
+        embedded = [(index, own) for index, own in enumerate(vectors) if own]
+        similarities = cosines(vector, [own for _, own in embedded])
+        scores.update({index: s for (index, _), s in zip(embedded, similarities, strict=True)})
+    best = sorted((index for index in scores if scores[index] > 0), key=lambda i: (-scores[i], i))
+    return tuple(nodes[index][1] for index in best[:limit])
+
+
+def _nodes(
+    store: Store, node_type: str, text: str, vector: Vector | None
+) -> list[tuple[str, Fragment | Methodology | Trajectory]]:
+    """Return the nodes to compare, each with its text."""
+    if node_type == "Methodology":
+        known = store.methodologies.get(store.methodologies.ids(limit=_COMPARED))
+        return [(f"{found.situation} {found.strategy}", found) for found in known]
+    terms = tuple(word_counts(text))
+    if vector is None:
+        runs = store.runs.for_text(terms, Scope(), _RUNS)
+    else:
+        runs = [near.trajectory for near in store.vectors.nearest(vector, Scope(), _RUNS)]
+    if node_type == "Trajectory":
+        return [(run_text(run), run) for run in runs]
+    cleared = store.recoveries.for_text(terms, Scope(), _RUNS) if terms else ()
+    ids = dict.fromkeys((*(run.id for run in runs), *(found.trajectory_id for found in cleared)))
+    by_run = store.runs.fragments(ids)
+    fragments = (fragment for run in ids for fragment in by_run.get(run, ()))
+    return [
+        (" ".join((fragment.description, *fragment.action_sequence)), fragment)
+        for fragment in fragments
+    ]

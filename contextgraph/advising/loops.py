@@ -42,10 +42,12 @@ from contextgraph.trace import (
     error_of,
     is_hazardous,
     is_retry,
+    is_same_predicament,
     loop_in,
     names_in,
     states_of,
 )
+from contextgraph.trace.loops import MIN_REPEAT
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.
@@ -74,9 +76,13 @@ class Retriever(Protocol):
     """Finds what cleared an error, and withholds what is not certain enough."""
 
     def retrieve(
-        self, state: State, limit: int = 5, *, exclude_instances: frozenset[str] = frozenset()
+        self,
+        current_state: State,
+        top_k: int = 5,
+        *,
+        exclude_instances: frozenset[str] = frozenset(),
     ) -> MemoryContext:
-        """What fits *state*, best first."""
+        """Return what fits *current_state*, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,23 +397,40 @@ MAX_SUGGESTIONS = 3
 
 
 class LoopDetector:
-    """Detects repeated predicaments, and suggests what led out of such loops in other runs."""
+    """Detects repeated predicaments, and suggests what led out of such loops in other runs.
 
-    def __init__(self, store: Store, retriever: Retriever) -> None:
+    Without a *store* and its *retriever* loops are detected and nothing is suggested. *min_repeat*
+    attempts make a loop; at least two.
+    """
+
+    min_repeat = MIN_REPEAT
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        retriever: Retriever | None = None,
+        min_repeat: int = MIN_REPEAT,
+    ) -> None:
         self._store = store
         self._retriever = retriever
+        self.min_repeat = min_repeat
 
     def detect(
-        self, states: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
+        self, state_history: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
     ) -> LoopInfo | None:
-        """The loop that the last of *states* is in; None where there is none.
+        """Return the loop that the last of *state_history* is in; None where there is none.
 
         Nothing is suggested from runs of *exclude_instances*.
         """
-        loop = loop_in(states)
+        loop = loop_in(state_history, self.min_repeat)
         if loop is None:
             return None
-        return self._with_suggestions(loop, states[-1], exclude_instances)
+        return self._with_suggestions(loop, state_history[-1], exclude_instances)
+
+    @staticmethod
+    def is_same_predicament(state1: State, state2: State) -> bool:
+        """Return whether two states are the same trouble: see `trace.is_same_predicament`."""
+        return is_same_predicament(state1, state2)
 
     def detect_all(self, run: Trace) -> tuple[LoopInfo, ...]:
         """The loops of a finished *run*, with suggestions from runs of other instances."""
@@ -417,14 +440,30 @@ class LoopDetector:
         return tuple(self._with_suggestions(loop, states[loop.end + 1], own) for loop in run.loops)
 
     def get_escape_suggestions(
+        self, loop: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
+    ) -> tuple[EscapeSuggestion, ...]:
+        """Return what led out of *loop* in other runs: at most three suggestions, best first.
+
+        *loop* is one that `detect` returned, or the state that is in it. Where there is an error:
+        what cleared it, first where that ended the same loop, the same repository before others.
+        Without one: how others continued from the same place, and what several repositories
+        continued with after such a command.
+        """
+        if isinstance(loop, LoopInfo):
+            if loop.escape_suggestions:
+                return loop.escape_suggestions
+            error = ": ".join(filter(None, (*loop.error_types[:1], loop.message)))
+            loop = State(
+                repo=loop.repo, current_error=error, last_action="" if error else loop.command
+            )
+        return self.escapes_from(loop, exclude_instances=exclude_instances)
+
+    def escapes_from(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
-        """What led out of the loop of *state* in other runs: at most three suggestions, best first.
-
-        Where there is an error: what cleared it, first where that ended the same loop, the same
-        repository before others. Without one: how others continued from the same place, and what
-        several repositories continued with after such a command.
-        """
+        """Return what led out of the loop of *state*: see `get_escape_suggestions`."""
+        if self._store is None or self._retriever is None:
+            return ()
         finder = EscapeFinder(
             self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
         )
@@ -438,5 +477,5 @@ class LoopDetector:
     def _with_suggestions(
         self, loop: LoopInfo, state: State, exclude_instances: frozenset[str]
     ) -> LoopInfo:
-        suggestions = self.get_escape_suggestions(state, exclude_instances=exclude_instances)
+        suggestions = self.escapes_from(state, exclude_instances=exclude_instances)
         return replace(loop, escape_suggestions=suggestions)

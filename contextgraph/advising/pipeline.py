@@ -1,8 +1,9 @@
 """Advising: state, channels, fusion, gate, context."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain, zip_longest
 from typing import TypeAlias
 
 from contextgraph.advising.cases import cases_of
@@ -12,6 +13,7 @@ from contextgraph.advising.channels import (
     Channel,
     Findings,
     Query,
+    nearest_nodes,
     no_embedder,
     query_of,
 )
@@ -22,13 +24,25 @@ from contextgraph.advising.wording import playbook_lines
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     ErrorSignature,
+    Fragment,
     MemoryContext,
+    Methodology,
+    MethodologyStatus,
     Recollection,
     RepositoryPlaybook,
+    Scope,
     State,
+    TaskType,
+    Trajectory,
+    most_informative,
     new_context_id,
 )
 from contextgraph.ports import EmbedderSource, Store
+from contextgraph.trace import error_of, signature_of
+from contextgraph.vectors import Vector
+
+# Errors that are looked through for methodologies, those of most runs first.
+_CONSIDERED = 300
 
 _Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
 """What is shown under a gate, at most so many items of a kind."""
@@ -40,9 +54,10 @@ class MemoryRetriever:
     def __init__(
         self,
         store: Store,
+        embedder: EmbedderSource = no_embedder,
+        *,
         channels: Mapping[str, Channel] = CHANNELS,
         gate: Gate = CONSERVATIVE,
-        embedder: EmbedderSource = no_embedder,
         weights: Mapping[str, float] = WEIGHTS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -55,22 +70,22 @@ class MemoryRetriever:
 
     def retrieve(
         self,
-        state: State,
-        limit: int = 5,
+        current_state: State,
+        top_k: int = 5,
         *,
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
         error: ErrorSignature | None = None,
     ) -> MemoryContext:
-        """What fits *state*, at most *limit* items of a kind; a channel that fails is named.
+        """Return what fits *current_state*, at most *top_k* items of a kind.
 
-        *error* is the error of *state* where that is recognised already. Raises `StoreError` where
-        the store itself does not answer.
+        A channel that fails is named. *error* is the error of the state where that is recognised
+        already. Raises `StoreError` where the store itself does not answer.
         """
         (context,) = self.retrieve_under(
             (self.gate,),
-            state,
-            limit,
+            current_state,
+            top_k,
             exclude_instances=exclude_instances,
             as_of=as_of,
             error=error,
@@ -156,31 +171,70 @@ class MemoryRetriever:
 
         return answer
 
-    def by_error(self, state: State, limit: int = 5) -> MemoryContext:
-        """What the signature of `State.current_error` alone finds."""
-        return self._by("error", state, limit)
-
-    def by_task(self, state: State, limit: int = 5) -> MemoryContext:
-        """What repository and type of task alone find."""
-        return self._by("task", state, limit)
-
-    def by_state(self, state: State, limit: int = 5) -> MemoryContext:
-        """What phase and open file alone find."""
-        return self._by("state", state, limit)
-
-    def by_lexical(self, state: State, limit: int = 5) -> MemoryContext:
-        """What the rare words of task and error alone find."""
-        return self._by("lexical", state, limit)
-
-    def by_semantic(self, state: State, limit: int = 5) -> MemoryContext:
-        """What the meaning of task and error alone finds; nothing while there is no space."""
-        return self._by("semantic", state, limit)
-
-    def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
+    def only(self, channel: str) -> "MemoryRetriever":
+        """Return a retriever that asks *channel* alone: see `CHANNELS` for their names."""
         single = {channel: self.channels.get(channel, CHANNELS[channel])}
-        retriever = MemoryRetriever(self._store, single, self.gate, self.embedder, self.weights)
+        retriever = MemoryRetriever(
+            self._store, self.embedder, channels=single, gate=self.gate, weights=self.weights
+        )
         retriever.playbooks = self.playbooks
-        return replace(retriever.retrieve(state, limit), playbook=None)
+        return retriever
+
+    def by_error(
+        self, error_type: str, error_msg: str = "", top_k: int = 5
+    ) -> tuple[Methodology, ...]:
+        """Return methodologies against an error, highest success rate first.
+
+        *error_type* is such as ``ImportError``, *error_msg* the rest of its message.
+        """
+        store = self._store.methodologies
+        error = signature_of(f"{error_type}: {error_msg}") or signature_of(error_msg)
+        known = store.for_error(error.variants(), Scope(), top_k) if error else ()
+        if not known:
+            met = self._store.recoveries.errors(Scope(), _CONSIDERED)
+            same = [tally.error.id for tally in met if tally.error.error_type == error_type]
+            known = _in_use(store.get(errors=same)) if same else ()
+        return tuple(sorted(known, key=lambda found: (-found.success_rate, found.id))[:top_k])
+
+    def by_task(
+        self, task_type: TaskType | str, repo_context: str = "", top_k: int = 20
+    ) -> tuple[Fragment, ...]:
+        """Return fragments of solved runs of a type of task, the most informative of each first.
+
+        *repo_context* is the repository (``owner/repo``), or empty for all.
+        """
+        runs = self._store.runs.for_task(TaskType(task_type), Scope(repo_context or None), top_k)
+        solved = [run.id for run in runs if run.success]
+        by_run = self._store.runs.fragments(solved)
+        ranked = [most_informative(by_run[run], len(by_run[run])) for run in solved]
+        return tuple(filter(None, chain.from_iterable(zip_longest(*ranked))))[:top_k]
+
+    def by_state(self, state: State, top_k: int = 5) -> tuple[Methodology, ...]:
+        """Return methodologies for *state*, most confident first.
+
+        At an error those against it; else those against errors that runs met in this phase, in the
+        repository of the state where it names one.
+        """
+        store, scope = self._store.methodologies, Scope(state.repo or None)
+        if error := error_of(state) if state.current_error else None:
+            known = store.for_error(error.variants(), scope, top_k)
+        else:
+            met = self._store.recoveries.errors(scope, _CONSIDERED, phase=state.phase)
+            known = _in_use(store.get(errors=[tally.error.id for tally in met])) if met else ()
+        return tuple(sorted(known, key=lambda found: (-found.confidence, found.id))[:top_k])
+
+    def by_semantic(
+        self,
+        query: str | Sequence[float] | Vector,
+        node_type: str = "Fragment",
+        top_k: int = 5,
+    ) -> tuple[Fragment | Methodology | Trajectory, ...]:
+        """Return the nodes nearest in meaning to *query*, a text or its vector, nearest first.
+
+        *node_type* is ``Fragment``, ``Methodology`` or ``Trajectory``. A text is compared by words
+        while the memory has no embedding space; a vector then raises `SpaceMismatchError`.
+        """
+        return nearest_nodes(self._store, self.embedder, query, node_type, top_k)
 
     def _findings(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
         """What each channel found, and what those that failed could not do."""
@@ -197,6 +251,11 @@ class MemoryRetriever:
                 if by_channel[name].degraded:
                     degraded[name] = f"{name}: {by_channel[name].degraded}"
         return by_channel, degraded
+
+
+def _in_use(methodologies: Iterable[Methodology]) -> list[Methodology]:
+    statuses = (MethodologyStatus.ACTIVE, MethodologyStatus.PROBATION)
+    return [methodology for methodology in methodologies if methodology.status in statuses]
 
 
 def _not_pinned(

@@ -152,7 +152,9 @@ class _Compiler:
         whole = memory.retriever
         # A message without its names has no meaning that could be compared, and models cost.
         channels = {name: channel for name, channel in whole.channels.items() if name != "semantic"}
-        self._retriever = MemoryRetriever(memory.store, channels, whole.gate, weights=whole.weights)
+        self._retriever = MemoryRetriever(
+            memory.store, channels=channels, gate=whole.gate, weights=whole.weights
+        )
         self._retriever.playbooks = whole.playbooks
 
     def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:

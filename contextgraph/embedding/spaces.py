@@ -1,6 +1,6 @@
 """The embedding space of a memory: active space, change of space, health."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -38,6 +38,7 @@ from contextgraph.errors import (
 )
 from contextgraph.model import (
     NO_USAGE,
+    Embeddings,
     HealthCheck,
     Space,
     Usage,
@@ -45,7 +46,6 @@ from contextgraph.model import (
 from contextgraph.model_api import Endpoint
 from contextgraph.ports import (
     Embedder,
-    EmbedderSource,
     Store,
     TextVectors,
 )
@@ -140,6 +140,13 @@ class ActiveEmbedder:
                 return self()
         return loaded[1]
 
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Embed *texts* in the active space; raises `EmbeddingError` while there is none."""
+        embedder = self()
+        if embedder is None:
+            raise EmbeddingError("the memory has no embedding space yet: it is fitted on 16 runs")
+        return embedder.embed(texts)
+
     def _initialize(self, configured: NeuralEmbedder) -> Space | None:
         self._store.vectors.prepare(Space(configured.space, 0), None)
         try:
@@ -205,8 +212,7 @@ class Reembedding:
 class EmbeddingSpaceManager:
     """Plans, changes and checks the space of a memory.
 
-    *configured* is the name of the configured embedder, or ""; *query_embedder* is what queries
-    use.
+    *configured* is the name of the configured embedder, or ""; *embedder* is what queries use.
     """
 
     def __init__(
@@ -214,13 +220,13 @@ class EmbeddingSpaceManager:
         store: Store,
         embedders: EmbedderFactory,
         configured: str,
-        query_embedder: EmbedderSource,
+        embedder: ActiveEmbedder,
         now: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._embedders = embedders
         self._configured = configured
-        self._query_embedder = query_embedder
+        self.embedder = embedder
         self._now = now
 
     def plan(self, name: str = "") -> ReembeddingPlan:
@@ -281,7 +287,7 @@ class EmbeddingSpaceManager:
             check()
             done += texts
 
-        catch_up(self._store, self._query_embedder, count)
+        catch_up(self._store, self.embedder, count)
         return done
 
     def waiting(self) -> int:
@@ -323,7 +329,7 @@ class EmbeddingSpaceManager:
         mismatch = self.mismatch()
         if mismatch:
             return HealthCheck("embedding", False, mismatch, REEMBED)
-        embedder = self._query_embedder()
+        embedder = self.embedder()
         if embedder is None:
             later = f"consolidation fits {TFIDF} from 16 runs on"
             if self._configured:

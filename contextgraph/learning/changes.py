@@ -19,9 +19,9 @@ Derived = tuple[MethodologyGroup, Methodology]
 BATCH = 32
 
 
-def in_batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """*ids* in batches of `BATCH`."""
-    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+def in_batches(ids: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]:
+    """Split *ids* into batches of *size*."""
+    return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
 @dataclass(slots=True)

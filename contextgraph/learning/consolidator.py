@@ -4,7 +4,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 
 from contextgraph.embedding import (
     Lease,
@@ -15,6 +16,7 @@ from contextgraph.embedding import (
 from contextgraph.errors import EmbeddingError, MemoryNotFoundError
 from contextgraph.learning.abstraction import Abstraction, credit_of_methodologies
 from contextgraph.learning.changes import (
+    BATCH,
     Counts,
     StepCounts,
     in_batches,
@@ -55,15 +57,16 @@ class MemoryConsolidator:
     def __init__(
         self,
         store: Store,
-        now: Callable[[], datetime],
-        policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        policy: ConsolidationPolicy | None = None,
         model: RemoteSummarizer | None = None,
     ) -> None:
         self._store = store
-        self._now = now
+        self._now = clock
         self._embedder = embedder
-        self.policy = policy
+        self.policy = policy or ConsolidationPolicy()
         self.model = model
 
     def is_due(self) -> bool:
@@ -92,10 +95,15 @@ class MemoryConsolidator:
             embed_missing(self._store, embedder)
 
     def consolidate(
-        self, progress: Progress | None = None, *, interactive: bool = False
+        self,
+        batch_size: int = BATCH,
+        *,
+        progress: Progress | None = None,
+        interactive: bool = False,
     ) -> ConsolidationReport:
         """Bring the methodologies up to date; does nothing where another process holds the lease.
 
+        Errors are worked through *batch_size* at a time, each batch in one transaction.
         *interactive*: do not wait long for a language model. What was written before an
         interruption stays, and the next consolidation continues. Raises `StoreError` where the
         store fails, `LeaseLostError` where another process took over.
@@ -108,7 +116,10 @@ class MemoryConsolidator:
         with renewing(lease):
             self._embed(lease, counts.embed)
             abstraction = self._abstraction()
-            changed = self._work_through(abstraction, lease, counts, progress or _no_progress)
+            batches = partial(in_batches, size=batch_size)
+            changed = self._work_through(
+                abstraction, lease, counts, batches, progress or _no_progress
+            )
             reworded = self._reword(abstraction, lease, counts, changed, interactive=interactive)
         return ConsolidationReport(
             started=True,
@@ -133,7 +144,12 @@ class MemoryConsolidator:
         return Abstraction(self._store, self.policy, Similarity(self._embedder))
 
     def _work_through(
-        self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress
+        self,
+        abstraction: Abstraction,
+        lease: Lease,
+        counts: Counts,
+        batches: Callable[[Sequence[str]], Iterator[Sequence[str]]],
+        progress: Progress,
     ) -> Sequence[str]:
         """Abstract, merge, measure and clean up; the ids of the errors that were looked at."""
         todo = self._store.admin.unconsolidated()
@@ -143,7 +159,7 @@ class MemoryConsolidator:
         for _ in range(_ROUNDS):
             counts.trajectories += todo.trajectories
             total = len(done) + len(todo.error_ids)
-            for batch in in_batches(sorted(todo.error_ids)):
+            for batch in batches(sorted(todo.error_ids)):
                 changes = abstraction.of_errors(batch, counts)
                 lease.check()
                 counts.merge.updated += changes.write(self._store)

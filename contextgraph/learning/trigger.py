@@ -92,7 +92,7 @@ class ConsolidationTrigger:
         consolidator = self._consolidator
         try:
             if consolidator is not None and is_due(consolidator):
-                return consolidator.consolidate(progress, interactive=interactive)
+                return consolidator.consolidate(progress=progress, interactive=interactive)
             if consolidator is not None and self._has_unembedded:
                 self._has_unembedded = False
                 consolidator.embed_waiting()

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 
+from contextgraph.embedding import embedded
 from contextgraph.errors import (
     DamagedRunError,
     ReadError,
@@ -28,15 +30,11 @@ from contextgraph.model import (
     Trajectory,
     adds_to,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import is_id, masked_name
 
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
-
-
-def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundle]:
-    return [EmbeddedBundle(bundle) for bundle in bundles]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +63,21 @@ class Prepared:
 class MemoryWriter:
     """Writes what runs teach into a store; *source* names who supplies them.
 
-    *embedded* gives bundles their vectors by an embedder that is remote, or by one that is not. No
-    run waits for a server to be stored.
+    *embedder* gives the model for their vectors. No run waits for a server to be stored.
     """
 
     def __init__(
         self,
         store: Store,
-        now: Callable[[], datetime],
-        embedded: Callable[[Sequence[Bundle], bool], Sequence[EmbeddedBundle]] = _as_they_are,
+        embedder: EmbedderSource = lambda: None,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         source: str = "",
     ) -> None:
         self._source = checked_source(source)
         self._store = store
-        self._now = now
-        self._embedded = embedded
+        self._now = clock
+        self._embedded = partial(embedded, source=embedder)
         self._prepared: dict[int, Prepared] = {}
 
     def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
@@ -106,6 +104,10 @@ class MemoryWriter:
         """
         return self.write_all([raw], source)[0]
 
+    def write_trajectory(self, trajectory: RawTrajectory) -> str:
+        """Learn *trajectory* as `write` does; return its id."""
+        return self.write(trajectory).trajectory_id
+
     def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
         """Learn *raws* in one transaction: all are stored, or an error was raised and none is.
 
@@ -120,9 +122,9 @@ class MemoryWriter:
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, matched, strict=True)
         ]
-        made = self._embedded([result for result in results if isinstance(result, Bundle)], False)
-        statuses = self._store.runs.add([result.bundle for result in made]) if made else ()
-        made = self._embedded_by_server(made)
+        new = self._embedded([result for result in results if isinstance(result, Bundle)], False)
+        statuses = self._store.runs.add([result.bundle for result in new]) if new else ()
+        made = self._embedded_by_server(new)
         for raw in raws:
             self._prepared.pop(id(raw), None)
         stored = map(_receipt, made, statuses)

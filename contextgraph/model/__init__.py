@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         FittedGate as FittedGate,
         FragmentCandidate as FragmentCandidate,
         MemoryContext as MemoryContext,
+        RankedItem as RankedItem,
         RecoveryCandidate as RecoveryCandidate,
         Relation as Relation,
         Scope as Scope,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import uuid4
 
 from contextgraph.model.error import (
@@ -268,6 +268,10 @@ class ErrorSolution:
     freshness: Freshness = Freshness.UNKNOWN
 
 
+RankedItem: TypeAlias = Suggestion | ErrorSolution
+"""An item of the one order of remedies: see `MemoryContext.ranked`."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
@@ -325,11 +329,21 @@ class MemoryContext:
     notes: tuple[Recollection, ...] = ()
 
     @property
-    def ranked(self) -> tuple[Suggestion | ErrorSolution, ...]:
+    def ranked(self) -> tuple[RankedItem, ...]:
         """Suggestions and error solutions in their one order."""
         return tuple(
             sorted((*self.suggestions, *self.error_solutions), key=lambda advice: advice.rank)
         )
+
+    @property
+    def methodologies(self) -> tuple[Suggestion, ...]:
+        """The suggestions: each is a methodology with its rank."""
+        return self.suggestions
+
+    @property
+    def similar_fragments(self) -> tuple[Fragment, ...]:
+        """The fragments of similar cases, best case first."""
+        return tuple(fragment for case in self.similar_cases for fragment in case.fragments)
 
     def __bool__(self) -> bool:
         """True where there is anything to say."""

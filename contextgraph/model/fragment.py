@@ -64,8 +64,9 @@ class LoopInfo:
 
     *length* counts all steps of the span, *repetitions* the attempts with the same outcome.
     *signatures* describe the repeated step or cycle in words; *command* is the verb that is
-    repeated, *error_types* are what its attempts met. *escape_suggestions* are empty where the
-    memory knows none.
+    repeated, *error_types* are what its attempts met, *message* is the first of these errors,
+    *repo* where it happened, where that is known. *escape_suggestions* are empty where the memory
+    knows none.
     """
 
     kind: LoopKind
@@ -77,6 +78,8 @@ class LoopInfo:
     escape_suggestions: tuple[EscapeSuggestion, ...] = ()
     command: str = ""
     error_types: tuple[str, ...] = ()
+    message: str = ""
+    repo: str = ""
 
     @property
     def length(self) -> int:
@@ -145,6 +148,11 @@ class Fragment:
     def name(self) -> str:
         """The label of the node in a graph browser."""
         return f"{self.fragment_type} {self.start}-{self.end}"
+
+    @property
+    def step_range(self) -> tuple[int, int]:
+        """Its first and its last step."""
+        return self.start, self.end
 
 
 @dataclass(frozen=True, slots=True)

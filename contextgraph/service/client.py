@@ -546,6 +546,8 @@ _content_hashes = _requested(Playbooks.content_hashes, "retriever.playbooks.cont
 class _Writer(_Part, MemoryWriter, path="writer"):
     """Learns by the service."""
 
+    write_trajectory = MemoryWriter.write_trajectory
+
     def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
         return self.write_all([raw], source)[0]
 
@@ -620,6 +622,8 @@ class _LoopDetector(_Part, LoopDetector, path="loop_detector"):
 
     detect = LoopDetector.detect
     detect_all = LoopDetector.detect_all
+    is_same_predicament = LoopDetector.is_same_predicament
+    get_escape_suggestions = LoopDetector.get_escape_suggestions
 
 
 class _Statistics(_Part, StatisticsEngine, path="stats"):

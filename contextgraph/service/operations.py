@@ -58,7 +58,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
             Scope.ADMIN: "remove_entity remove_relation",
         },
     ),
-    "loop_detector": (LoopDetector, {Scope.READ: "get_escape_suggestions"}),
+    "loop_detector": (LoopDetector, {Scope.READ: "escapes_from"}),
     "notes": (
         Notes,
         {
@@ -77,7 +77,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     ),
     "retriever": (
         MemoryRetriever,
-        {Scope.READ: "by_error by_lexical by_semantic by_state by_task retrieve"},
+        {Scope.READ: "by_error by_state by_task retrieve"},
     ),
     "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes history of"}),
     "stats": (

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from contextgraph.model import (
@@ -220,17 +220,17 @@ def loops_of(steps: Iterable[StepTrace]) -> tuple[LoopInfo, ...]:
     return tracker.loops
 
 
-def loop_in(states: Sequence[State]) -> LoopInfo | None:
-    """The loop that the last of *states* (a history in order) is in; None for none.
+def loop_in(states: Sequence[State], min_repeat: int = MIN_REPEAT) -> LoopInfo | None:
+    """Return the loop that the last of *states* (a history in order) is in; None for none.
 
-    Its start and end count the steps that the states show, from 0. This reads the whole history;
-    use a `LoopTracker` to go step by step.
+    Its start and end count the steps that the states show, from 0; *min_repeat* attempts make a
+    loop. This reads the whole history; use a `LoopTracker` to go step by step.
     """
-    tracker = LoopTracker()
+    tracker = LoopTracker(min_repeat)
     loop = None
     for state in states:
         loop = tracker._advance(state)
-    return loop.info() if loop else None
+    return replace(loop.info(), repo=states[-1].repo) if loop else None
 
 
 @dataclass(slots=True)
@@ -331,6 +331,7 @@ class _Loop:
             error_types=tuple(
                 dict.fromkeys(part.first.error.error_type for part in series if part.first.error)
             ),
+            message=next((part.first.error.message for part in series if part.first.error), ""),
         )
 
 

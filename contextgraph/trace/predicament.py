@@ -71,6 +71,21 @@ class Predicament:
     written: str = ""
 
     @property
+    def action_type(self) -> ActionKind:
+        """The kind of action that was tried."""
+        return self.kind
+
+    @property
+    def error_category(self) -> str:
+        """The type of its error, such as ``ImportError``; empty without one."""
+        return self.error.error_type if self.error else ""
+
+    @property
+    def error_keywords(self) -> tuple[str, ...]:
+        """The keywords of the error message."""
+        return self.error.keywords if self.error else ()
+
+    @property
     def is_rejected_edit(self) -> bool:
         """True for an edit that failed."""
         return self.error is not None and self.kind.writes

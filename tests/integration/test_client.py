@@ -215,6 +215,8 @@ MISSING = {
     "writer.rewrite_all": OF_THE_STORE,
     **dict.fromkeys(("writer.prepared", "writer.take"), OF_READING),
     "retriever.retrieve_under": OF_EVALUATION,
+    "retriever.only": OF_EVALUATION,
+    "retriever.by_semantic": "embeds nodes in the process that has the memory",
     **dict.fromkeys(("retriever.playbooks.known", "retriever.playbooks.runs"), OF_EVALUATION),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
@@ -229,7 +231,9 @@ OWN = {
     *("close", "inspect", "is_service", "live", "of", "of_settings", "open", "working"),
     *("candidates", "entities", "export", "export_graph", "graph", "notes", "pages", "snapshot"),
     *("loop_detector.detect", "loop_detector.detect_all", "stats.get_stats"),
-    *("writer.write", "writer.write_all"),
+    *("loop_detector.is_same_predicament", "loop_detector.min_repeat"),
+    *("loop_detector.get_escape_suggestions",),
+    *("writer.write", "writer.write_all", "writer.write_trajectory"),
 }
 
 

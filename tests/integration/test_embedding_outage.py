@@ -91,7 +91,7 @@ def test_a_configured_memory_is_embedded_by_the_server(server: Server, tmp_path:
         receipt = memory.learn(issue(0))
         assert (receipt.to_embed, receipt.not_embedded, receipt.usage.requests) == (0, "", 1)
         learn(memory, range(1, 16))
-        found = memory.retriever.by_semantic(QUESTION).similar_cases
+        found = memory.retriever.only("semantic").retrieve(QUESTION).similar_cases
         assert all(int(case.instance_id.split("-")[1]) % 2 == 0 for case in found[:4])
         assert memory.get_stats().usage[MODEL].requests == len(server.requests)
     assert spaces(tmp_path / "memory.db") == [MODEL]
@@ -312,7 +312,7 @@ def test_a_query_sees_the_old_space_or_the_new_one(server: Server, tmp_path: Pat
     def query() -> None:
         with AgentMemory.open(str(path), read_only=True) as reader:
             while not stop.is_set():
-                context = reader.retriever.by_semantic(QUESTION, limit=20)
+                context = reader.retriever.only("semantic").retrieve(QUESTION, top_k=20)
                 seen.append({case.instance_id for case in context.similar_cases})
                 assert context.degraded == ()
 

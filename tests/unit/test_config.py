@@ -213,9 +213,9 @@ def test_the_words_of_an_error_are_searched_only_where_few_of_its_kind_are_known
     state = State(repo="acme/shop", current_error=NO_MODULE)
     with AgentMemory.open(":memory:") as memory:
         memory.learn(recovering_run())
-        assert memory.retriever.by_lexical(state).error_solutions
+        assert memory.retriever.only("lexical").retrieve(state).error_solutions
         monkeypatch.setattr("contextgraph.advising.channels.ENOUGH_OF_KIND", 1)
-        assert not memory.retriever.by_lexical(state).error_solutions
+        assert not memory.retriever.only("lexical").retrieve(state).error_solutions
 
 
 def test_an_invalid_number_in_the_environment_is_named(tmp_path):

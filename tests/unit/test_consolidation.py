@@ -247,7 +247,7 @@ def test_a_lost_lease_stops_the_work(memory):
         memory.store.admin.take_lease("another", NOON + an_hour, NOON + 2 * an_hour)
 
     with pytest.raises(LeaseLostError):
-        memory.consolidator.consolidate(take_over)
+        memory.consolidator.consolidate(progress=take_over)
     assert memory.store.admin.unconsolidated().trajectories == 3
     memory.store.admin.take_lease("another", NOON + an_hour, None)
     memory.consolidate()
@@ -444,7 +444,7 @@ def test_merged_methodologies_stay_merged_while_nearly_as_similar():
         def consolidated(merge, separate):
             parts.store.admin.mark_consolidated(0)
             policy = ConsolidationPolicy(similarity_threshold=merge, separation_threshold=separate)
-            MemoryConsolidator(parts.store, lambda: NOON, policy).consolidate()
+            MemoryConsolidator(parts.store, clock=lambda: NOON, policy=policy).consolidate()
             return {one.status for one in methodologies(memory)}
 
         apart_from_the_first = {MethodologyStatus.PROBATION}
@@ -492,7 +492,7 @@ def test_a_remedy_is_not_supported_by_runs_of_the_hidden_instance(memory):
 def test_only_the_newest_failed_attempts_stay():
     parts = build(Settings(":memory:"), clock=lambda: NOON)
     policy = ConsolidationPolicy(max_failed_fragments=2)
-    consolidator = MemoryConsolidator(parts.store, lambda: NOON, policy)
+    consolidator = MemoryConsolidator(parts.store, clock=lambda: NOON, policy=policy)
     for number in range(5):
         parts.writer.write(missing_module(number, "attrs", cleared=False))
     before = parts.store.admin.counts().nodes["Fragment"]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 import pytest
 
@@ -11,7 +10,6 @@ from contextgraph import AgentMemory, Outcome, RawTrajectory, State
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.embedding import (
     embed_missing,
-    embedded,
     fit_due,
     refit,
     spaces,
@@ -105,7 +103,7 @@ def test_a_space_that_was_not_fitted_on_the_memory_stays(memory: AgentMemory) ->
 def test_meaning_finds_a_task_that_shares_few_words(memory: AgentMemory) -> None:
     learn(memory, range(FIRST_RUNS))
     query = State(task_description="stale sessions after login", repo="ada/engine")
-    found = memory.retriever.by_semantic(query).similar_cases
+    found = memory.retriever.only("semantic").retrieve(query).similar_cases
     assert found
     assert all(int(case.instance_id.split("-")[1]) % 2 == 0 for case in found[:4])
     assert {rank.channel for case in found for rank in case.why.channels} == {"semantic"}
@@ -130,7 +128,7 @@ class Failing:
 
 
 def test_an_embedder_that_fails_leaves_the_run_to_be_embedded(memory: AgentMemory) -> None:
-    writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
+    writer = MemoryWriter(memory.store, Failing, clock=lambda: NOW)
     receipt = writer.write(issue(0))
     assert (receipt.status, receipt.to_embed) == ("created", 1)
 
@@ -141,7 +139,7 @@ def test_runs_that_wait_are_counted_in_batches_and_no_others_are_read(
     results_of: Callable[[type, str], list[Sized]],
 ) -> None:
     learn(memory, range(FIRST_RUNS))
-    writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
+    writer = MemoryWriter(memory.store, Failing, clock=lambda: NOW)
     for number in range(100, 105):
         writer.write(issue(number))
     monkeypatch.setattr(spaces, "_RUNS_AT_ONCE", 2)
@@ -176,11 +174,11 @@ def test_an_embedder_that_fails_is_named_and_the_others_answer(memory: AgentMemo
 def test_where_the_query_cannot_be_embedded_words_are_compared(memory: AgentMemory) -> None:
     learn(memory, range(8))
     query = State(task_description="sessions of the cache are stale", repo="ada/engine")
-    found = MemoryRetriever(memory.store, embedder=Failing).by_semantic(query)
+    found = MemoryRetriever(memory.store, embedder=Failing).only("semantic").retrieve(query)
     assert {case.instance_id.split("-")[1] for case in found.similar_cases} <= set("0246")
     assert found.similar_cases
     elsewhere = replace(query, repo="ada/other")
-    assert not MemoryRetriever(memory.store, embedder=Failing).by_semantic(elsewhere)
+    assert not MemoryRetriever(memory.store, embedder=Failing).only("semantic").retrieve(elsewhere)
 
 
 def test_a_space_without_an_embedder_is_an_error(memory: AgentMemory) -> None:
@@ -212,7 +210,7 @@ def test_a_run_learned_in_the_space_of_before_is_embedded_after_the_switch(
     for number in range(20, 24):
         memory.writer.write(issue(number))
     assert refit(memory.store) != embedder.space
-    old = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=lambda: embedder))
+    old = MemoryWriter(memory.store, lambda: embedder, clock=lambda: NOW)
     old.write(late)
     current = ActiveEmbedder(memory.store, embedders())()
     assert current is not None

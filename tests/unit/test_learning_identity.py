@@ -40,7 +40,7 @@ def store() -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def writer(store: SqliteStore) -> MemoryWriter:
-    return MemoryWriter(store, lambda: NOON)
+    return MemoryWriter(store, clock=lambda: NOON)
 
 
 def of_version_0_1(store: SqliteStore, raw: RawTrajectory) -> str:
@@ -130,10 +130,10 @@ def writer_beside(store: SqliteStore, other: RawTrajectory) -> MemoryWriter:
 
     def now() -> datetime:
         if pending:
-            MemoryWriter(store, lambda: NOON).write(pending.pop())
+            MemoryWriter(store, clock=lambda: NOON).write(pending.pop())
         return NOON
 
-    return MemoryWriter(store, now)
+    return MemoryWriter(store, clock=now)
 
 
 @pytest.mark.parametrize(("own", "other"), [(1, 2), (2, 1), (2, 2)])
@@ -144,7 +144,7 @@ def test_two_processes_that_learn_a_growing_run_at_once_leave_the_longer_log(
     raw = run([*COMMANDS, ("pytest", "1 passed", 0)])
     logs = {length: replace(raw, steps=raw.steps[: length + 1]) for length in range(3)}
     if is_begun:
-        MemoryWriter(store, lambda: NOON).write(logs[0])
+        MemoryWriter(store, clock=lambda: NOON).write(logs[0])
     receipt = writer_beside(store, logs[other]).write(logs[own])
     longer = trajectory_id(logs[max(own, other)])
     assert (store.runs.ids(), receipt.trajectory_id) == ([longer], longer)

@@ -284,12 +284,12 @@ def test_a_channel_that_fails_is_named_and_the_others_answer(memory):
 
     memory.learn(recovering_run())
     memory.retriever = MemoryRetriever(
-        memory.store, {**MemoryRetriever(memory.store).channels, "task": broken}
+        memory.store, channels={**MemoryRetriever(memory.store).channels, "task": broken}
     )
     context = memory.query(STATE)
     assert context.degraded == ("task: no vectors",)
     assert context.error_solutions
-    memory.retriever = MemoryRetriever(memory.store, {"task": broken})
+    memory.retriever = MemoryRetriever(memory.store, channels={"task": broken})
     with pytest.raises(DegradedError, match="task: no vectors"):
         memory.query(State(repo="acme/shop"))
     assert not memory.query(State(repo="acme/shop"), degrade=True)
@@ -305,7 +305,7 @@ def test_a_query_sees_one_state_of_the_memory(tmp_path):
             return Findings()
 
         channels = {"task": meanwhile, "error": by_error}
-        memory.retriever = MemoryRetriever(memory.store, channels)
+        memory.retriever = MemoryRetriever(memory.store, channels=channels)
         (solution,) = memory.query(STATE).error_solutions
         assert solution.why.support == 1
         (solution,) = memory.query(STATE).error_solutions

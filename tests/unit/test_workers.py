@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import replace
-from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.agents.workers import WorkersReader
-from contextgraph.embedding import embedded, fit
+from contextgraph.embedding import fit
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import (
@@ -50,8 +49,8 @@ def test_a_run_that_another_process_prepared_is_stored_with_its_vectors() -> Non
     embedder = fit(["total tariff reproduce", "wrong tariff total", "reproduce shop"])
     store.vectors.prepare(Space(embedder.space, 2), embedder.to_bytes())
     store.vectors.switch(embedder.space)
-    elsewhere = MemoryWriter(store, lambda: NOON, partial(embedded, source=lambda: embedder))
-    writer = MemoryWriter(store, lambda: NOON)
+    elsewhere = MemoryWriter(store, lambda: embedder, clock=lambda: NOON)
+    writer = MemoryWriter(store, clock=lambda: NOON)
     run = recovering_run()
 
     made = _sent(elsewhere.prepared(run, ()))

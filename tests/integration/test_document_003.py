@@ -1,0 +1,283 @@
+"""The founding design (document 003), typed item by item on each store."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import contextgraph
+from contextgraph import (
+    AgentMemory,
+    EmbeddingClient,
+    ErrorPattern,
+    FailurePattern,
+    Fragment,
+    LoopDetector,
+    LoopInfo,
+    LoopMatch,
+    LoopSignature,
+    MemoryConsolidator,
+    MemoryContext,
+    MemoryRetriever,
+    MemoryStats,
+    MemoryWriter,
+    Methodology,
+    MistakePattern,
+    Neo4jConnection,
+    Outcome,
+    RankedItem,
+    RawTrajectory,
+    RetrievalResult,
+    State,
+    StatisticsEngine,
+    Trajectory,
+)
+from contextgraph.errors import SpaceMismatchError
+from contextgraph.trace import states_of
+from contextgraph.trace.predicament import predicament_in
+from tests.builders import NO_MODULE, installing_run, recovering_run, run
+
+MESSAGE = "No module named 'mod2'"
+
+
+@pytest.fixture(params=["sqlite", "neo4j"])
+def memory(request: pytest.FixtureRequest) -> Iterator[AgentMemory]:
+    """A memory as the document opens it, with 16 runs that met an error and cleared it."""
+    if request.param == "neo4j":
+        server = request.getfixturevalue("neo4j")
+        opened = AgentMemory(neo4j_uri=server.uri, neo4j_auth=server.auth)
+    else:
+        opened = AgentMemory(":memory:")
+    with opened as memory:
+        for number in range(1, 17):
+            raw = installing_run(number)
+            memory.learn(
+                RawTrajectory(
+                    "test", raw.instance_id, raw.repo, raw.task, raw.steps, outcome=Outcome.SOLVED
+                )
+            )
+        yield memory
+
+
+def stuck() -> list[State]:
+    command = ("python reproduce.py", NO_MODULE, 1)
+    return list(states_of(run([command] * 4, instance_id="acme__shop-99")))
+
+
+def test_every_public_class_is_importable_and_the_package_stays_lazy() -> None:
+    for name in contextgraph.__all__:
+        assert getattr(contextgraph, name) is not None
+    assert LoopMatch is LoopInfo
+    assert RetrievalResult is MemoryContext
+    assert RankedItem is not None
+    loaded = "import sys, contextgraph; print(sum('contextgraph' in m for m in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
+    assert ran.stdout == "1\n"
+
+
+def test_a_text_as_second_argument_is_the_embedding_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    with AgentMemory("bolt://localhost:7687", "sk-test") as memory:
+        settings = memory._parts.settings
+        assert settings.embedding_api_key == "sk-test"
+        assert settings.embedder.startswith("openai/")
+        assert settings.auth is None
+    with AgentMemory("bolt://localhost:7687", ("neo4j", "pass")) as memory:
+        assert memory._parts.settings.auth == ("neo4j", "pass")
+    with AgentMemory(neo4j_uri="bolt://localhost:7687", embedding_api_key="sk-test") as memory:
+        assert memory._parts.settings.embedding_api_key == "sk-test"
+
+
+def test_the_parts_can_be_made_by_themselves() -> None:
+    graph = Neo4jConnection("bolt://localhost:7687", ("neo4j", "pass"))
+    graph.close()
+    embedder = EmbeddingClient("sk-test")
+    assert embedder.space == "openai/text-embedding-3-small@1536"
+    assert embedder() is embedder
+    assert embedder.calibrated(0.5).similarity_threshold == 0.5
+    assert embedder.embed([""]).vectors == (None,)
+
+
+def test_a_memory_has_its_parts(memory: AgentMemory) -> None:
+    assert isinstance(memory.writer, MemoryWriter)
+    assert isinstance(memory.retriever, MemoryRetriever)
+    assert isinstance(memory.consolidator, MemoryConsolidator)
+    assert isinstance(memory.loop_detector, LoopDetector)
+    assert isinstance(memory.stats, StatisticsEngine)
+    assert memory.embedder() is not None
+    assert memory.graph().number_of_nodes() > 16
+
+
+def test_write_trajectory_returns_the_id(memory: AgentMemory) -> None:
+    raw = recovering_run(50)
+    identity = memory.writer.write_trajectory(raw)
+    assert memory.learn(raw).trajectory_id == identity
+    stored = memory.store.runs.trajectories([identity])[identity]
+    assert isinstance(stored, Trajectory)
+    assert (stored.instance_id, stored.repo) == ("acme__shop-50", "acme/shop")
+    assert stored.task_type == "bug_fix"
+    assert stored.success is None
+    assert stored.total_steps == 3
+    assert stored.summary
+
+
+def test_fragments_have_the_fields_of_the_document(memory: AgentMemory) -> None:
+    fragments = memory.retriever.by_task("bug_fix", "acme/shop")
+    assert fragments
+    for fragment in fragments:
+        assert isinstance(fragment, Fragment)
+        assert fragment.step_range == (fragment.start, fragment.end)
+        assert fragment.fragment_type
+        assert fragment.description
+        assert fragment.action_sequence
+        assert fragment.outcome
+    assert memory.retriever.by_task("feature", "acme/shop") == ()
+    assert memory.retriever.by_task("bug_fix", "other/repo") == ()
+
+
+def test_a_state_can_be_retrieved_for(memory: AgentMemory) -> None:
+    state = State(
+        tools=("bash",),
+        repo_summary="a shop",
+        task_description="Totals are wrong",
+        current_error=NO_MODULE,
+        phase="fixing",  # type: ignore[arg-type]
+        repo="acme/shop",
+    )
+    result = memory.retriever.retrieve(current_state=state, top_k=5)
+    assert isinstance(result, RetrievalResult)
+    assert result.methodologies == result.suggestions
+    assert result.methodologies or result.error_solutions
+    assert isinstance(result.warnings, tuple)
+    started = memory.retriever.retrieve(State((), "acme/shop", "", "Totals are wrong"))
+    assert started.similar_fragments == tuple(
+        fragment for case in started.similar_cases for fragment in case.fragments
+    )
+
+
+def test_methodologies_are_found_by_error(memory: AgentMemory) -> None:
+    (best, *_) = memory.retriever.by_error("ModuleNotFoundError", MESSAGE)
+    assert isinstance(best, Methodology)
+    assert best.situation
+    assert "install" in best.strategy
+    assert 0 <= best.confidence <= 1
+    assert best.success_count >= 0
+    assert best.failure_count >= 0
+    by_type = memory.retriever.by_error("ModuleNotFoundError", "something else entirely")
+    assert best.id in [found.id for found in by_type]
+    assert memory.retriever.by_error("ZeroDivisionError", "division by zero") == ()
+
+
+def test_methodologies_are_found_by_state(memory: AgentMemory) -> None:
+    at_error = memory.retriever.by_state(State(current_error=NO_MODULE, repo="acme/shop"))
+    assert at_error
+    assert all(isinstance(found, Methodology) for found in at_error)
+    (fragment, *_) = memory.retriever.by_task("bug_fix", "acme/shop")
+    in_phase = memory.retriever.by_state(State(phase=fragment.phase, repo="acme/shop"))
+    assert in_phase
+
+
+@pytest.mark.parametrize(
+    ("node_type", "kind"),
+    [("Fragment", Fragment), ("Methodology", Methodology), ("Trajectory", Trajectory)],
+)
+def test_nodes_are_found_by_meaning(memory: AgentMemory, node_type: str, kind: type) -> None:
+    text = "ModuleNotFoundError: No module named 'mod2', install mod2"
+    found = memory.retriever.by_semantic(text, node_type)
+    assert 0 < len(found) <= 5
+    assert all(isinstance(node, kind) for node in found)
+    (vector,) = memory.embedder.embed(["Totals are wrong when a tariff is missing"]).vectors
+    assert vector is not None
+    numbers = [float(number) for number in vector.numbers()]
+    assert memory.retriever.by_semantic(numbers, node_type, top_k=2)
+
+
+def test_the_nearest_fragment_comes_first(memory: AgentMemory) -> None:
+    (best, *_) = memory.retriever.by_semantic("pip install mod7", "Fragment")
+    assert isinstance(best, Fragment)
+    assert "mod7" in " ".join((best.description, *best.action_sequence))
+
+
+def test_an_unknown_type_of_node_is_refused(memory: AgentMemory) -> None:
+    with pytest.raises(ValueError, match="Fragment, Methodology, Trajectory"):
+        memory.retriever.by_semantic("text", "Step")
+
+
+def test_a_young_memory_is_searched_by_words() -> None:
+    with AgentMemory(":memory:") as memory:
+        memory.learn(recovering_run())
+        (found, *_) = memory.retriever.by_semantic("tariff totals", "Trajectory")
+        assert isinstance(found, Trajectory)
+        with pytest.raises(SpaceMismatchError, match="search by a text"):
+            memory.retriever.by_semantic([0.5, 0.5], "Trajectory")
+
+
+def test_consolidation_takes_a_batch_size(memory: AgentMemory) -> None:
+    memory.writer.write_trajectory(recovering_run(60))
+    report = memory.consolidator.consolidate(batch_size=16)
+    assert report.started
+    assert memory.consolidator.consolidate(16).changed == 0
+
+
+def test_loops_are_detected_without_a_memory() -> None:
+    detector = LoopDetector()
+    history = stuck()
+    loop = detector.detect(history)
+    assert isinstance(loop, LoopInfo)
+    assert loop.error_types == ("ModuleNotFoundError",)
+    assert loop.escape_suggestions == ()
+    assert detector.get_escape_suggestions(loop) == ()
+    assert LoopDetector(min_repeat=6).detect(history) is None
+    assert detector.is_same_predicament(history[1], history[2])
+    assert not detector.is_same_predicament(history[1], State(last_action="ls"))
+
+
+def test_a_signature_has_action_error_and_keywords() -> None:
+    signature = predicament_in(stuck()[2])
+    assert isinstance(signature, LoopSignature)
+    assert signature.action_type == "run"
+    assert signature.error_category == "ModuleNotFoundError"
+    assert "tariffs" in signature.error_keywords
+
+
+def test_escapes_are_suggested_for_a_loop(memory: AgentMemory) -> None:
+    history = stuck()
+    loop = memory.check_loop(state_history=history)
+    assert loop is not None
+    assert loop.escape_suggestions
+    assert memory.loop_detector.get_escape_suggestions(loop) == loop.escape_suggestions
+    found = LoopDetector().detect(history)
+    assert found is not None
+    assert memory.loop_detector.get_escape_suggestions(found)
+
+
+def test_statistics_are_those_of_the_document(memory: AgentMemory) -> None:
+    engine = memory.stats
+    assert engine.get_error_frequency()["ModuleNotFoundError"] == 16
+    assert isinstance(engine.get_error_transitions(), dict)
+    (mistake, *_) = engine.get_common_mistakes("bug_fix")
+    assert isinstance(mistake, MistakePattern)
+    assert all(isinstance(pattern, FailurePattern) for pattern in engine.get_failure_patterns())
+    run_id = memory.writer.write_trajectory(installing_run(1))
+    engine.update_from_batch(memory.store.runs.trajectories([run_id]).values())
+    stats = memory.get_stats()
+    assert isinstance(stats, MemoryStats)
+    assert stats.error_frequency == engine.get_error_frequency()
+    assert stats.common_mistakes("bug_fix")[0] == mistake
+    labels = {node["label"] for _, node in memory.graph().nodes(data=True)}
+    assert {"Trajectory", "Fragment", ErrorPattern.__name__, "Methodology"} <= labels
+
+
+def test_the_usage_example_runs(memory: AgentMemory) -> None:
+    history: list[State] = []
+    handled = []
+    for state in stuck():
+        history.append(state)
+        context = memory.query(state)
+        assert isinstance(memory.render(context), str)
+        loop = memory.check_loop(history)
+        if loop:
+            handled.append(loop.escape_suggestions)
+    assert handled
+    receipt = memory.learn(recovering_run(70))
+    assert receipt.trajectory_id
