@@ -4,13 +4,19 @@ import ast
 import inspect
 from collections.abc import Iterator
 from textwrap import dedent
+from types import UnionType
 from typing import Any
 
 import contextgraph
 from contextgraph import readers
+from contextgraph.knowledge.entities import Entities
+from contextgraph.knowledge.keyed import KeyedMemory
+from contextgraph.knowledge.notes import Notes
+from contextgraph.knowledge.pages import Pages
 
 WIDTH = 96
 PACKAGE = "contextgraph"
+PROPERTIES = ("property", "cached_property")
 HEADER = """\
 # API reference
 
@@ -30,7 +36,16 @@ def reference() -> Iterator[str]:
     yield "## `contextgraph`\n"
     names = [name for name in contextgraph.__all__ if name != "AgentMemory"]
     for name in ["AgentMemory", *names]:
-        yield from class_blocks(getattr(contextgraph, name))
+        value = getattr(contextgraph, name)
+        if inspect.isclass(value) and value.__name__ == name:
+            yield from class_blocks(value)
+        else:
+            kinds = value.__args__ if isinstance(value, UnionType) else (value,)
+            named = " or ".join(f"`{kind.__name__}`" for kind in kinds)
+            yield f"### `{name}`\n\nAnother name of {named}.\n"
+    yield "## `contextgraph.knowledge`\n"
+    for room in (Notes, Pages, Entities, KeyedMemory):
+        yield from class_blocks(room)
     yield "## `contextgraph.readers`\n"
     yield from function_blocks(source_of(readers.read), "###", "")
 
@@ -78,7 +93,7 @@ def function_blocks(node: ast.FunctionDef, level: str, owner: str) -> Iterator[s
 def signature(node: ast.FunctionDef) -> str:
     """How *node* is called, as a property is read; one parameter a line where it is long."""
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    if any(ast.unparse(decorator) == "property" for decorator in node.decorator_list):
+    if any(ast.unparse(decorator) in PROPERTIES for decorator in node.decorator_list):
         return f"{node.name}{result.replace(' ->', ':')}"
     parameters = [text for text in parameters_of(node.args) if text not in {"self", "cls"}]
     line = f"{node.name}({', '.join(parameters)}){result}"

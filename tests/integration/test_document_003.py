@@ -34,6 +34,7 @@ from contextgraph import (
     Trajectory,
 )
 from contextgraph.errors import SpaceMismatchError
+from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.predicament import predicament_in
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
@@ -96,6 +97,13 @@ def test_the_parts_can_be_made_by_themselves() -> None:
     assert embedder() is embedder
     assert embedder.calibrated(0.5).similarity_threshold == 0.5
     assert embedder.embed([""]).vectors == (None,)
+    graph = SqliteStore(":memory:")
+    writer, retriever = MemoryWriter(graph, embedder), MemoryRetriever(graph, embedder)
+    receipt = writer.write(recovering_run())
+    assert receipt.status == "created"
+    assert MemoryConsolidator(graph, embedder).consolidate().started
+    assert retriever.retrieve(State(current_error=NO_MODULE, repo="acme/shop")) is not None
+    assert StatisticsEngine(graph).get_error_frequency() == {"ModuleNotFoundError": 1}
 
 
 def test_a_memory_has_its_parts(memory: AgentMemory) -> None:
