@@ -9,10 +9,9 @@ from typing import Any
 
 import contextgraph
 from contextgraph import readers
-from contextgraph.knowledge.entities import Entities
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.notes import Notes
-from contextgraph.knowledge.pages import Pages
+from contextgraph.knowledge.pages import Entities, Pages
 
 WIDTH = 96
 PACKAGE = "contextgraph"
