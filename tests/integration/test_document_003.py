@@ -90,8 +90,8 @@ def test_a_text_as_second_argument_is_the_embedding_key(monkeypatch: pytest.Monk
 
 
 def test_the_parts_can_be_made_by_themselves() -> None:
-    graph = Neo4jConnection("bolt://localhost:7687", ("neo4j", "pass"))
-    graph.close()
+    server = Neo4jConnection("bolt://localhost:7687", ("neo4j", "pass"))
+    server.close()
     embedder = EmbeddingClient("sk-test")
     assert embedder.space == "openai/text-embedding-3-small@1536"
     assert embedder() is embedder
