@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -85,12 +84,12 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     """Serve the memory over HTTP.
 
     Each request needs a token of `contextgraph token create`; /openapi.json describes all of them.
-    Logs are JSON lines on standard error. Runs that are being
+    Logs on standard error are text in a terminal, else JSON lines. Runs that are being
     learned wait in files, also while a server with the memory cannot be reached. SIGTERM ends it
     when all requests are answered and all runs are learned. Needs the extra "server".
 
     \b
-    With --json one object when it listens: "url", "store".
+    With --json one object when it listens: "url", "store", "pages".
 
     \b
     Example:
@@ -108,12 +107,16 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.service.service import Limits
 
     known = None if no_auth else _tokens(settings, tokens)
-    if known is not None and not known.all():
-        warn("there is no token yet: make one with `contextgraph token create`")
 
     def announce(url: str) -> None:
-        text = f"serving {settings.address} on {url}"
-        common.answer({"url": url, "store": settings.address}, partial(warn, text))
+        lines = [f"serving {settings.address} on {url}", f"pages for a browser: {url}/pages"]
+        if known is not None:
+            command = ["contextgraph", "token", "create", "--store", settings.address]
+            command += ["--tokens", str(tokens)] if tokens else []
+            first = "" if known.all() else "there is no token yet; "
+            lines.append(f"{first}make one with: {shlex.join(command)}")
+        answer = {"url": url, "store": settings.address, "pages": f"{url}/pages"}
+        common.answer(answer, lambda: [*map(warn, lines)])
 
     limits = Limits(upload=max_upload << 20, rate=rate, seconds=timeout)
     run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -245,8 +246,16 @@ def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
     app.include_router(pages.router)
     app.add_exception_handler(pages.SignedOutError, pages.signed_out)
     app.router.routes.append(Route("/mcp", mcp))
+    app.add_api_route("/", home, include_in_schema=False)
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)
+
+
+async def home(request: Request) -> Response:
+    """Lead a browser to the pages, and tell programs where they are."""
+    if "text/html" in request.headers.get("Accept", ""):
+        return RedirectResponse("/pages", 303)
+    return json_response({"version": _VERSION, "pages": "/pages", "api": "/openapi.json"})
 
 
 async def healthz() -> Response:

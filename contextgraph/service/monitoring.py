@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
 
 
 def log_to_stderr(level: str) -> None:
-    """Write JSON lines to standard error, for all loggers of this process."""
+    """Write logs of all loggers to standard error: text in a terminal, else JSON lines."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -125,7 +126,9 @@ def log_to_stderr(level: str) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
+                structlog.dev.ConsoleRenderer()
+                if sys.stderr.isatty()
+                else structlog.processors.JSONRenderer(),
             ],
         )
     )

@@ -1,9 +1,10 @@
 """Pages for people at /pages, without scripts and without requests to other hosts."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+import orjson
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -57,7 +58,8 @@ _SIGN_IN = """<main><h1>ContextGraph</h1><form method="post" action="/pages/logi
 <button>Sign in</button></form>
 <p><code>contextgraph token create</code> makes one.</p></main>"""
 _HEADER = """<header><nav aria-label="Pages"><a class="brand" href="/pages">ContextGraph</a>
-<a href="/pages/methodologies">Methodologies</a> <a href="/pages/notes">Notes</a></nav>
+<a href="/pages/methodologies">Methodologies</a> <a href="/pages/notes">Notes</a>
+<a href="/pages/api">API</a></nav>
 <form class="search" role="search" action="/pages/search">
 <label>Search <input name="text" value="{text}" required></label> <button>Go</button></form>
 </header>
@@ -122,6 +124,39 @@ async def signed_in(request: Request, token: Annotated[str, Form(max_length=200)
         samesite="strict",
     )
     return response
+
+
+@router.get("/api")
+async def api(request: Request) -> Response:
+    """The requests of the service, each with an example of its body, as /openapi.json has them."""
+    document_ = request.app.openapi()
+    rows = (
+        (
+            f"<code>{method.upper()}&nbsp;{shown(path)}</code>",
+            shown(one_line(operation["description"], 400)),
+            _example(operation, document_),
+        )
+        for path, operations in document_["paths"].items()
+        for method, operation in operations.items()
+    )
+    body = (
+        _HEADER.format(text=""),
+        "<main><h1>The requests of this service</h1>",
+        '<p>Send a token as <code>Authorization: Bearer …</code>; <a href="/openapi.json">',
+        "/openapi.json</a> describes parameters, bodies and answers.</p>",
+        table("Requests", ("request", "what it does", "body"), rows),
+        "</main>",
+    )
+    return HTMLResponse("".join(document("API: ContextGraph", STYLE, body)), 200, _HEADERS)
+
+
+def _example(operation: Any, api: Any) -> str:
+    """The example of the JSON body of a request, in HTML."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+    schema = api["components"]["schemas"].get(name, {})
+    example = content.get("example", schema.get("example"))
+    return f"<pre>{shown(orjson.dumps(example).decode())}</pre>" if example else ""
 
 
 @router.get("")

@@ -141,3 +141,18 @@ def test_pages_need_a_token(service: Served) -> None:
     assert response.url.path == "/pages/login"
     assert "<form" in response.text
     assert client.get("/v1/stats").status_code == 401
+
+
+def test_a_browser_is_led_to_the_pages(visitor: TestClient) -> None:
+    led = visitor.get("/", headers={"Accept": "text/html,*/*"})
+
+    assert led.url.path == "/pages"
+    assert visitor.get("/").json()["pages"] == "/pages"
+
+
+def test_the_requests_are_on_a_page(visitor: TestClient) -> None:
+    text = page(visitor, "/pages/api")
+
+    for path in visitor.get("/openapi.json").json()["paths"]:
+        assert f"{path}</code>" in text
+    assert "Totals are wrong when a tariff is missing" in text
