@@ -5,7 +5,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -160,7 +160,7 @@ class Intake:
     @property
     def exit_code(self) -> int:
         """0 all was read, 3 some of it, 1 none."""
-        if not self.counts.runs:
+        if not self.counts.runs and self.paths:
             return FAILED
         return PARTLY_DONE if self.counts.failed else DONE
 
@@ -172,7 +172,7 @@ class Intake:
             self._warnings.close()
         if self._left_out:
             warn(f"{number_of(self._left_out, 'run')} skipped that --filter or --slice leaves out")
-        elif not self.counts.runs and not self.counts.failed:
+        elif self.paths and not self.counts.runs and not self.counts.failed:
             warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self.paths)}")
 
     def _selected(self) -> "Generator[RawTrajectory]":
@@ -246,10 +246,17 @@ class Intake:
         self.on_unread(error)
 
 
-def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list[str]:
+def discovered_paths(
+    exclude: Sequence[str],
+    *,
+    yes: bool,
+    address: str,
+    new: Callable[[Iterable[Path]], Sequence[Path]] = list,
+) -> list[str]:
     """The files of the histories on this machine, after the user agreed to learn them.
 
-    Exits where there are none, or the user declines. *yes* answers the question.
+    Exits where there are none, or the user declines. *yes* answers the question. *new* leaves out
+    those that are known; where all are, nothing is asked.
     """
     from contextgraph.readers import discover
 
@@ -261,10 +268,15 @@ def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list
     print_table(
         "Histories on this machine", columns, rows, numeric=("runs", "size"), on_stderr=True
     )
-    if not yes:
-        runs = number_of(sum(history.runs for history in histories), "run")
-        confirm(f"Learn about {runs} into {address}?", "nothing was learned")
-    return [str(file) for history in histories for file in history.files]
+    files = [file for history in histories for file in history.files]
+    unknown = new(files)
+    if known := len(files) - len(unknown):
+        warn(f"{number_of(known, 'file')} known and unchanged, {len(unknown)} to read")
+    if unknown and not yes:
+        left = [(one, {*one.files} & {*unknown}) for one in histories]
+        count = sum(one.runs if len(some) == len(one.files) else len(some) for one, some in left)
+        confirm(f"Learn about {number_of(count, 'run')} into {address}?", "nothing was learned")
+    return [str(file) for file in unknown]
 
 
 def _history_row(history: "History") -> tuple[str, ...]:

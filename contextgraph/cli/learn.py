@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +35,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.errors import ReadError, StoreUnavailableError
+from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.records import (
     learned_record,
     not_learned_record,
@@ -44,6 +44,7 @@ from contextgraph.records import (
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
+    from contextgraph.config import Settings
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
         ConsolidationReport,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         LearnReceipt,
         RawTrajectory,
     )
+    from contextgraph.readers import ReadFiles
     from contextgraph.readers.sources import StrPath
     from contextgraph.spool import Spool
 
@@ -153,8 +155,11 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         raise typer.BadParameter(misuse)
     settings = common.settings()
     inputs, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    known = None
     if discover:
-        inputs = discovered_paths(exclude or (), yes=yes, address=settings.address)
+        known = _read_files(settings)
+        new = partial(known.new, learned=partial(_learned_in, common))
+        inputs = discovered_paths(exclude or (), yes=yes, address=settings.address, new=new)
     selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
     intake = partial(
         Intake,
@@ -164,8 +169,36 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         git=git,
         follow_links=follow_links,
     )
-    learning = _Learning(common, intake, follow_links, workers, ray, queue)
+    # Of a selection of its runs a file is not known.
+    known = known if selection == Selection() else None
+    learning = _Learning(common, intake, follow_links, workers, ray, queue, known)
     raise typer.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
+
+
+def _read_files(settings: "Settings") -> "ReadFiles":
+    """The files that were read into the memory of *settings* from this machine."""
+    from hashlib import blake2b
+    from importlib.metadata import version
+
+    from platformdirs import user_data_path
+
+    from contextgraph.readers import ReadFiles
+
+    # Another version may read more of them.
+    memory = f"{version('contextgraph-memory')}\n{settings.address}\n{settings.tenant}"
+    name = blake2b(memory.encode(), digest_size=8).hexdigest()
+    return ReadFiles(user_data_path() / "contextgraph" / "read" / f"{name}.json")
+
+
+def _learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":
+    """Those of *runs* that the memory has; none where it cannot say."""
+    if not runs or common.settings().is_service:
+        return ()
+    try:
+        with common.open(read_only=True) as memory:
+            return memory.store.runs.learned(runs)
+    except StoreError:
+        return ()
 
 
 def _has_stream(paths: "Iterable[StrPath]") -> bool:
@@ -184,6 +217,7 @@ class _Learning:
     workers: int
     ray: str
     queue: Sequence[Path]
+    known: "ReadFiles | None" = None
 
     def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
         """Learn the files in *paths*, and those that are new or change; ends by an exception."""
@@ -220,6 +254,8 @@ class _Learning:
                     limit = None if _has_stream(paths) else _MAX_SPOOLED
                     _spool_rest(spool, chain(results.waiting, records), limit, results, error)
                 raise
+        if self.known and paths:
+            self.known.note(results.runs_by_file(paths))
         return intake.exit_code
 
     def _learn_into(
@@ -285,6 +321,8 @@ class _Results:
     not_embedded: str = ""
     reports: "list[ConsolidationReport]" = field(default_factory=list)
     waiting: "list[Record]" = field(default_factory=list)
+    runs: dict[str, set[str]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
         return self
@@ -298,6 +336,7 @@ class _Results:
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
         self.counts[receipt.status] += 1
+        self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
             self.intake.report_conflict(
                 f"{raw.source}: {receipt.outcome} as in the memory"
@@ -310,6 +349,29 @@ class _Results:
         self.not_embedded = receipt.not_embedded or self.not_embedded
         self.progress.count(self.counts.total())
         self.emit(learned_record, raw, receipt)
+
+    def leave(self, error: ReadError) -> None:
+        """Report what is not learned."""
+        from contextgraph.readers import SkippedError
+
+        if not isinstance(error, SkippedError):
+            self.broken.add(error.source)
+        self.emit(unread_record, error)
+
+    def runs_by_file(self, paths: "Iterable[StrPath]") -> dict[Path, list[str]]:
+        """The ids of the runs in each of *paths*, but for those of which a part is not learned."""
+        from contextgraph.readers.sources import sources
+
+        found: dict[str, set[str]] = {}
+        for source, runs in self.runs.items():  # of a run, its file and often its number there
+            for name in {source, source.rpartition(":")[0]}:
+                found.setdefault(name, set()).update(runs)
+        by_file = {}
+        for path in paths:
+            names = {source.name for source in sources(path)}
+            if names.isdisjoint(self.broken):
+                by_file[Path(path)] = [run for name in names for run in found.get(name, ())]
+        return by_file
 
     def emit(self, record_of: "Callable[..., dict[str, Json]]", *given: object) -> None:
         """Print the record of *given* for programs."""
@@ -417,10 +479,10 @@ def _learn_some(
     with delayed_interrupt(), closing(_learned(memory, runs, source)) as learned:
         for record in waiting:
             if isinstance(record, ReadError):
-                results.emit(unread_record, record)
+                results.leave(record)
             elif isinstance(result := next(learned), ReadError):
                 results.intake.reject(result)
-                results.emit(unread_record, result)
+                results.leave(result)
             else:
                 results.add(record, result)
         waiting.clear()

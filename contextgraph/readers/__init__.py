@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.readers.atif import to_atif as to_atif
-    from contextgraph.readers.discovery import History as History, discover as discover
+    from contextgraph.readers.discovery import (
+        History as History,
+        ReadFiles as ReadFiles,
+        discover as discover,
+    )
     from contextgraph.readers.format import (
         ForeignError as ForeignError,
         Format as Format,
@@ -38,6 +42,7 @@ _MODULES = {
     "History": "discovery",
     "Place": "format",
     "ReadCounts": "reading",
+    "ReadFiles": "discovery",
     "SkippedError": "format",
     "Watch": "sources",
     "all_formats": "formats",

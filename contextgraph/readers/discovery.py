@@ -2,10 +2,14 @@
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.readers.databases import count_sessions
@@ -103,6 +107,83 @@ def discover(
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental
             histories.append(History(agent, folder, files, runs, size_of(files), experimental))
     return histories
+
+
+class ReadFiles:
+    """What each file held when it was read, and the runs that it gave, kept in the file *record*.
+
+    A file is known while its content is the same and the memory has all of its runs.
+    """
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+        try:
+            self._files: dict[str, dict[str, Any]] = orjson.loads(record.read_bytes())
+        except (OSError, ValueError):
+            self._files = {}
+
+    def new(
+        self, files: Iterable[Path], learned: Callable[[Sequence[str]], Container[str]]
+    ) -> list[Path]:
+        """Return those of *files* that are to be read; *learned* tells which runs a memory has."""
+        found = {str(file): self._files.get(str(file)) for file in files}
+        known = learned(sorted({run for entry in found.values() if entry for run in entry["runs"]}))
+        return [
+            Path(file)
+            for file, entry in found.items()
+            if entry is None
+            or any(run not in known for run in entry["runs"])
+            or not self._is_same(Path(file), entry)
+        ]
+
+    def _is_same(self, file: Path, entry: dict[str, Any]) -> bool:
+        size, modified = _state(file)
+        if size != entry["size"]:
+            return False
+        return bool(modified == entry["modified"]) or _digest(file) == entry["digest"]
+
+    def note(self, runs: Mapping[Path, Sequence[str]]) -> None:
+        """Keep that files gave *runs*, by their ids."""
+        for file, ids in runs.items():
+            size, modified = _state(file)
+            entry = {"size": size, "modified": modified, "digest": _digest(file)}
+            self._files[str(file)] = {**entry, "runs": sorted(ids)}
+        self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = self._record.with_suffix(f".{os.getpid()}.part")
+        with os.fdopen(
+            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as written:
+            written.write(orjson.dumps(self._files))
+        part.replace(self._record)
+
+
+def _parts(file: Path) -> list[Path]:
+    """The files behind *file*: those in a folder, and what a database has not yet taken in."""
+    if file.is_dir():
+        return sorted(part for part in file.rglob("*") if part.is_file())
+    journal = file.with_name(f"{file.name}-wal")
+    return [file, journal] if journal.exists() else [file]
+
+
+def _state(file: Path) -> tuple[int, int]:
+    """Size in bytes, and when it was modified last, in nanoseconds."""
+    try:
+        states = [part.stat() for part in _parts(file)]
+    except OSError:
+        return -1, 0
+    return sum(s.st_size for s in states), max((s.st_mtime_ns for s in states), default=0)
+
+
+def _digest(file: Path) -> str:
+    digest = blake2b(digest_size=16)
+    try:
+        for part in _parts(file):
+            with part.open("rb") as opened:
+                while piece := opened.read(1 << 20):
+                    digest.update(piece)
+    except OSError:
+        return ""
+    return digest.hexdigest()
 
 
 def _files(folder: Path, patterns: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:

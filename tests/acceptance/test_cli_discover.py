@@ -73,6 +73,32 @@ def test_discover_asks_before_it_learns(home: Path, store: Path) -> None:
     assert "use --yes" in silent.err
 
 
+def test_known_files_are_not_read_again(
+    home: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("learn", "--discover", "--store", store, "--json")
+
+    def learned(*options: str) -> tuple[int, int, int]:
+        result = contextgraph(*command, *options)
+        assert result.code == 0
+        summary = result.records[-1]["summary"]
+        return summary["created"], summary["updated"], summary["records"]
+
+    session = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    assert learned("--yes") == (1, 0, 2)
+    assert learned() == (0, 0, 0)  # nothing is asked
+    session.touch()
+    assert learned() == (0, 0, 0)
+    more = line("user", "Never list them again.").replace(b'"uuid":"user"', b'"uuid":"more"')
+    session.write_bytes(session.read_bytes() + more)
+    assert learned("--yes") == (0, 1, 1)
+    (run,) = contextgraph("runs", "--store", store, "--json").records
+    contextgraph("forget", run["trajectory_id"], "--yes", "--store", store)
+    assert learned("--yes") == (1, 0, 1)
+    store.unlink()
+    assert learned("--yes") == (1, 0, 1)
+
+
 def test_excluded_files_are_not_discovered(home: Path, store: Path) -> None:
     command = ("learn", "--discover", "--yes", "--store", store)
 
