@@ -53,7 +53,13 @@ _INSTALLERS = frozenset(
     | {"yum", "dnf", "apk", "easy_install", "gem", "cargo"}
 )
 _INSTALLING = frozenset({"install", "add", "i", "ci", "sync", "upgrade", "update"})
-_VALUED = frozenset({"-i", "--index-url", "-c", "--constraint", "-t", "--target", "-f"})
+# Options of package managers whose value is no package.
+_VALUED = frozenset(
+    {"-i", "--index-url", "--extra-index-url", "--index", "--default-index", "-f", "--find-links"}
+    | {"-c", "--constraint", "-t", "--target", "--prefix", "--root", "--registry", "--proxy"}
+    | {"--cert", "--client-cert", "--trusted-host", "--cache-dir", "--python", "--platform"}
+    | {"--timeout", "--retries", "--channel", "-n", "--name", "--src", "--log", "--config-settings"}
+)
 _TEXT_VALUED = frozenset({"-m", "-k", "-e", "-c", "-n", "-o", "-W", "--tb", "-p"})
 # What follows these says what is done, as the program's own name does not.
 _WITH_SUBCOMMAND = frozenset(
@@ -165,7 +171,7 @@ class Command:
         """
         packages: dict[str, str] = {}
         for word in self.words:
-            if word in _INSTALLING or word in _VALUED:
+            if word in _INSTALLING:
                 continue
             if word.startswith(".") and not word.endswith(".txt"):
                 packages["."] = ""
@@ -242,10 +248,12 @@ def _command(text: str) -> Command | None:
     program, rest = _program(words)
     runs_module = words[1:2] == ["-m"] and words[2:3] == [program]
     flags = tuple(dict.fromkeys(word for word in rest if _is_flag(word)))
+    installs = program.partition(" ")[0] in _INSTALLERS
+    valued = _TEXT_VALUED | _VALUED if installs else _TEXT_VALUED
     plain = tuple(
         word
         for before, word in zip(("", *rest), rest, strict=False)
-        if not _is_flag(word) and before not in _TEXT_VALUED
+        if not _is_flag(word) and before not in valued
     )
     interpreter = posixpath.basename(words[0]) if runs_module else ""
     return Command(program, plain, flags, tuple(settings), interpreter, _unwrapped(typed))

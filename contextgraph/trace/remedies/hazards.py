@@ -1,70 +1,158 @@
-"""Remedies that are never advised: they destroy work, run downloads, or disable a check."""
+"""Remedies that are never advised: all whose form is not on a list of forms that do no harm.
 
+A run may have been written to be learned from. So nothing that it did is advice because no rule
+calls it harmful; a command or an edit has to be made of parts that are known: packages by name from
+the default index, variables, flags, folders, programs that build, test and look.
+"""
+
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from contextgraph.model import RemedyAction, RemedyKind
-from contextgraph.text import compiled
+from contextgraph.text import gives_instructions
 
-# Of a command or an edit this much is looked at.
-_READ = 10_000
-_SHELL = r"(?:sudo\s+)?(?:/\S{1,40}/)?(?:ba|z|da|k|a)?sh\b"
-_LOADER = r"\b(?:curl|wget)\b[^\n|]{0,500}"
-_OPENING = r"[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b"
-# By words in lower case: each text that a pattern matches has one of them, and most texts none.
-_DESTROYING = {
-    "rm": r"(?<![-\w])rm\s+(?:-{1,2}[\w-]+\s+){0,5}(?:-[a-zA-Z]{0,8}[rR]|--recursive)",
-    "reset": r"\bgit\s(?:[^\n;&|]{0,60}\s)?reset\s[^\n;&|]{0,100}--hard",
-    "clean": r"\bgit\s(?:[^\n;&|]{0,60}\s)?clean\s[^\n;&|]{0,100}-[a-zA-Z]{0,8}f",
-    "push": r"\bgit\s(?:[^\n;&|]{0,60}\s)?push\s[^\n;&|]{0,200}"
-    r"(?:-f\b|--force|--mirror|--delete|\s\+\w)",
-    "chmod": r"\bchmod\s[^\n;&|]{0,100}(?:\b0?777\b|\b(?:a|ugo)\+rwx\b)",
-    "mkfs": r"\bmkfs\b",
-    "of=/dev/": r"\bdd\s[^\n;&|]{0,200}\bof=/dev/",
-    "table database schema": r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\s+TABLE)\b",
-}
-_DOWNLOADED = {
-    "curl wget": rf"{_LOADER}(?:&&|;)\s{{0,4}}{_SHELL}\s"
-    rf"|{_LOADER}\|\s*(?:{_SHELL}|(?:sudo\s+)?(?:python|perl|ruby|node)[\d.]*\b)"
-    rf"|(?:{_SHELL}\s+(?:-c\s+)?|\beval\s+|\bsource\s+){_OPENING}",
-}
-_UNCHECKED = {
-    "--no- --trusted-host": r"--no-verify\b|--no-check-certificate\b|--trusted-host\b",
-    "curl": r"\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-[a-zA-Z]{0,6}k\b|--insecure\b)",
-    "ssl": r"\b(?:http\.sslVerify|strict-ssl|ssl_verify)[\s=]+(?:false|0|no)\b"
-    r"|\bGIT_SSL_NO_VERIFY\b|\bssl\s{0,4}=\s{0,4}False\b",
-    "verify unauthorized": r"\b(?:PYTHONHTTPSVERIFY|NODE_TLS_REJECT_UNAUTHORIZED)"
-    r"\s{0,4}=\s{0,4}[\"']?0"
-    r"|\bverify(?:_ssl|_certs)?\s{0,4}=\s{0,4}False\b"
-    r"|\brejectUnauthorized\s{0,4}:\s{0,4}false\b|\bInsecureSkipVerify\s{0,4}:\s{0,4}true\b",
-    "check_hostname": r"\bcheck_hostname\s{0,4}=\s{0,4}False\b",
-    "unverified cert_none": r"_create_unverified_context\b|\bCERT_NONE\b",
-}
-_UNTESTED = {
-    "--deselect --ignore not": r"--deselect\b|--ignore(?:-glob)?[=\s]\S{0,200}test"
-    r"|\s-k\s{0,4}[\"']?not\s",
-    "skip": r"-DskipTests\b|-Dmaven\.test\.skip|\bpytest\.skip\(|\bself\.skipTest\("
-    r"|\bt\.Skip\(|\b(?:it|test|describe)\.skip\(",
-    "xfail": r"\bpytest\.xfail\(",
-    "@": r"@(?:\w+\.){0,3}(?:skip|skipIf|skipUnless|xfail|expectedFailure|Disabled|Ignore)\b",
-    "#[ignore": r"#\[ignore\b",
-    "xit( xdescribe(": r"\bx(?:it|describe)\(",
-}
-_HAZARDS = [
-    (word, pattern)
-    for table in (_DESTROYING, _DOWNLOADED, _UNCHECKED, _UNTESTED)
-    for words, pattern in table.items()
-    for word in words.split()
-]
-_TEST_FILE = re.compile(
-    r"(?:^|[/\s])(?:tests?/|test_\w|conftest\.py)|_test\.\w|\.(?:test|spec)\.\w"
+# A longer command, edit or name is not advice: nobody sees at a glance what it does.
+_LONGEST_LINE, _LONGEST_EDIT = 400, 4_000
+_MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t]++)
+    |(?P<nowhere>(?:[12&]?>>?[ \t]*+(?:/dev/null\b|&[12]\b))|<[ \t]*+/dev/null\b)
+    |(?P<operator>&&|\|\||[;|\n])
+    |(?P<word>(?:[^\s'"\\;|&<>()`$\#]|(?<=[\w.])\#
+        |\$(?:\w++|\{\w++\}|\(pwd\))
+        |'[^'\n]*+'
+        |"(?:[^"\\$`\n]|\$(?:\w++|\{\w++\}|\(pwd\))|\\[^\n])*+"
+    )++)""",
+    re.VERBOSE,
 )
-_TEST = re.compile(
-    r"^\s*(?:async\s+)?(?:def\s+test|class\s+Test|it\(|test\(|func\s+Test)", re.MULTILINE
+_SETTING = re.compile(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"://|[\w.-]@[\w.-]+[:/]|\bgit\+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}\b")
+_LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/]|$)")
+# Folders that are not part of a checkout, nor of what is installed on a machine.
+_OUTSIDE = re.compile(
+    r"(?:^|[=:,])(?:~|\$\{?HOME\b|\.\./\.\.|/(?:etc|tmp|var|dev|proc|sys|boot|private|run|media)\b"
+    r"|/(?:root|(?:home|Users)/[^/]+)/\.(?!local/bin|cargo/bin|pyenv/|venv|virtualenvs/|nvm/))"
 )
-_DELETING = re.compile(r"\b(?:git\s+rm|rm|unlink|del)\s", re.IGNORECASE)
+# Programs and their configuration that a variable would replace, and what turns checks off.
+_LOADING = re.compile(
+    r"(?:LD_|DYLD_|GIT_|PIP_|UV_|NPM_CONFIG_|NODE_(?:OPTIONS|TLS|EXTRA)|CARGO_(?:REG|NET|HTTP)|GO(?:"
+    r"PROXY|INSECURE|FLAGS|SUMDB|NOSUMDB|PRIVATE)|BASH_|PROMPT_|PERL5|RUBY(?:OPT|LIB)|JAVA_TOOL|_JAVA|"
+    r"MAVEN_|GRADLE_|SSL_|SSH_|AWS_|DOCKER_|KUBE)"
+    r"|.*(?:PROXY|INDEX|REGISTRY|MIRROR|CERT|CA_BUNDLE|VERIFY|TLS|INSECURE|TOKEN|SECRET|PASS|AUTH|"
+    r"CREDENTIAL|API_?KEY|STARTUP|PRELOAD)|(?:PATH|HOME|SHELL|IFS|ENV|EDITOR|VISUAL|PAGER|BROWSER|"
+    r"CC|CXX|PYTHONHOME|PYTHONINSPECT|PYTHONBREAKPOINT)$",
+    re.IGNORECASE,
+)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_NAME = re.compile(r"[\w+-][\w.+-]*")
+_PACKAGE = re.compile(
+    r"(?:@[a-z0-9][\w.-]*/)?[A-Za-z0-9][\w.+-]*(?:\[[\w,.-]+\])?"
+    r"(?:(?:[=<>!~]=?|===)[\w.*+!-]+(?:,(?:[=<>!~]=?)[\w.*+!-]+)*|@[\^~]?[\w.-]+|:\w+)?"
+)
+_REQUIREMENTS = re.compile(r"(?!/)[\w./-]*\w\.(?:txt|toml|ya?ml|lock|json|in)")
+_IN_PROJECT = re.compile(r"\.{1,2}(?:/[\w-]+)*+/?(?:\[[\w,.-]+\])?")
+
+_LOOKING = frozenset(
+    "ls cat head tail grep egrep fgrep rg ag wc pwd which type file stat diff du tree uniq cut nl "
+    "cd echo printf true false test [ less sort tr id whoami uname date basename dirname realpath "
+    "readlink hostname nproc free df jq column ps lsof env printenv pushd popd set export unset "
+    # The tools of agents with a window on a file.
+    "open goto create scroll_up scroll_down search_dir search_file find_file submit view".split()
+)
+_BUILDING = frozenset(
+    "pytest py.test tox nox nosetests nose2 unittest trial behave stestr ptw mypy pyright pyre "
+    "flake8 ruff black isort pylint pyflakes bandit pycodestyle pydocstyle autopep8 pre-commit "
+    "sphinx-build django-admin alembic coverage manage.py runtests.py setup.py make gmake ninja "
+    "cmake ctest meson bazel scons ant mvn mvnw gradle gradlew sbt dotnet msbuild rake rspec "
+    "bundle phpunit composer jest vitest mocha ava tap karma cypress playwright tsc eslint "
+    "prettier vite webpack rollup esbuild turbo nx lerna ng next nuxt gulp grunt mix rebar3 "
+    "stack cabal ghc swift xcodebuild rustc rustfmt gofmt golangci-lint javac java gcc g++ "
+    "clang clang++ cython f2py build venv virtualenv compileall py_compile doctest timeit "
+    "cProfile pdb tabnanny site deno".split()
+)
+_WRAPPERS = frozenset("time timeout nohup env nice xvfb-run command stdbuf ionice".split())
+# Programs that run another one in an environment of the project.
+_RUNNERS = {"uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run"} | {
+    "coverage": "run",
+    "bundle": "exec",
+}
+_SUBCOMMANDS = {
+    "docker": frozenset("ps start logs images build compose".split()),
+    "docker-compose": frozenset("up start build ps logs".split()),
+    "conda": frozenset("activate deactivate list info env".split()),
+    "pip": frozenset("list show freeze check".split()),
+    "go": frozenset("build test run vet fmt generate list mod version env".split()),
+    "cargo": frozenset("build test run check clippy fmt bench doc metadata tree".split()),
+    "npm": frozenset("run test start ci ls build run-script rebuild t".split()),
+    "systemctl": frozenset(("start", "restart", "status", "daemon-reload")),
+} | dict.fromkeys(("yarn", "pnpm", "bun"), frozenset("run test build start lint ls why".split()))
+_GIT = frozenset("status log diff show branch blame grep ls-files rev-parse init add".split())
+_MANAGERS = frozenset(
+    "pip conda mamba micromamba uv poetry pdm pipenv hatch npm yarn pnpm bun cargo apt apt-get apk "
+    "yum dnf brew gem easy_install opam pacman zypper".split()
+)
+_INSTALLING = frozenset("install add i ci sync update upgrade ensure lock -S".split())
+_PLAIN_OPTIONS = re.compile(
+    r"-[qyvUDEgIs]+|-{1,2}(?:upgrade|user|quiet|yes|pre|no-deps|no-build-isolation|no-cache-dir|"
+    r"force-reinstall|ignore-installed|break-system-packages|no-input|dev|save-dev|save|global|"
+    r"prefer-binary|only-binary|no-binary|all-extras|extra|group|with|without|no-root|no-interaction|"
+    r"frozen|frozen-lockfile|locked|legacy-peer-deps|no-audit|no-fund|no-install-recommends|fix-missing|"
+    r"no-warn-script-location|disable-pip-version-check|root-user-action|default-timeout|progress-bar|"
+    r"use-pep517|editable|requirement|constraint|python|strict-channel-priority|override-channels|"
+    r"assume-yes|all-groups|no-dev|system|verbose|name|timeout|retries)(?:=[\w.:,-]*)?|-[ercncp]"
+)
+_CHANNELS = frozenset(("conda-forge", "defaults", "anaconda", "bioconda", "pytorch", "main"))
+# Modules that serve, send, or run what they are given.
+_OTHER_MODULES = re.compile(
+    r"(?:http|smtpd?|ftplib|telnetlib|webbrowser|base64|code|pty|socketserver|xmlrpc|urllib|ensurepip|"
+    r"zipapp|runpy|pickle|binascii|antigravity|this|idlelib|turtledemo)(?:\.|$)"
+)
+_ACTIVATING = re.compile(r"(?:[\w./-]*/)?(?:bin/activate|conda\.sh|activate)")
+_DANGEROUS_OPTION = re.compile(
+    r"-{1,2}(?:exec|execdir|ok|okdir|delete|fprint\w*|fls|eval|command|rootdir|override-ini|pager|"
+    r"ext-diff|textconv|output|upload\w*|post-file|to-command|checkpoint\w*|shell|init-file|rcfile|"
+    r"require|import|loader|preload|javaagent\S*|privileged|volume|mount|network|deselect|"
+    r"ignore(?:-glob)?|no-verify|passWithNoTests|ignore-scripts=false|force|hard)(?:=.*)?"
+    r"|-(?:XX:On\S*|DskipTests\S*|Dmaven\.test\.skip\S*)",
+    re.IGNORECASE,
+)
+_UNTESTED = re.compile(r"^-[km]$")
+
+# Code: what an edit may not add, and what it may not take away.
+_HARMFUL_CODE = re.compile(
+    r"\b(?:system|popen\w*|subprocess|spawn\w*|exec\w*|eval|__import__|importlib|socket|urllib\w*|"
+    r"urlopen|requests?|httpx|aiohttp|fetch|curl|wget|ftplib|smtplib|paramiko|base64|b64decode|"
+    r"loads|marshal|ctypes|rmtree|remove|unlink|rmdir|chmod|chown|setuid|kill|compile|globals|"
+    r"environ|getenv|verify\w*|ssl\w*|check_hostname|CERT_NONE|_create_unverified_context|"
+    r"InsecureSkipVerify|rejectUnauthorized|skip\w*|xfail|expectedFailure|Disabled|Ignore|xit|"
+    r"xdescribe|noqa|nosec|pragma|DROP|TRUNCATE|DELETE|write\w*|allow_?any|"
+    r"\w*(?:password|passwd|secret|token|api_?key|credential)\w*)\b|://|#|--|/\*",
+    re.IGNORECASE,
+)
+_GUARDING = re.compile(
+    r"\bassert\w*|\braise\b|\bexpect\b|\bthrow\b|\w*(?:permi|auth|login|csrf|sanit|escape|valid|verif|"
+    r"check|is_staff|is_admin|superuser|role|quota|limit|encrypt|hash|sign)\w*",
+    re.IGNORECASE,
+)
+_GUARDED_FILE = re.compile(
+    r"(?:^|/)(?:tests?|spec|__tests__|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest|[^/]*[.-](?:test|spec))"
+    r"\.\w+$|(?:^|/)\.(?!/)[^/]|(?:^|/)(?:Jenkinsfile|Dockerfile|Makefile|CODEOWNERS|azure-pipelines|"
+    r"setup\.(?:py|cfg)|tox\.ini|noxfile|pyproject\.toml|package\.json|[^/]*\.(?:ya?ml|sh|lock))|"
+    r"auth|permission|security|login|acl|crypto|secret",
+    re.IGNORECASE,
+)
+_TEXT_IN_CODE = re.compile(r"\"\"\"|'''|\"([^\"\n]*)\"|'([^'\n]*)'")
+_GENERATED = re.compile(
+    r"(?:^|/)(?:__pycache__|build|dist|node_modules|target|\.(?:pytest|mypy|ruff)_cache|\.tox|\.nox|"
+    r"\.coverage|\.eggs|[^/]*\.egg-info|[^/]*\.(?:pyc|pyo|o|so|class|log|tmp|db-journal|lock))(?:/|$)"
+)
 _EDITS = frozenset({RemedyKind.EDIT, RemedyKind.RESEND, RemedyKind.CONFIGURE})
+_PLACEHOLDER = re.compile(r"<[^<>\n]{1,60}>")
 
 
 def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
@@ -72,27 +160,365 @@ def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
     return any(map(_is_hazardous, actions))
 
 
+@lru_cache(8_192)
 def is_hazardous_command(line: str) -> bool:
     """True where a command *line* is never advice, however often it worked."""
-    text = line.lower()
-    return any(
-        compiled(pattern, re.IGNORECASE).search(line) for word, pattern in _HAZARDS if word in text
-    )
+    return not _is_command(line)
 
 
 @lru_cache(8_192)
 def _is_hazardous(action: RemedyAction) -> bool:
-    values = (value for _, value in action.parameters)
-    texts = (action.target, action.pattern.target, *action.pattern.parameters, *values)
-    text = "\n".join(text[:_READ] for text in texts)
-    if is_hazardous_command(text):
-        return True
-    names_test = ("test" in text or "spec" in text) and _TEST_FILE.search(text)
-    return bool(names_test) and _deletes_tests(action, text)
-
-
-def _deletes_tests(action: RemedyAction, text: str) -> bool:
+    if action.is_general:
+        return not _is_general_form(action)
     if action.kind in _EDITS:
-        before, after = action.replaced[:_READ], action.target[:_READ]
-        return len(_TEST.findall(after)) < len(_TEST.findall(before))
-    return action.kind is RemedyKind.DELETE or _DELETING.search(text) is not None
+        return not _is_edit(action)
+    if action.kind is RemedyKind.RETRY:
+        return False  # nothing of it is shown
+    lines = [action.target] if action.kind in _SHOWN_AS_COMMAND else []
+    if action.kind is not RemedyKind.CWD:
+        lines += action.values_of("command")
+    tried = _program_of(action.replaced)
+    if not all(_is_command(line, tried) for line in lines):
+        return True
+    return not _OF_TARGET.get(action.kind, _is_any)(action.target)
+
+
+def _is_any(_target: str) -> bool:
+    return True
+
+
+def _is_path(target: str) -> bool:
+    """A file or folder whose name tells an agent nothing to do."""
+    words = re.split(r"[\W_]+", target.rpartition("/")[2])
+    return (
+        "\n" not in target
+        and not _ADDRESS.search(target)
+        and not _OUTSIDE.search(target)
+        and len(words) <= _MOST_WORDS
+        and not _instructs(target)
+    )
+
+
+def _is_generated(target: str) -> bool:
+    return _is_path(target) and _GENERATED.search(target) is not None
+
+
+def _are_packages(target: str) -> bool:
+    return all(
+        re.fullmatch(rf"{_PACKAGE.pattern}|{_REQUIREMENTS.pattern}|{_IN_PROJECT.pattern}", word)
+        for word in target.split()
+    ) and not _instructs(target)
+
+
+_SHOWN_AS_COMMAND = frozenset(
+    {RemedyKind.RUN, RemedyKind.USE, RemedyKind.SEARCH, RemedyKind.OTHER, RemedyKind.SET_ENV}
+)
+_OF_TARGET: dict[RemedyKind, Callable[[str], bool]] = {
+    RemedyKind.CREATE: _is_path,
+    RemedyKind.OPEN: lambda target: _is_path(target) or _is_command(target),
+    RemedyKind.CWD: lambda target: "\n" not in target and not _instructs(target),
+    RemedyKind.DELETE: _is_generated,
+    RemedyKind.INSTALL: _are_packages,
+    # It takes back work of the agent, and of a person.
+    RemedyKind.REVERT: lambda _: False,
+}
+
+
+def _is_general_form(action: RemedyAction) -> bool:
+    """Whether a pattern without names of a project may be advice: its words are programs."""
+    pattern = action.pattern
+    if pattern.kind in (RemedyKind.REVERT, RemedyKind.DELETE):
+        return False
+    texts = (pattern.target, *pattern.parameters)
+    if pattern.kind is RemedyKind.INSTALL:
+        return all(_are_packages(_PLACEHOLDER.sub("name", text)) for text in texts)
+    if pattern.kind in (RemedyKind.RUN, RemedyKind.USE, RemedyKind.SEARCH, RemedyKind.SET_ENV):
+        named = " ".join(_PLACEHOLDER.sub("name", text) for text in texts)
+        if _PLACEHOLDER.match(pattern.target):
+            named = f"ls {named}"
+        if pattern.kind is RemedyKind.USE and not _PLACEHOLDER.search(pattern.target):
+            # A launcher alone, such as `python3` or `python -m pytest`.
+            return _is_command(named) or _PYTHON.fullmatch(named) is not None
+        return _is_command(named, _program_of(named) if "name" in named else "")
+    return not _ADDRESS.search("\n".join(texts)) and not _instructs("\n".join(texts))
+
+
+class _Part(NamedTuple):
+    """A simple command and whether it reads the output of the one before it."""
+
+    words: tuple[str, ...]
+    is_filter: bool
+
+
+def _parts(line: str) -> list[_Part] | None:
+    """The simple commands of *line* without quotes; None where a part of it has another form."""
+    if len(line) > _LONGEST_LINE or "\u23ce" in line or "\u2026" in line:
+        return None
+    parts: list[_Part] = []
+    words: list[str] = []
+    position, is_filter = 0, False
+    while position < len(line):
+        if not (match := _TOKEN.match(line, position)):
+            return None
+        position = match.end()
+        if match.lastgroup == "word":
+            words.append(match.group())
+        elif match.lastgroup == "operator":
+            parts.append(_Part(tuple(words), is_filter))
+            words, is_filter = [], match.group() == "|"
+    parts.append(_Part(tuple(words), is_filter))
+    return [
+        _Part(tuple(map(_unquoted, part.words)), part.is_filter)
+        for part in parts
+        if part.words or not part.is_filter
+    ]
+
+
+def _unquoted(word: str) -> str:
+    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
+        return word[1:-1]
+    return word.replace("'", "").replace('"', "")
+
+
+def _program_of(line: str) -> str:
+    """The program that *line* runs first, where it can be read."""
+    parts = _parts(line) if line else None
+    for part in parts or ():
+        words = [word for word in part.words if not _SETTING.fullmatch(word)]
+        if words and words[0] not in _WRAPPERS and words[0] != "cd":
+            return words[0]
+    return ""
+
+
+def _is_command(line: str, tried: str = "") -> bool:
+    """Whether all of *line* has a known form; *tried* is a program that was tried before."""
+    parts = _parts(line.strip())
+    if parts is None or _instructs(line):
+        return False
+    return bool(parts) and all(
+        (not part.words) or _is_simple(part.words, tried, part.is_filter) for part in parts
+    )
+
+
+def _is_simple(words: Sequence[str], tried: str, is_filter: bool) -> bool:
+    rest = list(words)
+    while rest and (setting := _SETTING.fullmatch(rest[0])):
+        if not _is_setting(setting[1], setting[2]):
+            return False
+        rest = rest[1:]
+    while rest and rest[0] in _WRAPPERS:
+        rest = rest[1:]
+        while rest and (rest[0].startswith("-") or re.fullmatch(r"\d+[smhd]?", rest[0])):
+            rest = rest[1:]
+    if not rest:
+        return True
+    if rest[0] == "sudo":
+        rest = rest[1:]
+        if not rest or rest[0] not in ("apt", "apt-get", "yum", "dnf", "apk", "service"):
+            return False
+    program, arguments = rest[0], rest[1:]
+    if arguments and _RUNNERS.get(program) == arguments[0]:
+        inner = [word for word in arguments[1:] if word != "--"] or ["true"]
+        if program == "coverage":
+            return _is_python(inner)
+        # Of hatch it may be a script that the project defines.
+        return _is_simple(inner, inner[0] if program == "hatch" else tried, is_filter)
+    return _has_known_form(program, arguments, tried, is_filter)
+
+
+def _has_known_form(program: str, arguments: Sequence[str], tried: str, is_filter: bool) -> bool:
+    """Whether *program* may be run with *arguments*; a filter reads what was printed before it."""
+    name = posixpath.basename(program).replace("pip3", "pip")
+    if program != name and (_OUTSIDE.search(program) or _ADDRESS.search(program)):
+        return False
+    if name == "uv" and arguments[:1] == ["pip"]:
+        name, arguments = "pip", arguments[1:]
+    if _PYTHON.fullmatch(name):
+        return not is_filter and _is_python(arguments)
+    if name in _MANAGERS and (installs := _installs(name, arguments)) is not None:
+        return installs
+    if not all(map(_is_argument, arguments)) or _leaves_tests_out(arguments):
+        return False
+    if rule := _RULES.get(name):
+        return rule(arguments) and not (is_filter and name in _INTERPRETERS)
+    if name in _SUBCOMMANDS:
+        return _first_word(arguments) in _SUBCOMMANDS[name] and not _reaches_out(name, arguments)
+    is_script = program.startswith("./") or program.endswith((".sh", ".py"))
+    if is_script and not is_filter and _is_path(program):
+        return True
+    return name in _LOOKING or name in _BUILDING or (tried != "" and program == tried)
+
+
+def _is_git(arguments: Sequence[str]) -> bool:
+    if arguments[:1] == ["-C"]:
+        arguments = arguments[2:]
+    if arguments[:2] == ["submodule", "update"]:
+        return {*arguments[2:]} <= {"--init", "--recursive"}
+    return arguments[:1] != [] and arguments[0] in _GIT
+
+
+def _sets(arguments: Sequence[str]) -> bool:
+    """Settings of `export`, or names alone."""
+    settings = [(_SETTING.fullmatch(word), word) for word in arguments]
+    return all(
+        _is_setting(setting[1], setting[2]) if setting else _NAME.fullmatch(word) is not None
+        for setting, word in settings
+    )
+
+
+def _runs_script(arguments: Sequence[str]) -> bool:
+    return arguments[:1] != [] and not arguments[0].startswith("-") and _is_path(arguments[0])
+
+
+def _makes(arguments: Sequence[str]) -> bool:
+    return all(word.startswith("-") or _is_path(word) for word in arguments)
+
+
+def _removes(arguments: Sequence[str]) -> bool:
+    named = [word for word in arguments if word != "-f"]
+    return bool(named) and all(map(_is_generated, named))
+
+
+_INTERPRETERS = ("node", "ruby", "php", "perl", "bash", "sh", "zsh", "find")
+# Programs of which only some uses are listed.
+_RULES: dict[str, Callable[[Sequence[str]], bool]] = {
+    "git": _is_git,
+    "source": lambda given: len(given) == 1 and _ACTIVATING.fullmatch(given[0]) is not None,
+    "mkdir": _makes,
+    "touch": _makes,
+    "rm": _removes,
+    "chmod": lambda given: given[:1] == ["+x"] and all(map(_is_path, given[1:])),
+    "sed": lambda given: re.fullmatch(r"-n [\d,$]+p", " ".join(given[:2])) is not None,
+    "npx": lambda given: given[:1] != [] and given[0] in _BUILDING,
+    "service": lambda given: len(given) == 2,
+    **dict.fromkeys(("export", "set", "unset"), _sets),
+    **dict.fromkeys(_INTERPRETERS, _runs_script),
+}
+_RULES["curl"] = lambda given: all(
+    re.fullmatch(rf"-[sfILi]+|{_LOOPBACK.pattern}[\w./:?=&-]*", word) for word in given
+)
+_RULES["."] = _RULES["source"]
+
+
+def _first_word(arguments: Sequence[str]) -> str:
+    return next((word for word in arguments if not word.startswith("-")), "")
+
+
+def _reaches_out(name: str, arguments: Sequence[str]) -> bool:
+    """Whether `go` or `docker` gets code from elsewhere, or more of the machine."""
+    others = ("download", "edit", "exec", "run", "push", "pull")
+    return name in ("go", "docker") and any(
+        "@" in word or word in ("-v", "-p", *others) for word in arguments[1:]
+    )
+
+
+def _is_setting(name: str, value: str) -> bool:
+    if name == "PATH":
+        folders = value.split(":")
+        return all(
+            re.fullmatch(
+                r"\$\{?PATH\}?|/(?:usr|opt|root/\.local|root/\.cargo)[\w./-]*/?s?bin", folder
+            )
+            for folder in folders
+        )
+    return (
+        _LOADING.match(name) is None
+        and re.fullmatch(r"[\w.,:/=+$({})*@%-]{0,120}", value) is not None
+        and not _ADDRESS.search(value)
+        and not _OUTSIDE.search(value)
+        and len(re.split(r"[\W_]+", value)) <= 2 * _MOST_WORDS
+    )
+
+
+def _is_argument(word: str) -> bool:
+    """Whether an argument names nothing elsewhere, and is no text that somebody could follow."""
+    plain = _LOOPBACK.sub("", word)
+    return (
+        not _ADDRESS.search(plain)
+        and not _OUTSIDE.search(word)
+        and not _DANGEROUS_OPTION.fullmatch(word)
+        and len(word.split()) <= _MOST_WORDS
+    )
+
+
+def _leaves_tests_out(arguments: Sequence[str]) -> bool:
+    return any(
+        _UNTESTED.match(option) and re.search(r"\bnot\b", value)
+        for option, value in pairwise(arguments)
+    )
+
+
+def _is_python(arguments: Sequence[str]) -> bool:
+    """A module or a script of the project; not code on the line, nor what is read from a pipe."""
+    rest = list(arguments)
+    while rest and re.fullmatch(r"-[uBOEsIvPX]+|-W|-X|(?<=-W)\S+|-W\S+|-X\S+", rest[0]):
+        rest = rest[2:] if rest[0] in ("-W", "-X") else rest[1:]
+    if rest in (["--version"], ["-V"], ["-VV"]):
+        return True
+    if not rest or not all(map(_is_argument, rest)):
+        return False
+    if rest[0] == "-m" and len(rest) > 1:
+        module, given = rest[1], rest[2:]
+        if module in _MANAGERS:
+            return _installs(module, given) is not False
+        return (
+            re.fullmatch(r"\w+(?:\.\w+)*", module) is not None
+            and not _OTHER_MODULES.match(module)
+            and not _leaves_tests_out(given)
+        )
+    return not rest[0].startswith("-") and _is_path(rest[0]) and not _leaves_tests_out(rest)
+
+
+def _installs(name: str, arguments: Sequence[str]) -> bool | None:
+    """Whether only packages by name are installed, from the default index; None: nothing is."""
+    words = list(arguments)
+    if _first_word(words) not in _INSTALLING and not (name == "conda" and words[:1] == ["create"]):
+        return None
+    given = words[words.index(_first_word(words)) + 1 :]
+    given = [word for word in words[: words.index(_first_word(words))] if word] + given
+    before = ""
+    for word in given:
+        if word.startswith("-"):
+            if not _PLAIN_OPTIONS.fullmatch(word):
+                return False
+        elif before == "-c" and name in ("conda", "mamba", "micromamba"):
+            if word not in _CHANNELS:
+                return False
+        elif not _are_packages(word) or _OUTSIDE.search(word):
+            return False
+        elif name in ("npm", "yarn", "pnpm", "bun") and "/" in word and not word.startswith("@"):
+            return False  # a repository on GitHub
+        before = word
+    return True
+
+
+def _is_edit(action: RemedyAction) -> bool:
+    """Whether an edit only adds or changes plain code, in a file that guards nothing."""
+    files = action.values_of("file")
+    added = "\n".join((action.target, *action.values_of("with")))
+    removed = "\n".join((action.replaced, *action.values_of("without")))
+    if any(_GUARDED_FILE.search(file) or not _is_path(file) for file in files):
+        return False
+    if len(added) + len(removed) > _LONGEST_EDIT or not _is_code(added):
+        return False
+    kept = {word.lower() for word in _GUARDING.findall(added)}
+    return all(word.lower() in kept for word in _GUARDING.findall(removed))
+
+
+def _is_code(text: str) -> bool:
+    """Whether *text* is code that reaches for nothing, without comments and sentences."""
+    sentences = [
+        first or second for first, second in _TEXT_IN_CODE.findall(text) if first or second
+    ]
+    return (
+        '"""' not in text
+        and "'''" not in text
+        and not _HARMFUL_CODE.search(text)
+        and all(len(sentence.split()) <= _MOST_WORDS for sentence in sentences)
+        and not _instructs(text)
+    )
+
+
+def _instructs(text: str) -> bool:
+    """Whether *text*, with what joins the words of a name read as blanks, instructs an agent."""
+    return gives_instructions(text) or gives_instructions(re.sub(r"[\W_]+", " ", text))
