@@ -12,8 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope as AsgiScope, Send
 
 from contextgraph.memory import AgentMemory
-from contextgraph.service.monitoring import TENANT
-from contextgraph.service.problems import problem
+from contextgraph.service.monitoring import TENANT, problem
 from contextgraph.service.service import Service, Tenant
 from contextgraph.service.tokens import Scope, Token
 

@@ -21,10 +21,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from contextgraph.agents.mcp_server import server_of
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
-from contextgraph.service import administration, learning, operations, pages, reading
-from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
-from contextgraph.service.monitoring import Observer, log_to_stderr
-from contextgraph.service.problems import PROBLEMS, add_handlers
+from contextgraph.service import (
+    administration,
+    learning,
+    operations,
+    pages,
+    reading,
+)
+from contextgraph.service.access import (
+    Caller,
+    SiteGuard,
+    bearer,
+    caller_of,
+)
+from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr
 from contextgraph.service.reading import json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import Scope as TokenScope, TokenFile

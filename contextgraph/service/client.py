@@ -1,5 +1,6 @@
 """`AgentMemory` over HTTP."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,16 @@ from inspect import BoundArguments, Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+)
 from urllib.parse import urlsplit
 
 import orjson
@@ -20,6 +30,10 @@ import orjson
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
+from contextgraph.agents.live import (
+    AsyncLiveRun,
+    InThreads,
+)
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import (
     OF_STORE,
@@ -366,6 +380,7 @@ def _problem(response: "Response") -> dict[str, Json]:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
 
 DEADLINE = 5.0
 # A run that is learned is waited for; it is not lost where this is not enough.
@@ -650,3 +665,53 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
 def _check_source(source: str) -> None:
     if source:
         raise SettingsError("a service takes the source from the token; name none")
+
+
+# Send nothing, so they are not awaited.
+_AT_ONCE = frozenset({"inspect", "render", "withholds", "working"})
+# Of a block of code in one thread, or of another class.
+_NOT_FOR_ASYNCIO = frozenset({"batch", "close", "of", "of_settings", "open"})
+
+
+class AsyncPart(InThreads[T_co]):
+    """A part of a `Client` for asyncio: its methods are awaited, and run in threads."""
+
+    def __getattr__(self, name: str) -> Any:
+        part = self.wrapped
+        if name.startswith("_") or (name in _NOT_FOR_ASYNCIO and isinstance(part, Client)):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        value = getattr(part, name)
+        if isinstance(value, _OverHttp):
+            return AsyncPart(value)
+        if not callable(value) or name in _AT_ONCE:
+            return value
+
+        @wraps(value)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await asyncio.to_thread(value, *args, **kwargs)
+
+        return call
+
+    def __dir__(self) -> Iterable[str]:
+        return dir(self.wrapped)
+
+
+class AsyncClient(AsyncPart[Client]):
+    """The methods of `Client` for asyncio; ``async with AsyncClient(url, token) as memory:``."""
+
+    def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
+        super().__init__(Client(url, token, deadline=deadline))
+
+    def live(self, **run: Any) -> AsyncLiveRun:
+        """Begin a run as `Client.live` does, which sends nothing and so is not awaited."""
+        return AsyncLiveRun(self.wrapped.live(**run))
+
+    async def learn_many(
+        self, raws: Iterable[RawTrajectory], *, source: str = ""
+    ) -> Sequence[LearnReceipt]:
+        """Learn runs; see `AgentMemory.learn_many`."""
+        learned = self.wrapped.learn_many
+        return await asyncio.to_thread(lambda: [*learned(raws, source=source)])
+
+    async def __aexit__(self, *raised: object) -> None:
+        await asyncio.to_thread(self.wrapped.close)

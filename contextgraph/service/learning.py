@@ -39,14 +39,14 @@ from contextgraph.service.bodies import (
     ReportBody,
     answered,
 )
+from contextgraph.service.monitoring import TooBusyError
 from contextgraph.service.reading import Name, json_response
 from contextgraph.service.service import (
+    Job,
     OpenRun,
-    TooBusyError,
     finished,
 )
 from contextgraph.service.tokens import Scope
-from contextgraph.service.writer import Job
 
 router, live = APIRouter(), APIRouter(prefix="/v1/runs/live")
 

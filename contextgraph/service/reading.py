@@ -10,7 +10,11 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import AwareDatetime
 
-from contextgraph.advising.wording import MAX_TOKENS, render, render_playbook
+from contextgraph.advising.wording import (
+    MAX_TOKENS,
+    render,
+    render_playbook,
+)
 from contextgraph.knowledge import (
     shareable,
     shareable_snapshot,

@@ -58,7 +58,9 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     def call(name: str, **arguments: Any) -> Any:
         return reader.post(f"/v1/call/{name}", json=arguments)
 
-    context = decoded(MemoryContext, call("retriever.retrieve", state=AT_ERROR).json()["value"])
+    context = decoded(
+        MemoryContext, call("retriever.retrieve", current_state=AT_ERROR).json()["value"]
+    )
     assert context.degraded == ()
     shown = {"context_id": "ctx_1", "shown_at": "2026-01-31T12:00:00Z", "helped": True}
     exposures = {"exposures": [{**shown, "items": [{"id": "frg_1"}]}]}
