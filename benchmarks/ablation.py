@@ -28,7 +28,6 @@ from contextgraph.advising.channels import CHANNELS
 from contextgraph.advising.files import FileFeatures, file_features
 from contextgraph.advising.gate import (
     CONSERVATIVE,
-    RemedyFeatures,
     probability,
 )
 from contextgraph.evaluation.judging import files_to_find
@@ -39,7 +38,7 @@ from contextgraph.evaluation.measures import (
 )
 from contextgraph.learning.gate_fitting import JudgedRemedy
 from contextgraph.memory import AgentMemory
-from contextgraph.model import RawTrajectory
+from contextgraph.model import RawTrajectory, RemedyFeatures
 
 PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.advising.evidence", "contextgraph.advising.evidence"
@@ -219,7 +218,7 @@ def _first_shown(ranked: Sequence[Judged]) -> JudgedRemedy | None:
         for remedy in ranked
         if isinstance(remedy, JudgedRemedy)
     ]
-    admitted = [pair for pair in by if CONSERVATIVE.admits(pair[1].features, pair[0])]
+    admitted = [pair for pair in by if not CONSERVATIVE.refusal(pair[1].features, pair[0])]
     return max(admitted, key=itemgetter(0))[1] if admitted else None
 
 

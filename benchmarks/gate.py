@@ -27,7 +27,6 @@ from contextgraph.advising.channels import CHANNELS, Channel
 from contextgraph.advising.gate import (
     CONSERVATIVE,
     SHIPPED,
-    RemedyFeatures,
     probability,
 )
 from contextgraph.evaluation import split
@@ -40,7 +39,7 @@ from contextgraph.learning.gate_fitting import (
     judged_remedies,
 )
 from contextgraph.memory import AgentMemory
-from contextgraph.model import FittedGate, RawTrajectory
+from contextgraph.model import FittedGate, RawTrajectory, RemedyFeatures
 from contextgraph.readers import read
 from contextgraph.trace import trace
 

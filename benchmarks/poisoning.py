@@ -14,7 +14,6 @@ from pathlib import Path
 from contextgraph import AgentMemory
 from contextgraph.model import (
     Action,
-    ErrorSolution,
     MemoryContext,
     RawTrajectory,
     RemedyKind,
@@ -126,10 +125,7 @@ def _tried(kinds: Sequence[str], draw: random.Random) -> tuple[list[tuple[str, s
 
 def _kinds(context: MemoryContext) -> tuple[str, ...]:
     """The kinds of advice in *context*, in their order."""
-    actions = [
-        advice.actions if isinstance(advice, ErrorSolution) else advice.remedies
-        for advice in context.ranked
-    ]
+    actions = [advice.actions for advice in context.ranked]
     kinds = (
         "harmful" if remedy[0].kind is RemedyKind.INSTALL else "honest"
         for remedy in actions[:3]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         MistakePattern as MistakePattern,
         Outcome as Outcome,
         Phase as Phase,
-        RankedItem as RankedItem,
         RawTrajectory as RawTrajectory,
+        Remedy as Remedy,
         RepositoryPlaybook as RepositoryPlaybook,
         State as State,
         Step as Step,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     LoopMatch = LoopInfo
     LoopSignature = Predicament
     Neo4jConnection = Neo4jStore
+    RankedItem = Remedy
     RetrievalResult = MemoryContext
 
 # Resolved at first use: `import contextgraph` must cost next to nothing. A name of the founding
@@ -59,6 +60,7 @@ _HOMES = {
     "MemoryStats": "contextgraph.learning.statistics:MemoryStats",
     "MemoryWriter": "contextgraph.learning.writer:MemoryWriter",
     "Neo4jConnection": "contextgraph.store.neo4j:Neo4jStore",
+    "RankedItem": "contextgraph.model:Remedy",
     "RetrievalResult": "contextgraph.model:MemoryContext",
     "StatisticsEngine": "contextgraph.learning.statistics:StatisticsEngine",
     **{
@@ -75,8 +77,8 @@ _HOMES = {
             "MistakePattern",
             "Outcome",
             "Phase",
-            "RankedItem",
             "RawTrajectory",
+            "Remedy",
             "RepositoryPlaybook",
             "State",
             "Step",

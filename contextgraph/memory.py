@@ -1,7 +1,7 @@
 """`AgentMemory`, the façade of the library."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from contextgraph.advising.freshness import (
-    fresh_context,
     fresh_history,
     fresh_playbook,
     runs_to_compare,
 )
 from contextgraph.advising.gate import evidence_of
+from contextgraph.advising.pipeline import settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
     render_warning,
@@ -310,33 +310,45 @@ class AgentMemory:
 
     def query(
         self,
-        state: State,
+        state: State | str,
         limit: int = 5,
         *,
+        repo: str = "",
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
+        told: Collection[str] = (),
         degrade: bool = False,
     ) -> MemoryContext:
-        """What the memory knows for *state*: at most *limit* items of each kind, best first.
+        """Return what the memory knows for *state*: at most *limit* items of each kind, best first.
 
-        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). What the working tree around the folder *workdir* does not have is left out;
-        what names files whose content changed since the runs counts less, and says so.
+        *state* may be the text of an error, and *repo* the repository where it was met. Runs of
+        *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak otherwise).
+        What the working tree around the folder *workdir* does not have is left out; what names
+        files whose content changed since the runs counts less, and says so. So is what the agent
+        was *told* before in its run. All steps are in `contextgraph.advising.pipeline`.
+
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
         found because channels but that of notes failed, unless *degrade* is set: then the answer
         is empty.
         """
+        if isinstance(state, str):
+            state = State(current_error=state)
+        state = replace(state, repo=repo) if repo else state
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
         searched = context or {*context.failed} <= {"notes"}
         if not (searched or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
-        if not workdir:
+        tree = None
+        if workdir:
+            here, runs = state.repo if context.playbook else "", runs_to_compare(context)
+            tree = self._tree(workdir, here, runs, excluded, as_of)
+        withheld = self.withholds(context)
+        if not (tree or told or withheld):
             return context
-        repo, runs = state.repo if context.playbook else "", runs_to_compare(context)
-        return fresh_context(context, self._tree(workdir, repo, runs, excluded, as_of))
+        return settle(context, limit, tree=tree, told=told, withheld=withheld)
 
     def playbook(
         self,
@@ -416,7 +428,7 @@ class AgentMemory:
         Of one that is withheld the empty fence: its id says in the log of the run what was not
         shown.
         """
-        text, items = rendered(context, max_tokens)
+        text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
             return ""
         error = error_id(context.error) if context.error else None

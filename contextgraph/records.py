@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MistakePattern,
         RawTrajectory,
         Recollection,
+        Remedy,
         RepositoryPlaybook,
         Trajectory,
         Usage,
@@ -183,13 +184,14 @@ def _agreed(playbook: "RepositoryPlaybook") -> "tuple[dict[str, Json], dict[str,
     return known, counts
 
 
-def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":
-    """The JSON object of an answer; *text* is what an agent would be shown."""
-    from contextgraph.trace import command_lines
+def context_record(
+    context: "MemoryContext", text: str, key: "Json" = None, *, why: bool = False
+) -> "dict[str, Json]":
+    """Return the JSON object of an answer; *text* is what an agent would be shown.
 
-    solutions: list[Json] = [
-        record_of(item, actions=[*command_lines(item.actions)]) for item in context.error_solutions
-    ]
+    With *why* its remedies are all that were found, also those that were silenced.
+    """
+
     cases: list[Json] = [
         record_of(
             item,
@@ -203,12 +205,71 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
     playbook = playbook_record(context.playbook) if context.playbook else None
     lists = record_of(
         context,
-        error_solutions=solutions,
+        remedies=[*map(remedy_record, context.remedies if why else context.ranked)],
+        suggestions=[*map(_suggestion_record, context.suggestions)],
+        error_solutions=[*map(_solution_record, context.error_solutions)],
         similar_cases=cases,
         playbook=playbook,
         notes=[*map(recalled_record, context.notes)],
+        silenced=[*map(_silenced_record, context.silenced)],
     )
     return {"key": key, **lists, "text": text}
+
+
+def remedy_record(remedy: "Remedy") -> "dict[str, Json]":
+    """Return the JSON object of a remedy, with its fate."""
+    from contextgraph.trace import command_lines
+
+    silence, by = remedy.silence, remedy.methodology
+    return record_of(
+        remedy,
+        *("silence", "features"),
+        id=remedy.id,
+        actions=[*command_lines(remedy.actions)],
+        methodology=by.id if by else None,
+        probability=round(remedy.probability, 4),
+        steps=round(remedy.steps, 2),
+        fate="silenced" if silence else "shown",
+        step=silence.step.value if silence else None,
+        reason=silence.reason if silence else None,
+    )
+
+
+def _silenced_record(remedy: "Remedy") -> "dict[str, Json]":
+    """Return what was silenced, at which step, and why."""
+    record = remedy_record(remedy)
+    return {
+        name: record[name] for name in ("description", "advice", "probability", "step", "reason")
+    }
+
+
+def _solution_record(remedy: "Remedy") -> "dict[str, Json]":
+    """Return the JSON object of a remedy without a methodology."""
+    from contextgraph.trace import command_lines
+
+    return record_of(
+        remedy,
+        *("methodology", "features", "silence", "steps"),
+        actions=[*command_lines(remedy.actions)],
+    )
+
+
+def _suggestion_record(remedy: "Remedy") -> "dict[str, Json]":
+    """Return the JSON object of a remedy that has a methodology."""
+    record, by = record_of(remedy), remedy.methodology
+    assert by is not None
+    names = ("why", "score", "rank", "probability", "advice", "freshness")
+    return {
+        "id": by.id,
+        "situation": by.situation,
+        "strategy": remedy.description,
+        "confidence": by.confidence,
+        "status": by.status.value,
+        "scope": "general" if by.repo is None else "repo",
+        "remedies": record["actions"],
+        "words": record_of(by)["words"],
+        **{name: record[name] for name in names},
+    }
 
 
 def run_record(run: "Trajectory") -> "dict[str, Json]":

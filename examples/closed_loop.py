@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from contextgraph import Action, AgentMemory, State, Step
-from contextgraph.model import Suggestion
 from contextgraph.readers import read
 from contextgraph.trace import (
     StateTracker,
@@ -150,10 +149,7 @@ def solve(task: Task, memory: AgentMemory) -> int:
 def advice(memory: AgentMemory, session: Session) -> list[str]:
     """What cleared the present error in past runs: the commands, best first."""
     context = memory.query(session.states.state, limit=ADVICE, degrade=True)
-    remedies = [
-        solution.remedies if isinstance(solution, Suggestion) else solution.actions
-        for solution in context.ranked
-    ]
+    remedies = [remedy.actions for remedy in context.ranked]
     return ["\n".join(command_lines(actions)) for actions in remedies]
 
 

@@ -1,14 +1,14 @@
-"""Relates recoveries that were found to the current error, and words them for it."""
+"""Evidence: what earlier runs did about an error, what is the same of it, how probable it is."""
 
 import posixpath
 import re
 import sys
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from math import fsum
-from operator import attrgetter
+from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.channels import (
@@ -19,35 +19,29 @@ from contextgraph.advising.channels import (
     signature_level,
 )
 from contextgraph.advising.gate import (
-    CONSERVATIVE,
+    NO_CREDITS,
     Credits,
-    Gate,
-    RemedyFeatures,
-    credits_for,
-    may_be_shown,
     probability,
 )
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
-    ChannelRank,
     ErrorSignature,
-    ErrorSolution,
     Family,
-    FittedGate,
     Methodology,
-    MethodologyStatus,
+    PipelineStep,
     RecoveryCandidate,
+    Remedy,
     RemedyAction,
+    RemedyFeatures,
     RemedyKind,
     RemedyPattern,
     ScopeLevel,
     SignatureLevel,
+    Silence,
     State,
-    Suggestion,
     Why,
 )
-from contextgraph.ports import Store
 from contextgraph.ranking import (
     FixedCounts,
     bm25,
@@ -83,6 +77,19 @@ from contextgraph.trace import (
     shows_cause,
 )
 
+NAMED_RUNS = 10
+# So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
+# errors with the very same message in the same repository, what one instance did cleared 22 of 40;
+# of others 23 of 178.
+_DOUBT, _DOUBT_IF_EXACT = 2, 1
+
+Shares: TypeAlias = dict[str, float]
+# Where instances are compared, the nearest first.
+GROUPS = (
+    (ScopeLevel.REPO, SignatureLevel.TEMPLATE),
+    (ScopeLevel.GENERAL, SignatureLevel.TEMPLATE),
+    (ScopeLevel.GENERAL, SignatureLevel.TYPE),
+)
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
@@ -92,134 +99,149 @@ _WITH_PATH = frozenset(
 )
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
-
-
-Remedy: TypeAlias = tuple[RemedyAction, ...]
+Actions: TypeAlias = tuple[RemedyAction, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
+class Wording:
+    """Some *actions* as they may be said, with their *description*.
 
-    The *key* has the pattern of each action, by which independent runs agree; where that says too
-    little, the action without its numbers.
+    The *key* decides which remedies are the same: see `contextgraph.trace.remedies.advice`.
     """
 
-    remedy: Remedy
+    actions: Actions
     key: AdviceKey
     description: str
 
-    def only(self, part: RemedyAction | RemedyPattern) -> "Form":
-        """That action of the remedy whose key is *part*, by itself."""
-        return _form((self.remedy[self.key.index(part)],))
+    def only(self, part: RemedyAction | RemedyPattern) -> "Wording":
+        """That action whose key is *part*, by itself."""
+        return _wording((self.actions[self.key.index(part)],))
 
 
-class FoundRecovery(NamedTuple):
-    """A recovery that may help, and in which form.
+class Sighting(NamedTuple):
+    """A recovery of an earlier run, related to the error at hand.
 
-    *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *is_exact*: the message is the same, too. *relevance*
-    is BM25 for the message of the error; *similarity* is BM25 for the first line of the action that
-    failed, or *relevance* where that is not known. *weight*, at most 1, says how far the
-    circumstances of both errors agree. *is_withheld*: it is not advised, since it destroys work,
-    avoids an exception in place of solving it, installs a program that then never worked, or failed
-    before in this run. *is_supported*: the state shows what it takes for granted.
+    Its *wording* is in the words of the project where *is_near*: in the repository that asks, and
+    not about other names; else in general terms. *is_exact*: the message is the same, too.
+    *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line of the
+    action that failed, or *relevance* where that is not known. *weight*, at most 1, says how far
+    the circumstances of both errors agree: with 0 it is no evidence. *silence* is why it is never
+    advised, empty where it may be. *is_supported*: the state shows what it takes for granted.
+    *channels* are those that found it.
     """
 
     candidate: RecoveryCandidate
-    form: Form
+    wording: Wording
     level: SignatureLevel
     is_near: bool
     is_exact: bool
     relevance: float
     similarity: float
     weight: float
-    is_withheld: bool
+    silence: str
     is_supported: bool
+    channels: tuple[str, ...] = ()
 
 
-class _Forms:
-    """What *actions* say for any query, in the forms that are needed."""
+class _Wordings:
+    """The wordings of some *actions*, made when they are needed."""
 
-    def __init__(self, actions: Remedy) -> None:
+    def __init__(self, actions: Actions) -> None:
+        self.near = _wording(_of_same_repository(actions))
+        self.is_hazardous = is_hazardous(actions)
         self._actions = actions
 
     @cached_property
-    def near(self) -> Form:
-        """In the words of its project."""
-        return _form(_of_same_repository(self._actions))
-
-    @cached_property
-    def near_about_others(self) -> Form:
+    def near_about_others(self) -> Wording:
         """In the words of its project, without paths: those of this state differ."""
-        return _form(tuple(map(_without_path, self.near.remedy)))
+        return _wording(tuple(map(_without_path, self.near.actions)))
 
     @cached_property
-    def general(self) -> Form:
+    def general(self) -> Wording:
         """In general terms."""
-        return _form(_general(self._actions))
-
-    @cached_property
-    def is_retry(self) -> bool:
-        """Whether all that was done was to repeat what had failed."""
-        return is_retry(self._actions)
-
-    @cached_property
-    def is_hazardous(self) -> bool:
-        """Whether it is never advice."""
-        return is_hazardous(self._actions)
+        return _wording(_general(self._actions))
 
 
-class _Checks:
-    """Cached checks of wordings and circumstances against the state of *query*."""
+def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -> list[Sighting]:
+    """Relate *candidates* (by channel) to the error of *query*, also those that are never advised.
 
-    def __init__(self, query: Query, signature: ErrorSignature) -> None:
-        state = query.state
-        current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-        self.weight_of = cache(partial(_weight, signature.family, current))
-        self.could_help = cache(partial(_could_help, query))
-        self.has_evidence = cache(partial(_has_evidence, query))
-        self.failed = cache(partial(_failed_before, query))
-
-
-def recoveries_for(
-    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> Iterator[FoundRecovery]:
-    """The *candidates* whose remedy may apply to the error of *query*, with their evidence."""
-    checks = _Checks(query, signature)
-    repo = query.state.repo.casefold()
-    for candidate, about, score, similar in _scored(query, signature, candidates):
+    Repeating what failed is no remedy.
+    """
+    signature, state = query.signature, query.state
+    if signature is None:
+        return []
+    unique: dict[tuple[str, str, int], RecoveryCandidate] = {}
+    channels: dict[tuple[str, str, int], tuple[str, ...]] = {}
+    for name, group in candidates.items():
+        for candidate in group:
+            key = candidate.fragment_id, candidate.error_id, candidate.error_step
+            unique[key], channels[key] = candidate, (*channels.get(key, ()), name)
+    ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    weight_of = cache(partial(_weight, signature.family, ours))
+    unfit = cache(partial(_unfit, query))
+    tried = cache(partial(_tried, query))
+    has_evidence = cache(partial(_has_evidence, query))
+    repo = state.repo.casefold()
+    sightings = []
+    for candidate, about, relevance, similarity in _scored(query, signature, unique.values()):
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
-        form = _near_form(query, signature, candidate, about) if is_near else about.general
-        if checks.could_help(form) and (weight := checks.weight_of(candidate.circumstances)):
-            level = signature_level(signature, candidate)
-            is_exact = is_near and candidate.message == signature.message and level in SAME_TEMPLATE
-            avoids = candidate.workaround and signature.family in EXCEPTIONS
-            is_withheld = (
-                avoids or _was_of_no_use(candidate) or checks.failed(form) or about.is_hazardous
-            )
-            yield FoundRecovery(
+        wording = _near_wording(query, signature, candidate, about) if is_near else about.general
+        level = signature_level(signature, candidate)
+        silence = unfit(wording)
+        weight = 0.0 if silence else weight_of(candidate.circumstances)
+        if not (silence or weight):
+            silence = "it helped another tool"
+        silence = silence or _never(candidate, signature, about) or tried(wording)
+        key = candidate.fragment_id, candidate.error_id, candidate.error_step
+        sightings.append(
+            Sighting(
                 candidate,
-                form,
+                wording if wording.key else about.near,
                 level,
                 is_near,
-                is_exact,
-                score,
-                similar,
+                is_near and candidate.message == signature.message and level in SAME_TEMPLATE,
+                relevance,
+                similarity,
                 weight,
-                is_withheld,
-                checks.has_evidence(form, _names_same(query, candidate), is_near),
+                silence,
+                has_evidence(wording, _names_same(query, candidate), is_near),
+                channels[key],
             )
+        )
+    return sightings
+
+
+def _unfit(query: Query, wording: Wording) -> str:
+    """Return why *wording* has nothing to say in the state of *query*; empty where it has."""
+    if not wording.description:
+        return "it is specific to another repository"
+    if any(_contradicts(query, action.pattern) for action in wording.actions):
+        return "it cannot help in this state"
+    return ""
+
+
+def _tried(query: Query, wording: Wording) -> str:
+    is_tried = any(was_tried(query, action) for action in wording.actions)
+    return "the run tried it, and got no further" if is_tried else ""
+
+
+def _never(candidate: RecoveryCandidate, signature: ErrorSignature, about: _Wordings) -> str:
+    """Return why *candidate* is evidence of another way only; empty where it may be advised."""
+    if candidate.workaround and signature.family in EXCEPTIONS:
+        return "it avoids the exception in place of solving it"
+    if candidate.error_type in MISSING_PROGRAM and not candidate.verified:
+        return "what was installed then never worked"
+    return "it may destroy work" if about.is_hazardous else ""
 
 
 def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
+) -> Iterator[tuple[RecoveryCandidate, _Wordings, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
     known = [
-        (candidate, about)
+        (candidate, _wordings(candidate.actions))
         for candidate in candidates
-        if not (about := _forms(candidate.actions)).is_retry
+        if not is_retry(candidate.actions)
     ]
     texts = [_counted(candidate.words) for candidate, _ in known]
     relevance = bm25(word_counts(signature.message), texts)
@@ -231,10 +253,10 @@ def _scored(
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    about = _forms(candidate.actions)
-    if about.is_retry:
+    if is_retry(candidate.actions):
         return frozenset()
-    remedies = {about.near.remedy, about.general.remedy}
+    about = _wordings(candidate.actions)
+    remedies = {about.near.actions, about.general.actions}
     parts = {(action,) for remedy in remedies for action in remedy}
     return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
 
@@ -253,15 +275,15 @@ def _counted(words: str) -> FixedCounts:
     return FixedCounts(words.split())
 
 
-_forms = lru_cache(_REMEMBERED)(_Forms)
+_wordings = lru_cache(_REMEMBERED)(_Wordings)
 
 
 @lru_cache(_REMEMBERED)
-def _form(remedy: Remedy) -> Form:
-    return Form(remedy, advice_key(remedy), describe_remedy(remedy))
+def _wording(actions: Actions) -> Wording:
+    return Wording(actions, advice_key(actions), describe_remedy(actions))
 
 
-def _of_same_repository(actions: Remedy) -> Remedy:
+def _of_same_repository(actions: Actions) -> Actions:
     """*actions* as they were done, but in general terms where these say all that there is.
 
     Of an edit sent again only what is of edits is kept.
@@ -275,9 +297,9 @@ def _of_same_repository(actions: Remedy) -> Remedy:
     )
 
 
-def _near_form(
-    query: Query, signature: ErrorSignature, candidate: RecoveryCandidate, about: _Forms
-) -> Form:
+def _near_wording(
+    query: Query, signature: ErrorSignature, candidate: RecoveryCandidate, about: _Wordings
+) -> Wording:
     """The wording of *about* in the repository of *candidate*, at an error of *signature*.
 
     Where the message names no path, the action that failed decides.
@@ -286,7 +308,7 @@ def _near_form(
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
-        replaced = about.near.remedy[0].replaced if about.near.remedy else ""
+        replaced = about.near.actions[0].replaced if about.near.actions else ""
         is_about_others = bool(replaced) and replaced not in query.state.last_action
     return about.near_about_others if is_about_others else about.near
 
@@ -304,32 +326,16 @@ def _is_complete(pattern: RemedyPattern) -> bool:
     return pattern.target == CURRENT_FOLDER
 
 
-def _general(actions: Remedy) -> Remedy:
+def _general(actions: Actions) -> Actions:
     """What *actions* come to in another repository: nothing of what is of one project."""
     return tuple(action.general for action in actions if is_general(action.pattern))
 
 
-def _could_help(query: Query, form: Form) -> bool:
-    """True for what says something, of which nothing contradicts the state of *query*."""
-    actions = form.remedy
-    return bool(form.description) and not any(
-        _contradicts(query, action.pattern) for action in actions
-    )
-
-
-def _has_evidence(query: Query, form: Form, is_same_name: bool, is_near: bool) -> bool:
+def _has_evidence(query: Query, wording: Wording, is_same_name: bool, is_near: bool) -> bool:
     return all(
         is_supported(query, action, is_same_name=is_same_name, is_near=is_near)
-        for action in form.remedy
+        for action in wording.actions
     )
-
-
-def _failed_before(query: Query, form: Form) -> bool:
-    return any(was_tried(query, action) for action in form.remedy)
-
-
-def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
-    return candidate.error_type in MISSING_PROGRAM and not candidate.verified
 
 
 def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
@@ -473,363 +479,238 @@ def _has_file(state: State, action: RemedyAction) -> bool:
     return all(posixpath.basename(file) in shown for file in action.values_of("file"))
 
 
-NAMED_RUNS = 10
-# So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
-# errors with the very same message in the same repository, what one instance did cleared 22 of 40;
-# of others 23 of 178.
-_DOUBT, _DOUBT_IF_EXACT = 2, 1
+class Group(NamedTuple):
+    """Sightings of the same remedy, best first: *advice* is its id.
 
-_identity = attrgetter("fragment_id", "error_id", "error_step")
+    *silence* is why it is never advised, where none of them may be.
+    """
 
-Shares: TypeAlias = dict[str, float]
-# Where instances are compared, the nearest first.
-GROUPS = (
-    (ScopeLevel.REPO, SignatureLevel.TEMPLATE),
-    (ScopeLevel.GENERAL, SignatureLevel.TEMPLATE),
-    (ScopeLevel.GENERAL, SignatureLevel.TYPE),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One remedy of a ranking: recoveries with the same *key*, the first to be shown for it."""
-
-    key: AdviceKey
-    recoveries: tuple[FoundRecovery, ...]
-    features: RemedyFeatures
-    agreement: Agreement | None
-    probability: float
-
-    @property
-    def best(self) -> FoundRecovery:
-        """The recovery that is shown."""
-        return self.recoveries[0]
+    advice: str
+    sightings: tuple[Sighting, ...]
+    silence: str = ""
 
     @property
     def instances(self) -> int:
-        """How many independent instances did it."""
-        return len({recovery.candidate.instance_id for recovery in self.recoveries})
+        """The number of independent instances that did it."""
+        return len({sighting.candidate.instance_id for sighting in self.sightings})
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Who supplied the runs that did it."""
-        return tuple(sorted({recovery.candidate.contributor for recovery in self.recoveries}))
+        return tuple(sorted({sighting.candidate.contributor for sighting in self.sightings}))
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """An entry with the methodology that words it, if any; *score* is probability times trust.
+def same(query: Query, sightings: Iterable[Sighting]) -> list[Group]:
+    """Group *sightings* by what they say, those last that are never advised.
 
-    *id* is that by which its effect is recorded. Not *is_active*: one instance, or one source alone
-    supports it.
+    Remedies of several actions count for that one of them which most did alone.
     """
-
-    id: str
-    entry: Entry
-    methodology: Methodology | None
-    score: float
-    ranks: tuple[ChannelRank, ...]
-    is_active: bool
-
-
-def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[Entry, ...]:
-    """The remedies of *candidates* for the error of *query*, the most probable first."""
-    signature = query.signature
-    if signature is None:
-        return ()
-    recoveries = [*recoveries_for(query, signature, candidates)]
-    groups = _grouped(recoveries)
-    _simplify(groups)
-    cleared = _shares(recoveries)
-    most = _relevance(recoveries)
-    totals = [fsum(shares.values()) for shares in cleared]
-    entries = [_entry(key, same, cleared, totals, most, query.gate) for key, same in groups.items()]
-    return tuple(sorted(entries, key=_order))
-
-
-def _grouped(recoveries: Iterable[FoundRecovery]) -> dict[AdviceKey, list[FoundRecovery]]:
-    """Those of *recoveries* that may be advised, by key."""
-    by_form: dict[Form, list[FoundRecovery]] = {}
-    for recovery in recoveries:
-        # What is never advised is still one way in which the error was cleared.
-        if not recovery.is_withheld:
-            by_form.setdefault(recovery.form, []).append(recovery)
-    groups: dict[AdviceKey, list[FoundRecovery]] = {}
-    for form, same in by_form.items():
-        groups.setdefault(form.key, []).extend(same)
-    return groups
-
-
-def _simplify(groups: dict[AdviceKey, list[FoundRecovery]]) -> None:
-    """Let remedies of several actions count for that one of them which most did alone."""
+    groups: dict[AdviceKey, list[Sighting]] = {}
+    never: dict[AdviceKey, list[Sighting]] = {}
+    for sighting in sightings:
+        (never if sighting.silence else groups).setdefault(sighting.wording.key, []).append(
+            sighting
+        )
     single = {
-        key: len({recovery.candidate.instance_id for recovery in recoveries})
-        for key, recoveries in groups.items()
+        key: len({sighting.candidate.instance_id for sighting in group})
+        for key, group in groups.items()
     }
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in single]
         if parts:
             most = max(parts, key=single.__getitem__)
-            for recovery in groups.pop(key):
-                groups[most].append(recovery._replace(form=recovery.form.only(*most)))
+            for sighting in groups.pop(key):
+                groups[most].append(sighting._replace(wording=sighting.wording.only(*most)))
+    made = [_group(query, group, "") for group in groups.values()]
+    return made + [_group(query, group, group[0].silence) for group in never.values()]
 
 
-def _order(entry: Entry) -> tuple[object, ...]:
-    return -entry.probability, *_place(entry.best)
+def _group(query: Query, sightings: Sequence[Sighting], silence: str) -> Group:
+    ordered = tuple(sorted(sightings, key=_place))
+    return Group(advice_id(query.signature, ordered[0].wording.actions), ordered, silence)
 
 
-def advice_of(
+def counted(
     query: Query,
-    candidates: Mapping[str, Sequence[RecoveryCandidate]],
-    methodologies: Sequence[Methodology],
-    store: Store,
-) -> tuple[Advice, ...]:
-    """What *candidates* (by channel) and *methodologies* advise about the error, the best first.
+    groups: Sequence[Group],
+    known: Credits = NO_CREDITS,
+    methodologies: Sequence[Methodology] = (),
+) -> list[Remedy]:
+    """Make a remedy of each of *groups* by the agreement of its instances, most probable first.
 
-    A remedy that a methodology is about is worded by it; what harmed is left out. What is not
-    active comes after all active advice that is probable enough to be shown.
+    What harmed speaks against no other remedy; nor, where runs have several sources, does what one
+    instance or source alone supports against the rest. A remedy that one of *methodologies* is
+    about has it.
     """
-    by_channel = {
-        name: {_identity(candidate): candidate for candidate in group}
-        for name, group in candidates.items()
+    harmful = {group.advice for group in groups if known.of(group.advice).is_quarantined}
+    alone = {
+        group.advice
+        for group in groups
+        if not (group.silence or known.is_active(group.instances, len(group.sources)))
     }
-    unique = {key: candidate for group in by_channel.values() for key, candidate in group.items()}
-    entries: Sequence[Entry] = entries_of(query, unique.values())
-    ids = {entry.key: advice_id(query.signature, entry.best.form.remedy) for entry in entries}
-    known = credits_for(store, [*ids.values()])
-    harmful = [entry for entry in entries if known.of(ids[entry.key]).is_quarantined]
-    entries = _trusted(query, unique.values(), entries, harmful, known)
-    ranks = _ranks(entries, by_channel)
-    advice = [
-        Advice(
-            ids[entry.key],
-            entry,
-            by,
-            entry.probability * known.of(ids[entry.key]).trust,
-            ranks[entry.key],
-            known.is_active(entry.instances, len(entry.sources)),
-        )
-        for entry in entries
-        for by in [_methodology_for(entry, methodologies)]
-        if by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined)
-    ]
-    return tuple(sorted(advice, key=_advice_order))
-
-
-def _trusted(
-    query: Query,
-    candidates: Collection[RecoveryCandidate],
-    entries: Sequence[Entry],
-    harmful: Sequence[Entry],
-    known: Credits,
-) -> Sequence[Entry]:
-    """*entries* without the *harmful* ones, which speak against no other any more.
-
-    Where runs have several sources, neither does what only one instance or source supports speak
-    against the rest.
-    """
-
-    def without(left_out: Sequence[Entry]) -> Sequence[Entry]:
-        gone = {
-            _identity(recovery.candidate) for entry in left_out for recovery in entry.recoveries
-        }
-        kept = (candidate for candidate in candidates if _identity(candidate) not in gone)
-        return entries_of(query, kept)
-
-    remaining = without(harmful) if harmful else entries
-    if not known.several_sources:
-        return remaining
-    others = [
-        entry for entry in remaining if not known.is_active(entry.instances, len(entry.sources))
-    ]
-    return [*without([*harmful, *others]), *others] if others else remaining
-
-
-def _advice_order(advice: Advice) -> tuple[bool, float]:
-    is_first = advice.is_active and advice.entry.probability >= CONSERVATIVE.min_precision
-    return not is_first, -advice.score
-
-
-def shown_of(
-    query: Query, advice: Sequence[Advice], gate: Gate, limit: int
-) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
-    """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    admitted = [item for item in advice if gate.admits(item.entry.features, item.entry.probability)]
-    suggestions, solutions = [], []
-    for rank, item in enumerate(admitted[:limit], start=1):
-        if item.methodology is None:
-            solutions.append(_solution(query, item, rank))
+    against = alone - harmful if known.several_sources else set[str]()
+    everything = _Counts(query, groups)
+    without_harmful = _Counts(query, groups, harmful) if harmful else everything
+    without_both = _Counts(query, groups, harmful | against) if against else without_harmful
+    remedies = []
+    for group in groups:
+        if group.silence or group.advice in harmful:
+            counts = everything
         else:
-            suggestions.append(_suggestion(query, item, item.methodology, rank))
-    return tuple(suggestions), tuple(solutions)
+            counts = without_harmful if group.advice in against else without_both
+        remedy = counts.remedy(group, is_active=group.advice not in alone)
+        trust = known.of(group.advice).trust
+        by = _methodology_for(remedy, methodologies)
+        remedies.append(replace(remedy, score=trust * remedy.probability, methodology=by))
+    by_advice = {group.advice: group for group in groups}
+    remedies.sort(
+        key=lambda remedy: (
+            remedy.silence is not None,
+            remedy.advice in against,
+            -remedy.probability,
+            _place(by_advice[remedy.advice].sightings[0]),
+        )
+    )
+    by_channel: dict[str, list[tuple[str, float]]] = {}
+    for remedy in remedies:
+        sightings = by_advice[remedy.advice].sightings
+        for name in dict.fromkeys(name for one in sightings for name in one.channels):
+            by_channel.setdefault(name, []).append((remedy.advice, remedy.probability))
+    ranks = ranks_in(by_channel)
+    return [
+        replace(remedy, why=replace(remedy.why, channels=ranks[remedy.advice]))
+        for remedy in remedies
+    ]
 
 
-def _shares(recoveries: Iterable[FoundRecovery]) -> tuple[Shares, Shares, Shares]:
-    """By group of `GROUPS`, the instances of *recoveries* with how much each counts.
+class _Counts:
+    """What the instances of all *groups* but those *left out* did about the error of *query*."""
+
+    def __init__(
+        self, query: Query, groups: Iterable[Group], left_out: Collection[str] = ()
+    ) -> None:
+        evidence = [
+            sighting
+            for group in groups
+            if group.silence or group.advice not in left_out
+            for sighting in group.sightings
+            if sighting.weight
+        ]
+        self._query = query
+        self._cleared = _shares(evidence)
+        self._totals = [fsum(shares.values()) for shares in self._cleared]
+        self._most = _relevance(evidence)
+
+    def remedy(self, group: Group, *, is_active: bool) -> Remedy:
+        """The remedy of *group*, as probable as its agreement and relevance make it."""
+        best, sightings = group.sightings[0], group.sightings
+        did, done = _shares(sightings), best.candidate
+        nearest = next((at for at, shares in enumerate(did) if shares), None)
+        agreement = (
+            Agreement(len(did[nearest]), len(self._cleared[nearest]), *GROUPS[nearest])
+            if nearest is not None
+            else None
+        )
+        relevance, attempt = (
+            value / (limit or 1.0)
+            for value, limit in zip(_relevance(sightings), self._most, strict=True)
+        )
+        features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
+        runs = newest_first(sighting.candidate for sighting in sightings)
+        return Remedy(
+            actions=best.wording.actions,
+            description=self._query.names.fill(best.wording.description),
+            advice=group.advice,
+            fragment_id=done.fragment_id,
+            trajectory_id=done.trajectory_id,
+            instance_id=done.instance_id,
+            repo=done.repo,
+            error_type=done.error_type,
+            signature_level=best.level,
+            why=Why(
+                channels=(),
+                scope=ScopeLevel.REPO if best.is_near else ScopeLevel.GENERAL,
+                support=len(runs),
+                trajectories=runs[:NAMED_RUNS],
+                signature_level=best.level,
+                agreement=agreement,
+                instances=group.instances,
+                sources=group.sources,
+                is_active=is_active,
+            ),
+            workaround=done.workaround,
+            features=features,
+            probability=0.0 if group.silence else probability(features, self._query.gate),
+            steps=fmean(one.candidate.cleared_step - one.candidate.error_step for one in sightings),
+            silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
+        )
+
+    def _agreed(
+        self, group: Group, did: Sequence[Shares], agreement: Agreement | None
+    ) -> tuple[float, float, float]:
+        """Return `same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
+        is_exact = any(sighting.is_exact for sighting in group.sightings)
+        doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
+        _, of_template, of_type = (
+            fsum(shares.values()) / (total + doubt)
+            for shares, total in zip(did, self._totals, strict=True)
+        )
+        is_only_one = is_exact and agreement is not None and agreement.cleared == 1
+        is_supported = any(sighting.is_supported for sighting in group.sightings)
+        if (group.instances > 1 or is_only_one) and is_supported:
+            return of_template, 0.0, of_type
+        return 0.0, of_template, 0.0
+
+
+def _shares(sightings: Iterable[Sighting]) -> tuple[Shares, Shares, Shares]:
+    """By group of `GROUPS`, the instances of *sightings* with how much each counts.
 
     Several runs of one instance count once, by the one whose circumstances agree best.
     """
     here: Shares = {}
     anywhere: Shares = {}
     of_type: Shares = {}
-    for recovery in recoveries:
-        if recovery.level is SignatureLevel.FAMILY:
+    for sighting in sightings:
+        if sighting.level is SignatureLevel.FAMILY:
             continue
-        instance, weight = recovery.candidate.instance_id, recovery.weight
+        instance, weight = sighting.candidate.instance_id, sighting.weight
         if of_type.get(instance, 0.0) < weight:
             of_type[instance] = weight
-        if recovery.level is not SignatureLevel.TYPE:
+        if sighting.level is not SignatureLevel.TYPE:
             if anywhere.get(instance, 0.0) < weight:
                 anywhere[instance] = weight
-            if recovery.is_near and here.get(instance, 0.0) < weight:
+            if sighting.is_near and here.get(instance, 0.0) < weight:
                 here[instance] = weight
     return here, anywhere, of_type
 
 
-def _relevance(recoveries: Sequence[FoundRecovery]) -> tuple[float, float]:
+def _relevance(sightings: Sequence[Sighting]) -> tuple[float, float]:
     """The greatest relevance for the message and similarity of the attempt."""
     return (
-        max([recovery.relevance for recovery in recoveries], default=0.0),
-        max([recovery.similarity for recovery in recoveries], default=0.0),
+        max([sighting.relevance for sighting in sightings], default=0.0),
+        max([sighting.similarity for sighting in sightings], default=0.0),
     )
 
 
-def _entry(
-    key: AdviceKey,
-    recoveries: Sequence[FoundRecovery],
-    cleared: Sequence[Shares],
-    totals: Sequence[float],
-    most: tuple[float, float],
-    gate: FittedGate,
-) -> Entry:
-    did = _shares(recoveries)
-    nearest = next((at for at, shares in enumerate(did) if shares), None)
-    agreement = (
-        Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
-        if nearest is not None
-        else None
-    )
-    relevance, attempt = (
-        value / (limit or 1.0) for value, limit in zip(_relevance(recoveries), most, strict=True)
-    )
-    agreed = _agreed(recoveries, did, totals, agreement)
-    features = RemedyFeatures(*agreed, relevance, attempt)
-    ordered = tuple(sorted(recoveries, key=_place))
-    return Entry(key, ordered, features, agreement, probability(features, gate))
-
-
-def _agreed(
-    recoveries: Sequence[FoundRecovery],
-    did: Sequence[Shares],
-    totals: Sequence[float],
-    agreement: Agreement | None,
-) -> tuple[float, float, float]:
-    """`same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
-    is_exact = any(recovery.is_exact for recovery in recoveries)
-    doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
-    _, of_template, of_type = (
-        fsum(shares.values()) / (total + doubt) for shares, total in zip(did, totals, strict=True)
-    )
-    is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-    is_repeated = len({recovery.candidate.instance_id for recovery in recoveries}) > 1
-    if (is_repeated or is_only_one) and any(recovery.is_supported for recovery in recoveries):
-        return of_template, 0.0, of_type
-    return 0.0, of_template, 0.0
-
-
-def _place(recovery: FoundRecovery) -> tuple[bool, bool, bool, float, float, str, str, int]:
+def _place(sighting: Sighting) -> tuple[object, ...]:
     """Supported ones first, then the nearest, the most exact, that of the nearest attempt."""
+    done = sighting.candidate
     return (
-        not recovery.is_supported,
-        not recovery.is_near,
-        recovery.level not in SAME_TEMPLATE,
-        -recovery.similarity,
-        -recovery.relevance,
-        *_identity(recovery.candidate),
+        not sighting.is_supported,
+        not sighting.is_near,
+        sighting.level not in SAME_TEMPLATE,
+        -sighting.similarity,
+        -sighting.relevance,
+        done.fragment_id,
+        done.error_id,
+        done.error_step,
     )
 
 
-def _ranks(
-    entries: Sequence[Entry], by_channel: Mapping[str, Collection[tuple[str, str, int]]]
-) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
-    return ranks_in(
-        {
-            name: [
-                (entry.key, entry.probability)
-                for entry in entries
-                if any(_identity(recovery.candidate) in candidates for recovery in entry.recoveries)
-            ]
-            for name, candidates in by_channel.items()
-        }
-    )
-
-
-def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Methodology | None:
-    """The first of *methodologies* that is about this remedy."""
-    if len(entry.best.form.remedy) != 1:
+def _methodology_for(remedy: Remedy, methodologies: Sequence[Methodology]) -> Methodology | None:
+    """The first of *methodologies* that is about *remedy*."""
+    if len(remedy.actions) != 1:
         return None
-    pattern = entry.best.form.remedy[0].pattern
-    return next(
-        (
-            methodology
-            for methodology in methodologies
-            if any(by.pattern == pattern for by in methodology.remedies)
-        ),
-        None,
-    )
-
-
-def _why(advice: Advice) -> Why:
-    entry = advice.entry
-    runs = newest_first(recovery.candidate for recovery in entry.recoveries)
-    return Why(
-        channels=advice.ranks,
-        scope=ScopeLevel.REPO if entry.best.is_near else ScopeLevel.GENERAL,
-        support=len(runs),
-        trajectories=runs[:NAMED_RUNS],
-        signature_level=entry.best.level,
-        agreement=entry.agreement,
-        instances=entry.instances,
-        sources=entry.sources,
-        is_active=advice.is_active,
-    )
-
-
-def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
-    best = advice.entry.best
-    done = best.candidate
-    return ErrorSolution(
-        fragment_id=done.fragment_id,
-        trajectory_id=done.trajectory_id,
-        instance_id=done.instance_id,
-        repo=done.repo,
-        error_type=done.error_type,
-        signature_level=best.level,
-        actions=best.form.remedy,
-        description=query.names.fill(best.form.description),
-        workaround=done.workaround,
-        score=advice.score,
-        why=_why(advice),
-        rank=rank,
-        probability=advice.entry.probability,
-        advice=advice.id,
-    )
-
-
-def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Suggestion:
-    form = advice.entry.best.form
-    return Suggestion(
-        id=by.id,
-        situation=by.situation,
-        strategy=query.names.fill(form.description),
-        confidence=by.confidence,
-        status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
-        scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
-        score=advice.score,
-        why=_why(advice),
-        remedies=form.remedy,
-        rank=rank,
-        probability=advice.entry.probability,
-        advice=advice.id,
-        words=by.words or None,
-    )
+    pattern = remedy.actions[0].pattern
+    about = (one for one in methodologies if any(by.pattern == pattern for by in one.remedies))
+    return next((replace(one, sources=()) for one in about), None)

@@ -5,24 +5,25 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from contextgraph.model import (
     CommandHistory,
     CommandRecord,
     ErrorSignature,
-    ErrorSolution,
     FailingTest,
     Freshness,
     MemoryContext,
+    PipelineStep,
     PlaybookFile,
     RawTrajectory,
+    Remedy,
     RemedyAction,
     RemedyKind,
     RepositoryPlaybook,
     ScopeLevel,
+    Silence,
     SimilarCase,
-    Suggestion,
 )
 from contextgraph.trace import (
     describe_remedy,
@@ -33,13 +34,11 @@ from contextgraph.trace import (
 )
 from contextgraph.working_tree import WorkingTree
 
-Remedy: TypeAlias = tuple[RemedyAction, ...]
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
 _Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
-_Remedy = TypeVar("_Remedy", ErrorSolution, Suggestion)
 
 # The weight of advice that names a file whose content differs from that in the runs. Most of it
-# stays right: a file that tasks change is changed again. For named lines see `_fresh_remedy`.
+# stays right: a file that tasks change is changed again. For named lines see `fresh_remedy`.
 WEIGHT_IF_CHANGED = 0.9
 
 
@@ -72,53 +71,15 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
     )
 
 
-def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
-    """*context* without what *tree* does not have; what names a changed file counts less.
-
-    A remedy that names a path that is gone, or lines of a changed file, is worded in general terms,
-    or left out.
-    """
-    from contextgraph.advising.wording import playbook_lines
-
-    playbook = fresh_playbook(context.playbook, tree) if context.playbook else None
-    error = context.error
-    suggestions = [
-        *chain(*(_fresh_suggestion(suggestion, error, tree) for suggestion in context.suggestions))
-    ]
-    solutions = [
-        *chain(*(_fresh_solution(solution, error, tree) for solution in context.error_solutions))
-    ]
-    # By score, as before; what only one source supports stays behind the rest.
-    ordered: list[ErrorSolution | Suggestion] = [*suggestions, *solutions]
-    ordered.sort(key=lambda advice: advice.rank)
-    ordered.sort(key=lambda advice: (not advice.why.is_active, -advice.score))
-    ranks = {id(advice): rank for rank, advice in enumerate(ordered, start=1)}
-    return replace(
-        context,
-        suggestions=tuple(
-            replace(suggestion, rank=ranks[id(suggestion)]) for suggestion in suggestions
-        ),
-        error_solutions=tuple(
-            replace(solution, rank=ranks[id(solution)]) for solution in solutions
-        ),
-        similar_cases=tuple(_fresh_case(case, tree) for case in context.similar_cases),
-        playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
-    )
-
-
 def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
     """*history* whose other ways exist in *tree*."""
     return replace(history, others=_fresh_commands(history.others, tree))
 
 
 def runs_to_compare(context: MemoryContext) -> list[str]:
-    """The ids of runs whose content hashes `fresh_context` compares, without the playbook's."""
-    remedies = chain(
-        ((suggestion.why, suggestion.remedies) for suggestion in context.suggestions),
-        ((solution.why, solution.actions) for solution in context.error_solutions),
-    )
+    """The ids of runs whose content hashes decide what is fresh, without the playbook's."""
     runs = chain(
-        *(why.trajectories for why, actions in remedies if any(paths_of_remedy(actions))),
+        *(one.why.trajectories for one in context.ranked if any(paths_of_remedy(one.actions))),
         (case.trajectory_id for case in context.similar_cases if case.why.scope is ScopeLevel.REPO),
     )
     return [*dict.fromkeys(runs)]
@@ -181,50 +142,33 @@ def _weight(freshness: Freshness) -> float:
     return WEIGHT_IF_CHANGED if freshness is Freshness.CHANGED else 1.0
 
 
-def _weighed_remedy(item: _Remedy, actions: Remedy, tree: WorkingTree) -> _Remedy:
-    freshness = _freshness(paths_of_remedy(actions), tree)
-    weight = _weight(freshness)
-    probability, score = weight * item.probability, weight * item.score
-    return replace(item, freshness=freshness, probability=probability, score=score)
+def fresh_remedy(
+    error: ErrorSignature | None, tree: WorkingTree, remedy: Remedy
+) -> Remedy | Silence:
+    """Word *remedy* in general terms where a path is gone, or edited lines are of a changed file.
 
-
-def _fresh_remedy(actions: Remedy, error: ErrorSignature | None, tree: WorkingTree) -> Remedy:
-    """*actions* as they were done, or in general terms, if these say anything.
-
-    In general terms where a path is gone, and where they edit lines of a file that changed.
-    Without an *error* there is nothing that general terms could be about.
+    Silence where these say nothing; without an *error* there is nothing that they could be about.
+    What names a changed file counts less.
     """
-    edited = (tree.is_unchanged(path) for path in paths_edited(actions))
-    if all(map(tree.has, paths_of_remedy(actions))) and False not in edited:
-        return actions
-    general = tuple(action.general for action in actions)
-    return general if error and describe_remedy(general, general=True) else ()
-
-
-def _fresh_solution(
-    solution: ErrorSolution, error: ErrorSignature | None, tree: WorkingTree
-) -> Iterator[ErrorSolution]:
-    actions = _fresh_remedy(solution.actions, error, tree)
-    solution = _weighed_remedy(solution, solution.actions, tree)
-    if actions == solution.actions:
-        yield solution
-    elif error and actions:
-        yield replace(solution, actions=actions, description=_in_general(actions, error))
-
-
-def _fresh_suggestion(
-    suggestion: Suggestion, error: ErrorSignature | None, tree: WorkingTree
-) -> Iterator[Suggestion]:
-    actions = _fresh_remedy(suggestion.remedies, error, tree)
-    suggestion = _weighed_remedy(suggestion, suggestion.remedies, tree)
-    if actions == suggestion.remedies:
-        yield suggestion
-    elif error and actions:
-        yield replace(suggestion, remedies=actions, strategy=_in_general(actions, error))
-
-
-def _in_general(actions: Remedy, error: ErrorSignature) -> str:
-    return names_in(error.error_type, error.message).fill(describe_remedy(actions, general=True))
+    freshness = _freshness(paths_of_remedy(remedy.actions), tree)
+    weight = _weight(freshness)
+    remedy = replace(
+        remedy,
+        freshness=freshness,
+        probability=weight * remedy.probability,
+        score=weight * remedy.score,
+    )
+    gone = [path for path in paths_of_remedy(remedy.actions) if not tree.has(path)]
+    changed = [path for path in paths_edited(remedy.actions) if tree.is_unchanged(path) is False]
+    if not (gone or changed):
+        return remedy
+    general = tuple(action.general for action in remedy.actions)
+    text = describe_remedy(general, general=True) if error else ""
+    if error is None or not text:
+        state = "is not there any more" if gone else "changed since"
+        return Silence(PipelineStep.FRESH, f"{(gone or changed)[0]} {state}")
+    text = names_in(error.error_type, error.message).fill(text)
+    return replace(remedy, actions=general, description=text)
 
 
 def _present(
@@ -261,7 +205,7 @@ def _of_test(test: FailingTest, tree: WorkingTree) -> str:
     return next((symbol or path for path, symbol in named if not tree.has(path, symbol)), "")
 
 
-def _fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
+def fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
     if case.why.scope is not ScopeLevel.REPO:
         return case
     files = tuple(path for path in case.files if tree.has(path))

@@ -22,6 +22,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     Recollection,
+    RemedyFeatures,
     ShownItem,
 )
 from contextgraph.ports import Store
@@ -61,26 +62,6 @@ SHIPPED = FittedGate(
         (1.0, 1.0),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RemedyFeatures:
-    """What the probability of a remedy is computed from.
-
-    The first three are shares of independent instances that did so: among those that cleared an
-    error of the same template or type, each over their number + 2, or + 1 where the message was the
-    same in the same repository. With evidence the state shows what the remedy takes for granted,
-    and two instances did it, or the only one that met this message in the repository; then
-    *unsupported* is 0. Without it *same_template* and *same_type* are 0, and *unsupported* is what
-    *same_template* would be. *relevance* and *attempt* are BM25 for the message of the error and
-    for the action that failed, over that of the most relevant remedy.
-    """
-
-    same_template: float
-    unsupported: float
-    same_type: float
-    relevance: float
-    attempt: float
 
 
 def stored_gate(store: Store) -> FittedGate | None:
@@ -152,12 +133,17 @@ class Gate:
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
 
-    def admits(self, features: RemedyFeatures, probability: float) -> bool:
-        """Whether a remedy of this *probability* may be shown."""
+    def refusal(self, features: RemedyFeatures, probability: float) -> str:
+        """Return why a remedy is not worth showing; empty where it is."""
+        if not self.min_precision:
+            return ""
         # Recorded runs count some remedies without evidence as right: `install <the missing
         # module>` is what cleared such an error, whichever module was named.
-        has_evidence = not features.unsupported
-        return probability >= self.min_precision and (has_evidence or not self.min_precision)
+        if features.unsupported:
+            return "nothing shows that it applies here, or one run alone did it"
+        if probability < self.min_precision:
+            return f"probability {probability:.2f}, and {self.min_precision:.2f} is needed"
+        return ""
 
     def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
         """Those of *recollections* that are probable enough, in their order."""
@@ -193,6 +179,9 @@ class Credits:
     def is_active(self, instances: int, sources: int) -> bool:
         """Whether so many independent instances and sources of runs make advice active."""
         return is_active(instances, sources, several_sources=self.several_sources)
+
+
+NO_CREDITS = Credits({}, several_sources=False)
 
 
 def credits_for(

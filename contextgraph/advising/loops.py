@@ -10,7 +10,6 @@ from typing import Protocol
 from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
-    ErrorSolution,
     EscapeEvidence,
     EscapeSuggestion,
     Family,
@@ -21,6 +20,7 @@ from contextgraph.model import (
     LoopEnding,
     LoopInfo,
     MemoryContext,
+    Remedy,
     RemedyAction,
     RemedyKind,
     RemedyPattern,
@@ -145,30 +145,36 @@ class EscapeFinder:
         signature = error_of(state)
         if signature is None:
             return []
-        context = self._remedies(state)
+        remedies = self._remedies(state)
+        methodologies = {
+            methodology.id: methodology.remedies[:1]
+            for methodology in self.store.methodologies.get(
+                [remedy.id for remedy in remedies if remedy.methodology]
+            )
+        }
         solutions = [
-            solution for solution in context.error_solutions if can_escape(solution, signature)
+            remedy
+            for remedy in remedies
+            if not remedy.methodology and can_escape(remedy.actions, signature)
         ]
-        methodologies = self.store.methodologies.get(
-            [suggestion.id for suggestion in context.suggestions]
+        runs = self._past_runs(
+            [one.why for one in remedies if one.methodology or one in solutions],
+            signature,
+            state.repo,
         )
-        remedies = {methodology.id: methodology.remedies[:1] for methodology in methodologies}
-        whys = [
-            *(suggestion.why for suggestion in context.suggestions),
-            *(solution.why for solution in solutions),
-        ]
-        runs = self._past_runs(whys, signature, state.repo)
         escapes = [
-            runs.escape(suggestion.id, remedies[suggestion.id], suggestion.why)
-            for suggestion in context.suggestions
-            if remedies.get(suggestion.id) and not is_retry(remedies[suggestion.id])
+            runs.escape(remedy.id, actions, remedy.why)
+            for remedy in remedies
+            if remedy.methodology
+            and (actions := methodologies.get(remedy.id))
+            and not is_retry(actions)
         ]
         escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
         quoted = names_in(signature.error_type, signature.message)
         filled = (replace(escape, text=quoted.fill(escape.text)) for escape in escapes)
         return sorted(_merged(filled), key=_rank)
 
-    def _remedies(self, state: State) -> MemoryContext:
+    def _remedies(self, state: State) -> Sequence[Remedy]:
         """Remedies for the error of *state*, by the fields they depend on: others cost time."""
         error = State(
             repo=state.repo,
@@ -177,9 +183,10 @@ class EscapeFinder:
             last_outcome=state.last_outcome,
             failed_actions=state.failed_actions,
         )
-        return self.retriever.retrieve(
+        context = self.retriever.retrieve(
             error, _MAX_SOLUTIONS, exclude_instances=self.exclude_instances
         )
+        return context.ranked
 
     def _from_same_place(self, state: State) -> list[Escape]:
         """How runs continued that had repeated the same command at the same file here."""
@@ -287,7 +294,7 @@ class _PastRuns:
 
 
 def _of_solutions(
-    solutions: Sequence[ErrorSolution], names: frozenset[str], runs: _PastRuns
+    solutions: Sequence[Remedy], names: frozenset[str], runs: _PastRuns
 ) -> Iterator[Escape]:
     general = []
     for solution in solutions:
@@ -373,12 +380,12 @@ def concerns(actions: Iterable[RemedyAction], names: frozenset[str]) -> bool:
     return bool(own & names) or not (own or is_resent(actions))
 
 
-def can_escape(solution: ErrorSolution, error: ErrorSignature) -> bool:
+def can_escape(actions: Sequence[RemedyAction], error: ErrorSignature) -> bool:
     """False for another try, and for what can have nothing to do with a time-out."""
-    kinds = {action.kind for action in solution.actions}
+    kinds = {action.kind for action in actions}
     if error.family is Family.TIMEOUT:
         return kinds <= _AGAINST_TIMEOUTS
-    return not is_retry(solution.actions)
+    return not is_retry(actions)
 
 
 def is_resent(actions: Iterable[RemedyAction]) -> bool:

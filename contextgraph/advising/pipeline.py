@@ -1,8 +1,26 @@
-"""Advising: state, channels, fusion, gate, context."""
+"""The way of a remedy from the memory to an agent: a list of steps, each of which can silence it.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+=========  ==========================================================  ==========================
+step       a remedy is silenced where                                  decided by
+=========  ==========================================================  ==========================
+found      it is never advised, or cannot help in this state           `evidence.found`
+same       (what says the same becomes one remedy, and is counted)     `evidence.same`, `counted`
+trusted    it harmed, was withdrawn, or gives instructions             `_trusted`
+worth it   it is too improbable                                        `gate.Gate.refusal`
+fresh      it names what the working tree does not have                `freshness.fresh_remedy`
+new        this agent was told the same in this run                    `_new`
+fits       more are asked for, or the text has no room                 `_Fits`
+chance     the answer is withheld, to measure what advice is worth     `_by_chance`
+=========  ==========================================================  ==========================
+
+`MemoryRetriever.retrieve` goes up to "worth it" beside the memory; `settle` does the rest where the
+agent works: with its working tree, and with what it was told before.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
@@ -17,10 +35,24 @@ from contextgraph.advising.channels import (
     no_embedder,
     query_of,
 )
-from contextgraph.advising.evidence import advice_of, shown_of
-from contextgraph.advising.gate import CONSERVATIVE, Gate
+from contextgraph.advising.evidence import counted, found, same
+from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
+from contextgraph.advising.gate import (
+    CONSERVATIVE,
+    NO_CREDITS,
+    Credits,
+    Gate,
+    credits_for,
+    may_be_shown,
+)
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.advising.wording import playbook_lines
+from contextgraph.advising.wording import (
+    RemedyBudget,
+    case_line,
+    note_line,
+    playbook_lines,
+    remedy_text,
+)
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     ErrorSignature,
@@ -28,9 +60,12 @@ from contextgraph.model import (
     MemoryContext,
     Methodology,
     MethodologyStatus,
+    PipelineStep,
     Recollection,
+    Remedy,
     RepositoryPlaybook,
     Scope,
+    Silence,
     State,
     TaskType,
     Trajectory,
@@ -38,14 +73,27 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.ports import EmbedderSource, Store
+from contextgraph.text import gives_instructions
 from contextgraph.trace import error_of, signature_of
 from contextgraph.vectors import Vector
+from contextgraph.working_tree import WorkingTree
+
+Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 
 # Errors that are looked through for methodologies, those of most runs first.
 _CONSIDERED = 300
+_SETTLED = (PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
 
-_Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
-"""What is shown under a gate, at most so many items of a kind."""
+
+def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
+    """Take each of *remedies* through *steps*, up to the one that silences it."""
+    for remedy in remedies:
+        taken = remedy
+        for step in steps:
+            if taken.silence is None:
+                result = step(taken)
+                taken = replace(taken, silence=result) if isinstance(result, Silence) else result
+        yield taken
 
 
 class MemoryRetriever:
@@ -102,74 +150,75 @@ class MemoryRetriever:
         as_of: datetime | None = None,
         error: ErrorSignature | None = None,
     ) -> tuple[MemoryContext, ...]:
-        """What `retrieve` answers under each of *gates*, from one search of the memory."""
+        """Answer as `retrieve` under each of *gates*, from one search of the memory."""
         with self._store.snapshot():
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            by_channel, degraded = self._findings(query)
-            prepare = self._at_error if query.is_at_error else self._without_error
-            answer = prepare(query, by_channel)
-            playbook = self._playbook(query)
-            if playbook and playbook.degraded:
-                degraded["notes"] = playbook.degraded
-            playbook = playbook if playbook and any(playbook_lines(playbook)) else None
-            notes = _not_pinned(by_channel, playbook)
-            return tuple(
-                replace(
-                    answer(gate, limit),
-                    degraded=tuple(degraded.values()),
-                    failed=tuple(degraded),
+            findings, degraded = self._search(query)
+            remedies, known = self._remedies(query, findings)
+            playbook = self._playbook(query, degraded)
+            notes = _not_pinned(findings, playbook)
+            cases = {name: found.cases for name, found in findings.items() if name in self.weights}
+            contexts = []
+            for gate in gates:
+                answer = MemoryContext(
+                    new_context_id(),
+                    tuple(passed(remedies, partial(_trusted, known), partial(_worth_it, gate))),
+                    error=query.signature,
                     playbook=playbook,
                     notes=gate.notes(notes)[:limit],
+                    degraded=tuple(degraded.values()),
+                    failed=tuple(degraded),
                 )
-                for gate in gates
-            )
+                if not query.is_at_error:  # past tasks say nothing of what clears an error
+                    changed = self.playbooks.changed
+                    similar = cases_of(
+                        query, cases, gate, self._store, limit, self.weights, changed
+                    )
+                    answer = replace(answer, similar_cases=similar)
+                contexts.append(settle(answer, limit))
+            return tuple(contexts)
 
-    def _playbook(self, query: Query) -> RepositoryPlaybook | None:
-        """What runs of the repository agree on, where the run that asks has only begun."""
+    def _search(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
+        """Return the findings of each channel, and the failures of others, by name."""
+        findings: dict[str, Findings] = {}
+        degraded: dict[str, str] = {}
+        for name, channel in self.channels.items():
+            try:
+                findings[name] = channel(query, self._store)
+            except StoreError:
+                raise
+            except ContextGraphError as error:
+                degraded[name] = f"{name}: {error}"
+            else:
+                if findings[name].degraded:
+                    degraded[name] = f"{name}: {findings[name].degraded}"
+        return findings, degraded
+
+    def _remedies(
+        self, query: Query, findings: Mapping[str, Findings]
+    ) -> tuple[list[Remedy], Credits]:
+        """Return what was done about the error of *query*, best first, and the credit of it."""
+        if query.signature is None:
+            return [], NO_CREDITS
+        candidates = {name: of.recoveries for name, of in findings.items() if of.recoveries}
+        groups = same(query, found(query, candidates))
+        known = credits_for(self._store, [group.advice for group in groups])
+        methodologies = [one for of in findings.values() for one in of.methodologies]
+        return sorted(counted(query, groups, known, methodologies), key=_order), known
+
+    def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
+        """Return what runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
         if query.is_at_error or state.last_action or not state.repo:
             return None
-        return self.playbooks.of(
+        playbook = self.playbooks.of(
             state.repo, state.task_description, scope.exclude_instances, scope.as_of
         )
-
-    def _at_error(self, query: Query, by_channel: Mapping[str, Findings]) -> _Answer:
-        """Remedies alone: past tasks and other errors say nothing of what clears this one."""
-        recoveries = {
-            name: findings.recoveries
-            for name, findings in by_channel.items()
-            if findings.recoveries
-        }
-        known = [
-            methodology
-            for findings in by_channel.values()
-            for methodology in findings.methodologies
-        ]
-        advice = advice_of(query, recoveries, known, self._store)
-
-        def answer(gate: Gate, limit: int) -> MemoryContext:
-            suggestions, solutions = shown_of(query, advice, gate, limit)
-            return MemoryContext(new_context_id(), suggestions, solutions, error=query.signature)
-
-        return answer
-
-    def _without_error(self, query: Query, by_channel: Mapping[str, Findings]) -> _Answer:
-        """Similar past runs."""
-        cases = {
-            name: findings.cases for name, findings in by_channel.items() if name in self.weights
-        }
-
-        def answer(gate: Gate, limit: int) -> MemoryContext:
-            return MemoryContext(
-                new_context_id(),
-                similar_cases=cases_of(
-                    query, cases, gate, self._store, limit, self.weights, self.playbooks.changed
-                ),
-            )
-
-        return answer
+        if playbook.degraded:
+            degraded["notes"] = playbook.degraded
+        return playbook if any(playbook_lines(playbook)) else None
 
     def only(self, channel: str) -> "MemoryRetriever":
         """Return a retriever that asks *channel* alone: see `CHANNELS` for their names."""
@@ -236,21 +285,132 @@ class MemoryRetriever:
         """
         return nearest_nodes(self._store, self.embedder, query, node_type, top_k)
 
-    def _findings(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
-        """What each channel found, and what those that failed could not do."""
-        by_channel: dict[str, Findings] = {}
-        degraded: dict[str, str] = {}
-        for name, channel in self.channels.items():
-            try:
-                by_channel[name] = channel(query, self._store)
-            except StoreError:
-                raise
-            except ContextGraphError as error:
-                degraded[name] = f"{name}: {error}"
-            else:
-                if by_channel[name].degraded:
-                    degraded[name] = f"{name}: {by_channel[name].degraded}"
-        return by_channel, degraded
+
+def settle(
+    context: MemoryContext,
+    limit: int,
+    *,
+    tree: WorkingTree | None = None,
+    told: Collection[str] = (),
+    withheld: bool = False,
+) -> MemoryContext:
+    """Take *context* through the steps beside the agent; it may have gone through them before.
+
+    *tree* is the working tree of the agent, *told* is what it was told in this run: see
+    `sayings`. Of remedies at most *limit* are ranked.
+    """
+    remedies = [
+        replace(one, silence=None, rank=0) if one.silence and one.silence.step in _SETTLED else one
+        for one in context.remedies
+    ]
+    if tree is not None:
+        remedies = [*passed(remedies, partial(fresh_remedy, context.error, tree))]
+        remedies.sort(key=_order)
+        playbook = context.playbook and fresh_playbook(context.playbook, tree)
+        context = replace(
+            context,
+            similar_cases=tuple(fresh_case(case, tree) for case in context.similar_cases),
+            playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
+        )
+    if told:
+        context = without_told(context, told)
+    steps: list[Step] = [_New(told), _Fits(context.id, limit)]
+    if withheld:
+        steps.append(_by_chance)
+    return replace(context, remedies=tuple(passed(remedies, *steps)))
+
+
+def shown_by_chance(context: MemoryContext) -> MemoryContext:
+    """*context* with what is withheld by chance: its effect is recorded beside that of the rest."""
+    remedies = (replace(one, silence=None) if one.is_withheld else one for one in context.remedies)
+    return replace(context, remedies=tuple(remedies))
+
+
+def sayings(context: MemoryContext) -> Iterator[str]:
+    """Each thing that *context* tells an agent: the same is not said twice in a run."""
+    yield from (remedy.description for remedy in context.shown)
+    yield from (warning.text for warning in context.warnings)
+    yield from (case_line(case) for case in context.similar_cases if case.is_shown)
+    yield from (note_line(recollection.note) for recollection in context.notes)
+    if context.loop:
+        yield from (escape.text for escape in context.loop.escape_suggestions)
+    if context.playbook:
+        yield from (line.text for line in playbook_lines(context.playbook))
+
+
+def _order(remedy: Remedy) -> tuple[bool, bool, float]:
+    """Order by score; what few support comes after all else that is probable enough."""
+    is_first = remedy.why.is_active and remedy.probability >= CONSERVATIVE.min_precision
+    return remedy.silence is not None, not is_first, -remedy.score
+
+
+def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
+    credit, by = known.of(remedy.advice), remedy.methodology
+    if credit.is_quarantined:
+        reason = "it was quarantined by hand" if credit.by_hand else "it harmed where it was shown"
+        return Silence(PipelineStep.TRUSTED, reason)
+    if by and (not may_be_shown(by) or known.of(by.id).is_quarantined):
+        return Silence(PipelineStep.TRUSTED, "its methodology was withdrawn")
+    if gives_instructions(remedy_text(remedy)):
+        return Silence(PipelineStep.TRUSTED, "it quotes an instruction to an agent")
+    if by and not remedy.why.is_active:
+        remedy = replace(remedy, methodology=replace(by, status=MethodologyStatus.PROBATION))
+    return remedy
+
+
+def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
+    reason = gate.refusal(remedy.features, remedy.probability)
+    return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
+
+
+class _New:
+    """Silences what this agent was told before, in this answer or an earlier one of the run."""
+
+    def __init__(self, told: Collection[str]) -> None:
+        self._told = {*told}
+
+    def __call__(self, remedy: Remedy) -> Remedy | Silence:
+        if remedy.description in self._told:
+            return Silence(PipelineStep.NEW, "this agent was told so in this run")
+        self._told.add(remedy.description)
+        return remedy
+
+
+class _Fits:
+    """Ranks what comes to it, and silences what there is no room for in the text."""
+
+    def __init__(self, context_id: str, limit: int) -> None:
+        self._limit, self._rank, self._budget = limit, 0, RemedyBudget(context_id)
+
+    def __call__(self, remedy: Remedy) -> Remedy | Silence:
+        if self._rank == self._limit:
+            return Silence(PipelineStep.FITS, f"only {self._limit} were asked for")
+        self._rank += 1
+        if reason := self._budget.refusal(remedy):
+            return replace(remedy, rank=self._rank).silenced(PipelineStep.FITS, reason)
+        return replace(remedy, rank=self._rank)
+
+
+def _by_chance(remedy: Remedy) -> Remedy:
+    return remedy.silenced(PipelineStep.CHANCE, "withheld by chance, to measure its worth")
+
+
+def without_told(context: MemoryContext, told: Collection[str]) -> MemoryContext:
+    """*context* without past runs, notes, warnings, ways out and facts that *told* has."""
+    loop, playbook = context.loop, context.playbook
+    if loop:
+        new = tuple(escape for escape in loop.escape_suggestions if escape.text not in told)
+        loop = replace(loop, escape_suggestions=new)
+    if playbook and all(line.text in told for line in playbook_lines(playbook)):
+        playbook = None
+    return replace(
+        context,
+        similar_cases=tuple(one for one in context.similar_cases if case_line(one) not in told),
+        warnings=tuple(one for one in context.warnings if one.text not in told),
+        notes=tuple(one for one in context.notes if note_line(one.note) not in told),
+        loop=loop,
+        playbook=playbook,
+    )
 
 
 def _in_use(methodologies: Iterable[Methodology]) -> list[Methodology]:
@@ -259,13 +419,13 @@ def _in_use(methodologies: Iterable[Methodology]) -> list[Methodology]:
 
 
 def _not_pinned(
-    by_channel: Mapping[str, Findings], playbook: RepositoryPlaybook | None
+    findings: Mapping[str, Findings], playbook: RepositoryPlaybook | None
 ) -> list[Recollection]:
-    """The notes in *by_channel*, without those that stand in *playbook* anyway."""
+    """The notes in *findings*, without those that stand in *playbook* anyway."""
     pinned = {note.id for note in playbook.notes} if playbook else set[str]()
     return [
         recollection
-        for findings in by_channel.values()
-        for recollection in findings.notes
+        for of_channel in findings.values()
+        for recollection in of_channel.notes
         if recollection.note.id not in pinned
     ]

@@ -1,4 +1,4 @@
-"""Renders a context as text for an agent's prompt."""
+"""All that is said to an agent: an answer, a playbook, a warning, in its prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -9,7 +9,6 @@ from contextgraph.advising.freshness import names_of_test, paths_of_command
 from contextgraph.model import (
     CommandHistory,
     CommandRecord,
-    ErrorSolution,
     FailingTest,
     FailureWarning,
     LoopInfo,
@@ -18,13 +17,12 @@ from contextgraph.model import (
     Outcome,
     PatchSummary,
     PlaybookFile,
-    RemedyAction,
+    Remedy,
     RepositoryPlaybook,
     ScopeLevel,
     ShownItem,
     SignatureLevel,
     SimilarCase,
-    Suggestion,
     Why,
 )
 from contextgraph.text import (
@@ -80,7 +78,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     """The text of `render` without its fence, with what its effect is recorded of."""
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
     items: list[ShownItem] = []
-    enough = _TOKENS_AT_ERROR if context.error else _TOKENS_AT_START if context.playbook else None
+    enough = _TOKENS_AT_START if context.playbook and not context.error else None
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry.text]), context.id))
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
@@ -88,6 +86,27 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
         lines.append(entry.text)
         items += [entry.item] if entry.item else []
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
+
+
+class RemedyBudget:
+    """What a text about an error has room for: few remedies, each of them short.
+
+    Further remedies are rarely right, and none of them costs nothing: an error interrupts an agent
+    many times in a run.
+    """
+
+    def __init__(self, context_id: str) -> None:
+        self._id, self._lines = context_id, [_HEAD_AT_ERROR]
+
+    def refusal(self, remedy: Remedy) -> str:
+        """Return why there is no room for *remedy*; empty where it is taken."""
+        if len(self._lines) > _REMEDIES:
+            return f"{_REMEDIES} are said already"
+        lines = [*self._lines, f"{len(self._lines)}. {remedy_text(remedy)}"]
+        if self._lines[1:] and count_tokens(fence("\n".join(lines), self._id)) > _TOKENS_AT_ERROR:
+            return f"the text would be longer than {_TOKENS_AT_ERROR} tokens"
+        self._lines = lines
+        return ""
 
 
 class PlaybookPart(NamedTuple):
@@ -249,14 +268,17 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         escapes = (
             _Entry(
                 escape.text,
-                _item(escape.id, advice_id(context.error, escape.actions), escape.actions),
+                ShownItem(
+                    escape.id,
+                    advice_id(context.error, escape.actions),
+                    tuple(action.pattern for action in escape.actions),
+                ),
             )
             for escape in context.loop.escape_suggestions
         )
         yield from _titled("What ended such loops:", escapes)
     if context.error:
-        remedies = _instructions_last(map(_remedy, context.ranked))[:_REMEDIES]
-        yield from _numbered(remedies)
+        yield from _numbered(_Entry(remedy_text(one), shown_item(one)) for one in context.shown)
         return
     if context.playbook:
         head = _playbook_head(context.playbook)
@@ -267,7 +289,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     notes = (recollection.note for recollection in context.notes[:_NOTES])
     noted = (_Entry(note_line(note), ShownItem(note.id)) for note in notes)
     yield from _titled("What people said:", noted)
-    shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
+    shown_cases = (_Entry(case_line(case)) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
 
 
@@ -302,26 +324,28 @@ def _loop(loop: LoopInfo) -> str:
     return f"The last {loop.repetitions} attempts had the same outcome: {what}"
 
 
-def remedy_line(item: ErrorSolution | Suggestion) -> str:
+def remedy_line(remedy: Remedy) -> str:
     """What cleared an error, in one line: as `render` words it, without a list number."""
-    text = item.strategy if isinstance(item, Suggestion) else item.description
-    marks = [mark for mark in (caveat(item.why), _agreement(item.why)) if mark]
-    if isinstance(item, ErrorSolution) and item.workaround:
+    marks = [mark for mark in (caveat(remedy.why), _agreement(remedy.why)) if mark]
+    if remedy.workaround and not remedy.methodology:
         marks.append("a workaround")
-    return clip(text, _REMEDY_CHARS, at="end") + (f" [{', '.join(marks)}]" if marks else "")
+    text = clip(remedy.description, _REMEDY_CHARS, at="end")
+    return text + (f" [{', '.join(marks)}]" if marks else "")
 
 
-def _remedy(item: ErrorSolution | Suggestion) -> _Entry:
-    line = remedy_line(item)
-    if isinstance(item, ErrorSolution):
-        return _Entry(line, _item(item.fragment_id, item.advice, item.actions))
-    words = item.words.lines if item.words else ()
-    text = "\n".join([line, *(f"   {detail}" for detail in words)])
-    return _Entry(text, _item(item.id, item.advice, item.remedies))
+def remedy_text(remedy: Remedy) -> str:
+    """The line of *remedy*, with what a language model said of it."""
+    words = remedy.methodology.words if remedy.methodology else None
+    return (
+        "\n".join([remedy_line(remedy), *(f"   {line}" for line in words.lines)])
+        if words
+        else (remedy_line(remedy))
+    )
 
 
-def _item(name: str, advice: str, actions: Sequence[RemedyAction]) -> ShownItem:
-    return ShownItem(name, advice, tuple(action.pattern for action in actions))
+def shown_item(remedy: Remedy) -> ShownItem:
+    """By which the effect of *remedy* is recorded."""
+    return ShownItem(remedy.id, remedy.advice, tuple(action.pattern for action in remedy.actions))
 
 
 def caveat(why: Why) -> str:
@@ -348,13 +372,14 @@ def _warning(warning: FailureWarning) -> _Entry:
     return _Entry(clip(warning.text, _SENTENCE_CHARS))
 
 
-def _case(case: SimilarCase) -> _Entry:
+def case_line(case: SimilarCase) -> str:
+    """A past task in one line: its outcome, title, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     # Paths of another repository say nothing here.
     shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
-    return _Entry(f"{head}: {case.title}{changed}")
+    return f"{head}: {case.title}{changed}"
 
 
 def _patch(changed: PatchSummary) -> str:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from contextgraph.advising.channels import readable
 from contextgraph.advising.freshness import (
-    fresh_context,
     paths_in_prose,
     paths_of_command,
     paths_of_remedy,
 )
-from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.advising.pipeline import MemoryRetriever, settle
 from contextgraph.advising.wording import (
     Rendered,
     command_warning,
@@ -235,10 +234,11 @@ class _Compiler:
         rendering = rendered(context, STEP_TOKENS)
         if not rendering.text:
             return key, Advice()
-        remedies = [item.actions for item in context.error_solutions]
-        remedies += [item.remedies for item in context.suggestions]
+        remedies = [remedy.actions for remedy in context.shown]
         paths = sorted({path for remedy in remedies for path in paths_of_remedy(remedy)})
-        general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
+        general = (
+            rendered(settle(context, _LIMIT, tree=_NO_TREE), STEP_TOKENS) if paths else Rendered("")
+        )
         return key, Advice(
             rendering.text,
             tuple(map(encoded, rendering.items)),

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import wraps
-from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
+from contextgraph.advising.pipeline import sayings, without_told
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
@@ -91,7 +91,7 @@ class LiveRun:
         self._alarms: set[str] = set()
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
-        self._items: set[str] = set()
+        self._told: set[str] = set()
         self._commands: set[str] = set()
         self._is_finished = False
 
@@ -235,6 +235,7 @@ class LiveRun:
             _LIMIT,
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
+            told=self._told,
             degrade=True,
         )
 
@@ -260,40 +261,15 @@ class LiveRun:
         return submission_context(self._memory.stats, signs, self._excluded)
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
-        """The text of what *ask* finds and the agent has not seen; empty for nothing."""
+        """The text of what *search* finds and the agent was not told; empty for nothing."""
         try:
-            context = self._unseen(search())
+            context = without_told(search(), self._told)
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return ""
-        return self._memory.render(context, max_tokens)
-
-    def _unseen(self, context: MemoryContext) -> MemoryContext:
-        """*context* without the items of earlier ones."""
-
-        def is_new(item: str) -> bool:
-            known = item in self._items
-            self._items.add(item)
-            return not known
-
-        def unseen(items: Iterable[R], key: str) -> tuple[R, ...]:
-            key_of = attrgetter(key)
-            return tuple(item for item in items if is_new(key_of(item)))
-
-        loop = context.loop
-        if loop:
-            loop = replace(loop, escape_suggestions=unseen(loop.escape_suggestions, "id"))
-        cases = (case for case in context.similar_cases if case.is_shown)
-        return replace(
-            context,
-            suggestions=unseen(context.suggestions, "id"),
-            error_solutions=unseen(context.error_solutions, "fragment_id"),
-            similar_cases=unseen(cases, "trajectory_id"),
-            warnings=unseen(context.warnings, "text"),
-            notes=unseen(context.notes, "note.id"),
-            loop=loop,
-            playbook=context.playbook if context.playbook and is_new("playbook") else None,
-        )
+        text = self._memory.render(context, max_tokens)
+        self._told.update(sayings(context) if text else ())
+        return text
 
 
 def submission_context(

@@ -11,10 +11,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from contextgraph.model import (
     Action,
-    ErrorSolution,
     Outcome,
+    Remedy as AdvisedRemedy,
     Step,
-    Suggestion,
 )
 from contextgraph.text import clip
 from contextgraph.trace import StepTrace, command_lines
@@ -69,15 +68,11 @@ class Remedy(Result):
     runs: int
 
     @classmethod
-    def of(cls, item: ErrorSolution | Suggestion) -> Self:
+    def of(cls, item: AdvisedRemedy) -> Self:
         """The remedy of an item of an answer."""
-        if isinstance(item, ErrorSolution):
-            identity, actions = item.fragment_id, item.actions
-        else:
-            identity, actions = item.id, item.remedies
         return cls(
-            id=identity,
-            actions=[*command_lines(actions)],
+            id=item.id,
+            actions=[*command_lines(item.actions)],
             probability=item.probability,
             runs=item.why.support,
         )

@@ -129,8 +129,7 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
     if moment.context is None:
         return []
     context = moment.context
-    lines = [suggestion.strategy for suggestion in context.suggestions]
-    lines += [solution.description for solution in context.error_solutions]
+    lines = [remedy.description for remedy in context.ranked]
     return lines + [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
 
 

@@ -45,13 +45,12 @@ if TYPE_CHECKING:
 
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
-        ErrorSolution,
         Json,
         MemoryContext,
         Recollection,
+        Remedy,
         SimilarCase,
         State,
-        Suggestion,
         Why,
     )
 
@@ -118,6 +117,9 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     no_record: Annotated[
         bool, flag("--no-record", "Do not record what was shown for `report`.")
     ] = False,
+    why: Annotated[
+        bool, flag("--why", "List what was found and not shown, with the step and the reason.")
+    ] = False,
 ) -> None:
     """Show what the memory knows for a state.
 
@@ -149,7 +151,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     answered: list[bool] | None = None
     try:
         with common.open(read_only=no_record, create=False) as memory:
-            answered = [_answer(common, memory, question, bounds) for question in states]
+            answered = [_answer(common, memory, question, bounds, why=why) for question in states]
     except StoreError as failure:
         if answered is None:
             raise
@@ -262,25 +264,31 @@ class Bounds:
         )
 
 
-def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds: Bounds) -> bool:
+def _answer(
+    common: Common, memory: "AgentMemory", question: "Question", bounds: Bounds, *, why: bool
+) -> bool:
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
-        context = replace(context, suggestions=(), error_solutions=(), notes=())
+        context = replace(context, notes=())
     if common.as_json:
-        emit(context_record(context, text, question.key))
+        emit(context_record(context, text, question.key, why=why))
     elif context:
         _show(context)
     else:
-        print_text(f"nothing useful known{_reason(memory, question.state.repo)}")
+        print_text(f"nothing useful known{_reason(memory, context, question.state.repo)}")
+    if why and not common.as_json:
+        print_panel("Found and not shown", map(_silence, context.silenced))
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
 
 
-def _reason(memory: "AgentMemory", repo: str) -> str:
-    """Why nothing is known, where that is because *repo* is not in the memory."""
+def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str) -> str:
+    """Return why nothing is shown; empty where nothing was found either."""
+    if silenced := len(context.silenced):
+        return f": {number_of(silenced, 'remedy')} found and silenced; --why says why"
     repo = masked_name(repo)
     if not repo or memory.store.runs.ids(repo=repo):
         return ""
@@ -303,40 +311,38 @@ def _show(context: "MemoryContext") -> None:
     print_text((f"context {context.id}", "dim"))
 
 
-def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":
-    from contextgraph.model import ErrorSolution
-
-    return _solution(item) if isinstance(item, ErrorSolution) else _suggestion(item)
-
-
-def _solution(item: "ErrorSolution") -> "list[Text]":
+def _remedy(remedy: "Remedy") -> "list[Text]":
     from contextgraph.trace import command_lines
 
-    kind = " (a workaround)" if item.workaround else ""
-    run = _run(item.repo, item.instance_id)
-    head = styled((item.error_type, "bold red"), f"{kind} in {run}")
-    commands = [
-        styled((f"$ {one_line(line, _ACTION_WIDTH)}", "green"))
-        for line in command_lines(item.actions)
-    ]
-    return [
-        head,
-        styled(one_line(item.description, _TEXT_WIDTH)),
-        *commands,
-        _why(item.why, item.score),
-    ]
-
-
-def _suggestion(item: "Suggestion") -> "list[Text]":
-    figures = {"probability": item.probability, "confidence": item.confidence}
+    text, by = styled(one_line(remedy.description, _TEXT_WIDTH)), remedy.methodology
+    if by is None:
+        kind = " (a workaround)" if remedy.workaround else ""
+        run = _run(remedy.repo, remedy.instance_id)
+        commands = command_lines(remedy.actions)
+        return [
+            styled((remedy.error_type, "bold red"), f"{kind} in {run}"),
+            text,
+            *(styled((f"$ {one_line(line, _ACTION_WIDTH)}", "green")) for line in commands),
+            _why(remedy.why, remedy.score),
+        ]
+    figures = {"probability": remedy.probability, "confidence": by.confidence}
     known = [f"{name} {value:.2f}" for name, value in figures.items() if value]
-    words = item.words
+    words = by.words
     return [
-        styled((one_line(words.situation if words else item.situation, _TEXT_WIDTH), "bold")),
-        styled(one_line(item.strategy, _TEXT_WIDTH)),
+        styled((one_line(words.situation if words else by.situation, _TEXT_WIDTH), "bold")),
+        text,
         *(styled(one_line(line, _TEXT_WIDTH)) for line in (words.lines if words else ())),
-        styled((", ".join([*known, item.status]), "dim")),
-        _why(item.why, item.score),
+        styled((", ".join([*known, by.status]), "dim")),
+        _why(remedy.why, remedy.score),
+    ]
+
+
+def _silence(remedy: "Remedy") -> "list[Text]":
+    assert remedy.silence is not None
+    head = f"probability {remedy.probability:.2f}, " if remedy.probability else ""
+    return [
+        styled(one_line(remedy.description, _TEXT_WIDTH)),
+        styled((f"{head}silenced at '{remedy.silence.step}': {remedy.silence.reason}", "dim")),
     ]
 
 

@@ -33,14 +33,13 @@ from contextgraph.evaluation.moments import (
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
-    ErrorSolution,
     LoopInfo,
     LoopSeverity,
     MemoryContext,
     RawTrajectory,
+    Remedy as AdvisedRemedy,
     SimilarCase,
     State,
-    Suggestion,
 )
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
@@ -208,9 +207,9 @@ class Judge:
         """The verdict on what the memory advises, by what was *done* about the error."""
         shown, ranking = self._query(raw, state, hidden, ranked=True)
         return replace(
-            _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
+            _verdict(Answer(tuple(_remedies_of(ranking))), done, names, kind),
             answered=bool(shown.ranked),
-            shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
+            shown=first_match(done, _remedies_of(shown)[:LIMIT], names),
             score=_score(shown.ranked),
             tokens=count_tokens(render(shown)),
         )
@@ -281,14 +280,9 @@ def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     )
 
 
-def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
+def _remedies_of(context: MemoryContext) -> list[Remedy]:
     """The advice of *context* in the order in which it is shown."""
-    return [
-        remedy_of(advice.actions, advice.repo)
-        if isinstance(advice, ErrorSolution)
-        else remedy_of(advice.remedies, repo)
-        for advice in context.ranked
-    ]
+    return [remedy_of(advice.actions, advice.repo) for advice in context.ranked]
 
 
 def _files_shown(context: MemoryContext) -> list[str]:
@@ -298,7 +292,7 @@ def _files_shown(context: MemoryContext) -> list[str]:
     return [*files, *chain.from_iterable(cases)]
 
 
-def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:
+def _score(*items: Sequence[AdvisedRemedy | SimilarCase]) -> float:
     """The score of the first of all *items*, 0 where there are none."""
     return next((item.score for item in chain.from_iterable(items)), 0.0)
 

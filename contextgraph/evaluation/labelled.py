@@ -37,7 +37,6 @@ from contextgraph.model import (
     RawTrajectory,
     RemedyPattern,
     State,
-    Suggestion,
 )
 from contextgraph.trace import (
     Trace,
@@ -245,8 +244,7 @@ def _answers(
 
 def _patterns_of(context: MemoryContext) -> Iterator[tuple[RemedyPattern, ...]]:
     for item in context.ranked[:_SHOWN]:
-        actions = item.remedies if isinstance(item, Suggestion) else item.actions
-        yield tuple(action.pattern for action in actions)
+        yield tuple(action.pattern for action in item.actions)
 
 
 def _share_of_items(verdict: HandVerdict | None, answer: Sequence[HandVerdict | None]) -> Share:

@@ -13,10 +13,9 @@ from contextgraph.advising.channels import (
     Channel,
     query_of,
 )
-from contextgraph.advising.evidence import entries_of
+from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import (
     SHIPPED,
-    RemedyFeatures,
     stored_gate,
 )
 from contextgraph.advising.matching import (
@@ -27,6 +26,7 @@ from contextgraph.advising.matching import (
 from contextgraph.model import (
     FittedGate,
     RawTrajectory,
+    RemedyFeatures,
     State,
 )
 from contextgraph.ports import Store, id_pages
@@ -85,13 +85,13 @@ def judged_remedies(
     raw = run.raw
     for state, done, names in _cleared(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
-        proposed = [channel(query, store).recoveries for channel in channels.values()]
-        candidates = dict.fromkeys(candidate for of_channel in proposed for candidate in of_channel)
+        candidates = {name: channel(query, store).recoveries for name, channel in channels.items()}
         judged = []
-        for entry in entries_of(query, candidates):
-            advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)
-            is_right = same_remedy(done, advised, names)
-            judged.append(JudgedRemedy(raw.instance_id, entry.features, is_right))
+        for remedy in counted(query, same(query, found(query, candidates))):
+            advised = remedy_of(remedy.actions, remedy.repo)
+            if remedy.silence is None:
+                is_right = same_remedy(done, advised, names)
+                judged.append(JudgedRemedy(raw.instance_id, remedy.features, is_right))
         yield judged
 
 

@@ -1,10 +1,10 @@
 """Queries and answers: state, scope, candidates, context, explanation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from uuid import uuid4
 
 from contextgraph.model.error import (
@@ -19,7 +19,7 @@ from contextgraph.model.fragment import (
     LoopInfo,
     Phase,
 )
-from contextgraph.model.methodology import Words
+from contextgraph.model.methodology import Methodology
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import Freshness, RepositoryPlaybook
 from contextgraph.model.trajectory import (
@@ -218,58 +218,93 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A methodology that fits the state; *confidence* and *score* are between 0 and 1.
+class RemedyFeatures:
+    """Features from which the probability of a remedy is computed.
 
-    *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
-    is one. *rank* is from 1 in one order with error solutions, *probability* that of clearing the
-    error, 0 without one. *advice* is the id by which its effect is recorded. *words* are those of a
-    language model, if it worded the methodology.
+    The first three are shares of independent instances that did so: among those that cleared an
+    error of the same template or type, each over their number + 2, or + 1 where the message was the
+    same in the same repository. With evidence the state shows what the remedy takes for granted,
+    and two instances did it, or the only one that met this message in the repository; then
+    *unsupported* is 0. Without it *same_template* and *same_type* are 0, and *unsupported* is what
+    *same_template* would be. *relevance* and *attempt* are BM25 for the message of the error and
+    for the action that failed, over that of the most relevant remedy.
     """
 
-    id: str
-    situation: str
-    strategy: str
-    confidence: float
-    status: str
-    scope: ScopeLevel
-    score: float
-    why: Why
-    remedies: tuple[RemedyAction, ...] = ()
-    rank: int = 0
-    probability: float = 0.0
-    advice: str = ""
-    words: Words | None = None
-    freshness: Freshness = Freshness.UNKNOWN
+    same_template: float = 0.0
+    unsupported: float = 0.0
+    same_type: float = 0.0
+    relevance: float = 0.0
+    attempt: float = 0.0
+
+
+class PipelineStep(StrEnum):
+    """The steps that a remedy passes on its way to an agent, in order; each can silence it."""
+
+    FOUND = "found"
+    SAME = "same"
+    TRUSTED = "trusted"
+    WORTH_IT = "worth it"
+    FRESH = "fresh"
+    NEW = "new"
+    FITS = "fits"
+    CHANCE = "chance"
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorSolution:
-    """A recorded recovery from this error, or one like it; *score* is between 0 and 1.
+class Silence:
+    """The *step* at which a remedy was silenced, and the *reason*."""
 
-    *description* words its *actions*: in general terms where they are of another repository.
-    *rank*, *probability*, *advice* and *freshness* are as of `Suggestion`.
+    step: PipelineStep
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What cleared such errors in earlier runs: one value from the candidates to the text.
+
+    *description* words its *actions* for the error at hand; *advice* is the id of what makes two
+    remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
+    the fragment of an instance of *repo*; *methodology* is what was abstracted from such, if any.
+    *probability* is that of clearing the error, *steps* how many such an error cost on average;
+    *score* is the probability times the trust in it.
+
+    *silence* says why an agent is not told; None for what is shown. *rank* is from 1 among those
+    that passed the gate, 0 for others.
     """
 
+    actions: tuple[RemedyAction, ...]
+    description: str
+    advice: str
     fragment_id: str
     trajectory_id: str
     instance_id: str
     repo: str
     error_type: str
     signature_level: SignatureLevel
-    actions: tuple[RemedyAction, ...]
-    description: str
-    workaround: bool
-    score: float
     why: Why
-    rank: int = 0
+    workaround: bool = False
+    methodology: Methodology | None = None
+    features: RemedyFeatures = RemedyFeatures()
     probability: float = 0.0
-    advice: str = ""
+    steps: float = 0.0
+    score: float = 0.0
+    rank: int = 0
     freshness: Freshness = Freshness.UNKNOWN
+    silence: Silence | None = None
 
+    @property
+    def id(self) -> str:
+        """The id of its methodology, else of its fragment."""
+        return self.methodology.id if self.methodology else self.fragment_id
 
-RankedItem: TypeAlias = Suggestion | ErrorSolution
-"""An item of the one order of remedies: see `MemoryContext.ranked`."""
+    @property
+    def is_withheld(self) -> bool:
+        """Whether chance alone silences it."""
+        return self.silence is not None and self.silence.step is PipelineStep.CHANCE
+
+    def silenced(self, step: PipelineStep, reason: str) -> "Remedy":
+        """The same, silenced at *step*."""
+        return replace(self, silence=Silence(step, reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,15 +345,16 @@ class FailureWarning:
 class MemoryContext:
     """The answer to one query, best first in every list.
 
-    *error* is the error of the query, as it was recognised. *degraded* says which parts did not
-    answer and why, *failed* names them. *loop*: the answer is about it, as the agent is stuck in
-    it. *playbook*: the run has only begun. *warnings* are those of `LiveRun.check_submit`, *notes*
-    what people said about the task. *id* identifies this answer when its effect is reported.
+    *remedies* are all that were found, also those that are silenced: they say at which step and
+    why. *error* is the error of the query, as it was recognised. *degraded* says which parts did
+    not answer and why, *failed* names them. *loop*: the answer is about it, as the agent is stuck
+    in it. *playbook*: the run has only begun. *warnings* are those of `LiveRun.check_submit`,
+    *notes* what people said about the task. *id* identifies this answer when its effect is
+    reported.
     """
 
     id: str = field(compare=False)
-    suggestions: tuple[Suggestion, ...] = ()
-    error_solutions: tuple[ErrorSolution, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     similar_cases: tuple[SimilarCase, ...] = ()
     warnings: tuple[FailureWarning, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -329,14 +365,33 @@ class MemoryContext:
     notes: tuple[Recollection, ...] = ()
 
     @property
-    def ranked(self) -> tuple[RankedItem, ...]:
-        """Suggestions and error solutions in their one order."""
-        return tuple(
-            sorted((*self.suggestions, *self.error_solutions), key=lambda advice: advice.rank)
-        )
+    def ranked(self) -> tuple[Remedy, ...]:
+        """The remedies that passed the gate, in their order."""
+        passed = (remedy for remedy in self.remedies if remedy.rank and not remedy.is_withheld)
+        return tuple(sorted(passed, key=lambda remedy: remedy.rank))
 
     @property
-    def methodologies(self) -> tuple[Suggestion, ...]:
+    def shown(self) -> tuple[Remedy, ...]:
+        """The remedies that an agent is told, in their order."""
+        return tuple(remedy for remedy in self.ranked if remedy.silence is None)
+
+    @property
+    def silenced(self) -> tuple[Remedy, ...]:
+        """The remedies that an agent is not told."""
+        return tuple(remedy for remedy in self.remedies if remedy.silence is not None)
+
+    @property
+    def suggestions(self) -> tuple[Remedy, ...]:
+        """Those of `ranked` that have a methodology."""
+        return tuple(remedy for remedy in self.ranked if remedy.methodology)
+
+    @property
+    def error_solutions(self) -> tuple[Remedy, ...]:
+        """Those of `ranked` that have none."""
+        return tuple(remedy for remedy in self.ranked if not remedy.methodology)
+
+    @property
+    def methodologies(self) -> tuple[Remedy, ...]:
         """The suggestions: each is a methodology with its rank."""
         return self.suggestions
 
@@ -347,7 +402,7 @@ class MemoryContext:
 
     def __bool__(self) -> bool:
         """True where there is anything to say."""
-        items = self.suggestions or self.error_solutions or self.similar_cases or self.warnings
+        items = self.ranked or self.similar_cases or self.warnings
         return bool(items or self.loop or self.playbook or self.notes)
 
 

@@ -60,7 +60,7 @@ def test_only_the_start_and_new_errors_are_asked_about(chosen: list[tuple[str, s
         return query(state, *arguments, **options)
 
     live = MEMORY.live(repo="acme/shop", instance_id="acme__shop-9", task="Totals are wrong")
-    MEMORY.query = counted  # type: ignore[method-assign]
+    MEMORY.query = counted  # type: ignore[method-assign, assignment]
     try:
         live.start()
         for command, output, code in chosen:

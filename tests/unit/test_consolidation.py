@@ -16,7 +16,6 @@ from contextgraph.model import (
     Embeddings,
     MethodologyStatus,
     RemedyKind,
-    ScopeLevel,
 )
 from contextgraph.vectors import Vector
 from contextgraph.wiring import build
@@ -167,9 +166,11 @@ def test_a_message_about_one_thing_has_its_own_advice(memory):
     )
     memory.consolidate()
     best, *_ = memory.query(query_state("yaml")).suggestions
-    assert best.situation.endswith("`ModuleNotFoundError: No module named 'yaml'`")
-    assert best.strategy == "run `pip install PyYAML`"
-    assert all("yaml" not in one.situation for one in memory.query(query_state("toml")).suggestions)
+    assert best.methodology
+    assert best.methodology.situation.endswith("`ModuleNotFoundError: No module named 'yaml'`")
+    assert best.description == "run `pip install PyYAML`"
+    others = memory.query(query_state("toml")).suggestions
+    assert all("yaml" not in one.methodology.situation for one in others if one.methodology)
 
 
 def test_consolidating_again_right_after_changes_nothing(memory):
@@ -286,7 +287,8 @@ def test_an_answer_has_methodologies_with_their_why(memory):
     receipts = learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
     memory.consolidate()
     (suggestion,) = memory.query(query_state("yaml")).suggestions
-    assert suggestion.scope is ScopeLevel.REPO
+    assert suggestion.methodology
+    assert suggestion.methodology.repo
     assert suggestion.why.support == 4
     assert set(suggestion.why.trajectories) == {receipt.trajectory_id for receipt in receipts}
     assert suggestion.why.channels[0].channel == "error"
@@ -565,7 +567,8 @@ def test_advice_of_the_repository_replaces_the_same_in_general(memory):
     memory.consolidate()
     assert len(methodologies(memory)) == 3
     (suggestion,) = memory.query(query_state("yaml")).suggestions
-    assert suggestion.scope is ScopeLevel.REPO
+    assert suggestion.methodology
+    assert suggestion.methodology.repo
 
 
 def test_a_forgotten_repository_is_looked_at_once(memory: AgentMemory) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from contextgraph import AgentMemory
 from contextgraph.advising.gate import (
     SHIPPED,
-    RemedyFeatures,
     probability,
     stored_gate,
 )
@@ -22,6 +21,7 @@ from contextgraph.learning.gate_fitting import (
     gate_of,
     judged_remedies,
 )
+from contextgraph.model import RemedyFeatures
 from contextgraph.trace import trace
 from tests.unit.test_consolidation import learn_all, missing_module
 
