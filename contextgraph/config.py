@@ -72,13 +72,19 @@ def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> Mappi
     return {"metavar": metavar, "help": text, "shown": shown, **limits}
 
 
+# A store as a graph of networkx, which `AgentMemory.graph` shows.
+GRAPH = "networkx:"
+IN_MEMORY = (":memory:", GRAPH)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings that a memory is built from.
 
-    *store* is a file, ``:memory:``, or a ``neo4j://`` or ``bolt://`` address; empty means
-    ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the
-    environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
+    *store* is a file, ``:memory:``, ``networkx:`` (a graph in RAM), or a ``neo4j://`` or
+    ``bolt://`` address; empty means ``contextgraph/memory.db`` under the user's data directory.
+    *auth* is (user, password); from the environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and
+    ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER``, ``openai/MODEL[@DIMENSIONS]`` or
     ``litellm/PROVIDER/MODEL@DIMENSIONS``; empty means that of the active space. *summarizer* is
     ``template`` or ``openai/MODEL``; empty means the template. *conflict_judge*, ``openai/MODEL``,
@@ -186,13 +192,18 @@ class Settings:
         return user_data_path() / "contextgraph" / "servers" / server
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether the memory ends with its process."""
+        return self.address in IN_MEMORY
+
+    @property
     def keyed_folder(self) -> Path:
         """The folder of what `set_memory` stores. Raises `SettingsError` where there is none."""
         if self.keyed_root:
             from urllib.parse import quote
 
             return Path(self.keyed_root) / quote(self.tenant, safe="").replace(".", "%2E")
-        if self.address == ":memory:":
+        if self.is_in_memory:
             raise SettingsError("keyed files need a folder beside a memory in RAM; set keyed_root")
         return self.companion.with_name(f"{self.companion.name}.keyed")
 
@@ -356,7 +367,7 @@ def _from_user(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
     table, configurations = _parsed(path.name, content) if content else ({}, {})
     for key in ("store", "keyed_root"):
         value = str(table.get(key, ""))
-        if value and "://" not in value and value != ":memory:":
+        if value and "://" not in value and value not in IN_MEMORY:
             table[key] = str(path.parent / Path(value).expanduser())
     return table, configurations
 

@@ -146,7 +146,7 @@ class AgentMemory:
         configuration: str | None = None,
         max_cost: float | None = None,
     ) -> "AgentMemory":
-        """The memory at *address*: a file, ``:memory:``, ``neo4j://``, ``bolt://``, ``http(s)://``.
+        """Open a file, ``:memory:``, ``networkx:``, ``neo4j://``, ``bolt://`` or ``http(s)://``.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
@@ -665,16 +665,17 @@ class AgentMemory:
     def graph(self) -> "Graph":
         """The nodes and relations of this memory as a networkx `MultiDiGraph`.
 
-        A read-only view that each call brings up to date; see `contextgraph.store.graph` for its
-        attributes. Copy it to change it, or where another thread may call this meanwhile.
+        A read-only view that each call brings up to date, notes included; that of ``networkx:`` is
+        live. See `contextgraph.store.graph` for its attributes. Copy it to change it, or where
+        another thread may call this meanwhile.
         """
         return self.store.admin.graph()
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
-        """Write `graph` and all notes to the file *path*: ``graphml``, or (node-link) ``json``."""
-        from contextgraph.store.graph import export_graph, with_notes
+        """Write `graph` to the file *path*: ``graphml``, or (node-link) ``json``."""
+        from contextgraph.store.graph import export_graph
 
-        export_graph(with_notes(self.graph(), self.store.notes.all()), path, graph_format)
+        export_graph(self.graph(), path, graph_format)
 
     def export(
         self,

@@ -333,7 +333,10 @@ class AdminStore(Protocol):
         """A node, or a context that was shown, with its edges; None for an unknown id."""
 
     def graph(self) -> "Graph":
-        """A read-only view of nodes and relations (see `store.graph`) that each call updates."""
+        """A read-only view of nodes, notes among them, and relations; see `store.graph`.
+
+        Each call updates it.
+        """
 
     def health(self) -> Sequence[HealthCheck]:
         """Reachable, schema version, integrity, writable, sizes; one that fails raises nothing."""

@@ -15,6 +15,7 @@ from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import (
+    GRAPH,
     Settings,
     load_settings,
     usage_log_file,
@@ -58,7 +59,7 @@ from contextgraph.remote import (
 )
 
 _SERVERS = ("neo4j", "bolt")
-_ADDRESSES = "a file, :memory:, neo4j://HOST:PORT or bolt://HOST:PORT"
+_ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT"
 
 # Escape suggestions are found by the error, or else by the task.
 _OF_LOOPS = ("error", "task")
@@ -204,7 +205,7 @@ def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> Ke
 
 def item_file(settings: Settings) -> ItemFile:
     """Where items and conversations are: beside the memory, or with it in RAM."""
-    if settings.address == ":memory:":
+    if settings.is_in_memory:
         return ItemFile(None)
     companion = settings.companion
     return ItemFile(companion.with_name(f"{companion.name}.sessions.db"))
@@ -273,6 +274,10 @@ def _embedder(
 
 def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     notes = _notes(settings) if settings.notes else None
+    if settings.address == GRAPH:
+        from contextgraph.store.networkx import NetworkxStore
+
+        return NetworkxStore(settings.tenant, notes)
     if settings.is_remote:
         _check_address(settings.address)
         from contextgraph.store.neo4j import Neo4jStore

@@ -16,7 +16,7 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.ports import Store
-from tests.reference_memory import ReferenceMemory
+from contextgraph.store.graph import without_values
 
 NONE: Mapping[str, object] = MappingProxyType({})
 
@@ -25,7 +25,7 @@ NONE: Mapping[str, object] = MappingProxyType({})
 class ComparedStores:
     """A *reference*, and *memories* with several connections each, as of different processes."""
 
-    reference: ReferenceMemory | Store
+    reference: Store
     memories: Sequence[Sequence[Store]]
     written: int = 0
 
@@ -67,14 +67,11 @@ class ComparedStores:
         for connections in self.memories:
             for connection in connections:
                 connection.close()
-        if not isinstance(self.reference, ReferenceMemory):
-            self.reference.close()
+        self.reference.close()
 
 
 def operation_of(store: object, name: str) -> Callable[..., Any]:
-    """The operation called *name*, such as ``runs.add``; a reference names it ``runs_add``."""
-    if isinstance(store, ReferenceMemory):
-        return cast(Callable[..., Any], getattr(store, name.replace(".", "_")))
+    """The operation called *name*, such as ``runs.add``."""
     return cast(Callable[..., Any], attrgetter(name)(store))
 
 
@@ -90,7 +87,8 @@ def answer(
 
 def _plain(result: Any) -> Any:
     if isinstance(result, nx.MultiDiGraph):
-        return sorted(result.nodes.items()), sorted(result.edges.items(), key=itemgetter(0))
+        plain = without_values(result)
+        return sorted(plain.nodes.items()), sorted(plain.edges.items(), key=itemgetter(0))
     if isinstance(result, WordCounts):
         return result.total, _plain(result.by_word)
     if isinstance(result, Unconsolidated):

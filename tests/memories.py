@@ -6,7 +6,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from contextgraph.model import Bundle, FittedGate
 from tests.arguments import Call, calls, operations
 from tests.compared_stores import ComparedStores
-from tests.reference_memory import ReferenceMemory
 from tests.strategies import (
     ADVICE_IDS,
     ITEM_IDS,
@@ -24,7 +23,6 @@ INCOMPARABLE = {
     "notes.close",
 }
 COMPARED = [one for one in operations() if one not in INCOMPARABLE]
-_KNOWN = [one for one in COMPARED if hasattr(ReferenceMemory, one.replace(".", "_"))]
 _GATE = FittedGate({"attempt": 0.5}, -1.0, ((0.0, 0.0), (1.0, 0.9)), 120, 80)
 
 
@@ -43,7 +41,7 @@ class Memories(RuleBasedStateMachine):
         for bundle in many:
             self.stores.write("runs.add", [bundle])
 
-    @rule(call=st.one_of(*map(calls, _KNOWN)))
+    @rule(call=st.one_of(*map(calls, COMPARED)))
     def call(self, call: Call) -> None:
         self.stores.write(call.operation, *call.arguments, **call.named)
 

@@ -177,7 +177,7 @@ def _gate(store: "Store") -> "HealthCheck":
 def _keyed(common: Common) -> "list[HealthCheck]":
     """Whether index and state of the keyed files follow from their log; nothing without files."""
     settings = common.settings()
-    if settings.address == ":memory:" and not settings.keyed_root:
+    if settings.is_in_memory and not settings.keyed_root:
         return []
     memory = common.keyed()
     if not memory.root.exists():

@@ -359,7 +359,7 @@ def config(
 def _server_command(common: Common) -> list[str]:
     """What starts the server, wherever the client runs: with absolute paths."""
     address = common.settings().address
-    if "://" not in address and address != ":memory:":
+    if "://" not in address and not common.settings().is_in_memory:
         address = str(Path(address).resolve())
     named = ["--tenant", common.tenant] if common.tenant else []
     return [sys.executable, "-P", "-m", "contextgraph", "mcp", "--store", address, *named]

@@ -1,4 +1,4 @@
-"""Stores: one SQLite file, or a Neo4j server."""
+"""Stores: one SQLite file, a Neo4j server, or a graph of networkx in RAM."""
 
 from contextgraph.store.sqlite import SqliteStore
 

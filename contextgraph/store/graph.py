@@ -8,8 +8,10 @@ Nodes are ids with a *label* (Trajectory, Fragment, ErrorPattern, Methodology), 
 - Methodology: repo (empty for general ones), status, support, confidence
 
 Edges have the *type* of the relation and its properties; their key is the type, followed by what
-distinguishes several edges of this type between the same two nodes. Notes are in exports only: see
-`with_notes`.
+distinguishes several edges of this type between the same two nodes. Notes, pages and entities are
+nodes, too: their *label* is their kind, their *name* a title or the text, unless that is
+confidential; they have *repo*, *source*, *credibility* and *is_live*, and the links between them
+and to runs.
 """
 
 import json
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 GraphFormat = Literal["graphml", "json"]
 
+NOTE_LABELS = frozenset(kind.capitalize() for kind in NoteKind)
+# What `store.networkx` keeps in nodes and relations.
+VALUES = frozenset({"value", "raw", "vectors", "vector", "revision"})
 # The property that distinguishes several edges of a type between the same two nodes.
 _DISTINCT = {"RECOVERED": "error_step", "SIMILAR_TO": "error_id"}
 
@@ -50,30 +55,48 @@ def remove_abstracted(graph: "Graph") -> None:
     graph.remove_edges_from([edge for edge in relations if edge[2].startswith("SIMILAR_TO")])
 
 
-def with_notes(graph: "Graph", notes: Iterable[Note]) -> "Graph":
-    """A copy of *graph* with *notes*, pages and entities, and the links between them and to runs.
-
-    Their *label* is their kind, their *name* a title or the text, unless that is confidential; they
-    have *repo*, *source*, *credibility* and *is_live*.
-    """
-    copy, known = graph.copy(), [*notes]
+def put_notes(graph: "Graph", notes: Iterable[Note]) -> None:
+    """Replace the notes in *graph* by *notes*, with their links."""
+    known = [*notes]
+    graph.remove_nodes_from([n for n, own in graph.nodes.items() if own["label"] in NOTE_LABELS])
     for note in known:
-        copy.add_node(
-            note.id,
-            label=note.kind.capitalize(),
-            name=f"[{note.security}]" if note.security.is_secret else note.title or note.content,
-            repo=note.repo,
-            source=note.source,
-            credibility=note.credibility,
-            is_live=note.is_live,
-        )
+        add_note(graph, note)
+    link_notes(graph, known)
+
+
+def add_note(graph: "Graph", note: Note, **stored: object) -> None:
+    """Add *note*, or what has changed of it, with what else is *stored* of it."""
+    graph.add_node(
+        note.id,
+        label=note.kind.capitalize(),
+        name=f"[{note.security}]" if note.security.is_secret else note.title or note.content,
+        repo=note.repo,
+        source=note.source,
+        credibility=note.credibility,
+        is_live=note.is_live,
+        **stored,
+    )
+
+
+def link_notes(graph: "Graph", notes: Iterable[Note]) -> None:
+    """Replace the relations of *notes*, which are all that are in *graph*."""
+    known = [*notes]
+    graph.remove_edges_from([*graph.out_edges([note.id for note in known], keys=True)])
     for note in known:
         for link in note.links:
-            add_relation(copy, link.type.upper(), note.id, link.target, {"weight": link.weight})
+            add_relation(graph, link.type.upper(), note.id, link.target, {"weight": link.weight})
         for other in note.contradicts:
-            add_relation(copy, "CONTRADICTS", note.id, other, {})
+            add_relation(graph, "CONTRADICTS", note.id, other, {})
         if note.superseded_by:
-            add_relation(copy, "SUPERSEDES", note.superseded_by, note.id, {})
+            add_relation(graph, "SUPERSEDES", note.superseded_by, note.id, {})
+
+
+def without_values(graph: "Graph") -> "Graph":
+    """Return a copy of *graph* without the values that a networkx memory keeps in it."""
+    copy = graph.copy()
+    for *_, own in (*copy.nodes(data=True), *copy.edges(data=True)):
+        for name in VALUES & own.keys():
+            del own[name]
     return copy
 
 
@@ -85,7 +108,7 @@ def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:
     """
     import networkx as nx
 
-    part = path.with_name(f"{path.name}.part")
+    part, graph = path.with_name(f"{path.name}.part"), without_values(graph)
     try:
         if graph_format == "graphml":
             nx.write_graphml(_without_lists(graph), part)
@@ -99,13 +122,10 @@ def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:
 
 
 def read_graph(path: Path) -> "Graph":
-    """The graph in the JSON file *path* that `export_graph` wrote, without notes."""
+    """Return the graph in the JSON file *path* that `export_graph` wrote."""
     import networkx as nx
 
-    graph = cast("Graph", nx.node_link_graph(json.loads(path.read_text()), edges="edges"))
-    kinds = {kind.capitalize() for kind in NoteKind}
-    graph.remove_nodes_from([id_ for id_, node in graph.nodes.items() if node["label"] in kinds])
-    return graph
+    return cast("Graph", nx.node_link_graph(json.loads(path.read_text()), edges="edges"))
 
 
 def _without_lists(graph: "Graph") -> "Graph":

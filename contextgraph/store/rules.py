@@ -96,10 +96,10 @@ def _merged(given: Trajectory, known: Trajectory) -> Trajectory:
     """*given*, with what is *known* of its outcome and its change where it does not say more."""
     changed = given.change is not ChangeStatus.UNKNOWN
     run = given if changed else replace(given, change=known.change)
-    return run if precedes(given, known) else _with_outcome_of(run, known)
+    return run if precedes(given, known) else with_outcome_of(run, known)
 
 
-def _with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
+def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
     """*run*, with the outcome of *judged*, and how that ended."""
     return replace(
         run,
@@ -135,7 +135,7 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
         if not precedes(trajectory, run):
-            trajectory = _with_outcome_of(trajectory, run)
+            trajectory = with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
 
 

@@ -9,11 +9,11 @@ from hypothesis import Phase, settings
 
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.store.networkx import NetworkxStore
 from contextgraph.store.postgres import PostgresNotes
 from contextgraph.store.qdrant import LOCAL, QdrantNotes
 from tests.compared_stores import ComparedStores
 from tests.profiles import examples
-from tests.reference_memory import ReferenceMemory
 from tests.server import Neo4jServer
 
 
@@ -30,8 +30,8 @@ class Pair:
 
 
 def in_process(request: pytest.FixtureRequest) -> ComparedStores:
-    """The in-process store beside the reference."""
-    return ComparedStores(ReferenceMemory(), ((SqliteStore(":memory:"),),))
+    """The in-process store beside the specification, a graph."""
+    return ComparedStores(NetworkxStore(), ((SqliteStore(":memory:"),),))
 
 
 def on_a_server(request: pytest.FixtureRequest, connections: int = 1) -> ComparedStores:
@@ -46,7 +46,7 @@ def on_a_server(request: pytest.FixtureRequest, connections: int = 1) -> Compare
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 PAIRS = (
     Pair(
-        "in process, and the reference",
+        "in process, and in a graph",
         in_process,
         settings(max_examples=examples(0.05), phases=_PHASES),
     ),

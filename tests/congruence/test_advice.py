@@ -3,12 +3,37 @@
 from pathlib import Path
 from uuid import uuid4
 
+import networkx as nx
 import pytest
 
 from benchmarks.corpus import EXAMPLES
 from benchmarks.store_agreement import agreement, learn, opened, same_lines, some_states
 from contextgraph.readers import read
+from contextgraph.store.graph import without_values
 from tests.server import Neo4jServer
+
+
+def same_graph(one: "nx.MultiDiGraph[str]", other: "nx.MultiDiGraph[str]") -> bool:
+    return bool(nx.utils.graphs_equal(without_values(one), without_values(other)))
+
+
+def test_a_graph_and_a_file_give_the_same_advice(tmp_path: Path) -> None:
+    runs = list(read(EXAMPLES))[::2]
+    with (
+        opened(str(tmp_path / "memory.db"), "default") as file,
+        opened("networkx:", "default") as graph,
+    ):
+        live = graph.graph()
+        learn(file, runs)
+        learn(graph, runs)
+        found = agreement(file, graph, some_states(runs, 6, seed=1))
+        for repo in {raw.repo for raw in runs}:
+            assert file.playbook(repo) == graph.playbook(repo)
+        for memory in (file, graph):
+            memory.notes.remember("The cache is cleared by hand.", repo=runs[0].repo)
+        assert same_graph(live, file.graph())
+    assert found.same_answers == found.states
+    assert found.full_text_recall == found.vector_recall == found.same_order == 1.0
 
 
 def test_a_server_and_a_file_give_the_same_advice(

@@ -13,7 +13,6 @@ from tests.arguments import Call, calls
 from tests.compared_stores import ComparedStores
 from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
 from tests.memories import COMPARED, hold_the_same
-from tests.reference_memory import ReferenceMemory
 from tests.strategies import SPACES, bundles
 
 # What stores hold beside runs before an operation is called.
@@ -46,7 +45,6 @@ def comparisons() -> list[tuple[str, Pair]]:
         (operation, pair)
         for operation in COMPARED
         for pair in (NOTE_PAIRS if operation.startswith("notes.") else PAIRS)
-        if pair is not PAIRS[0] or hasattr(ReferenceMemory, operation.replace(".", "_"))
     ]
 
 

@@ -8,15 +8,15 @@ from hypothesis.stateful import rule
 
 from contextgraph.model import Bundle
 from contextgraph.store import SqliteStore
+from contextgraph.store.networkx import NetworkxStore
 from tests.compared_stores import ComparedStores
 from tests.memories import Memories
 from tests.profiles import examples
-from tests.reference_memory import ReferenceMemory
 from tests.strategies import bundles
 
 
 class InProcess(Memories):
-    """Two stores of two tenants in one file, one in memory, and the reference."""
+    """Two stores of two tenants in one file, one in memory, and one in a graph."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
@@ -24,7 +24,7 @@ class InProcess(Memories):
         self.neighbour = SqliteStore(path, tenant="neighbour")
         self.connections = (SqliteStore(path), SqliteStore(path), SqliteStore(":memory:"))
         super().__init__(
-            ComparedStores(ReferenceMemory(), (self.connections[:2], self.connections[2:]))
+            ComparedStores(NetworkxStore(), (self.connections[:2], self.connections[2:]))
         )
 
     def teardown(self) -> None:

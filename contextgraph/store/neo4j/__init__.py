@@ -42,7 +42,7 @@ class Neo4jStore(Store):
         self.methodologies = Neo4jMethodologies(connection)
         self.exposures = Neo4jExposures(connection)
         self.notes = notes or Neo4jNotes(connection)
-        self.admin = Neo4jAdmin(connection)
+        self.admin = Neo4jAdmin(connection, self.notes)
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._connection.snapshot()

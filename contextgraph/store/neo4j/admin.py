@@ -26,6 +26,7 @@ from contextgraph.model import (
     Relation,
     Unconsolidated,
 )
+from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
@@ -53,8 +54,9 @@ _FACTS = {
 class Neo4jAdmin:
     """`AdminStore` on a server; the docstrings of its methods are those of the protocol."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, notes: NoteStore) -> None:
         self._connection = connection
+        self._notes = notes
         self._graph = CurrentGraph(connection)
 
     def counts(self) -> MemoryCounts:
@@ -93,7 +95,7 @@ class Neo4jAdmin:
         return None
 
     def graph(self) -> "Graph":
-        return self._graph.current()
+        return self._graph.current(self._notes.all())
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(_health_checks(self._connection))

@@ -2,9 +2,11 @@
 
 import os
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from contextgraph.store.graph import add_relation, remove_abstracted
+from contextgraph.model import Note
+from contextgraph.store.graph import add_relation, put_notes, remove_abstracted
 from contextgraph.store.neo4j.cache import (
     NEVER,
     MemoryState,
@@ -27,8 +29,8 @@ class CurrentGraph:
         self._graph: Graph | None = None
         self._generation, self._revision = NEVER, -1
 
-    def current(self) -> "Graph":
-        """A read-only view of the graph."""
+    def current(self, notes: Iterable[Note]) -> "Graph":
+        """Return a read-only view of the graph with *notes*."""
         import networkx as nx  # costs 0.2 s, and most processes need no graph
 
         if self._process != os.getpid():
@@ -42,6 +44,7 @@ class CurrentGraph:
             if (self._generation, self._revision) != (state.generation, state.revision):
                 self._update(self._graph, state)
                 self._generation, self._revision = state.generation, state.revision
+            put_notes(self._graph, notes)
             return self._graph.copy(as_view=True)
 
     def _update(self, graph: "Graph", state: MemoryState) -> None:

@@ -39,7 +39,7 @@ class SqliteStore(Store):
         self.methodologies = SqliteMethodologies(database)
         self.exposures = SqliteExposures(database)
         self.notes = notes or SqliteNotes(database)
-        self.admin = SqliteAdmin(database)
+        self.admin = SqliteAdmin(database, self.notes)
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._database.snapshot()

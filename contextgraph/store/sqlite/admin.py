@@ -16,6 +16,7 @@ from contextgraph.model import (
     Outcome,
     Unconsolidated,
 )
+from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
@@ -83,8 +84,9 @@ _REPOSITORIES = """place WHERE tenant = ? AND repo <> ''
 class SqliteAdmin:
     """`AdminStore`; the docstrings of its methods are those of the protocol."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, notes: NoteStore) -> None:
         self._database = database
+        self._notes = notes
 
     def counts(self) -> MemoryCounts:
         with self._database.reading() as transaction:
@@ -113,8 +115,9 @@ class SqliteAdmin:
             return next(filter(None, explanations), None)
 
     def graph(self) -> "Graph":
+        notes = self._notes.all()
         with self._database.reading() as transaction:
-            return self._database.caches.graph.at(transaction)
+            return self._database.caches.graph.at(transaction, notes)
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._database.connections))

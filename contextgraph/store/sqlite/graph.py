@@ -1,17 +1,13 @@
 """The relations of the tables, as a networkx graph that follows the memory, and of one node."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from contextgraph.model import Relation
-from contextgraph.store.graph import (
-    add_relation,
-    labelled,
-    remove_abstracted,
-)
+from contextgraph.model import Note, Relation
+from contextgraph.store.graph import add_relation, labelled, put_notes, remove_abstracted
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
 
@@ -169,8 +165,8 @@ class CurrentGraph:
         self._revision = -1
         self._runs: dict[int, str] = {}
 
-    def at(self, transaction: Transaction) -> "Graph":
-        """A read-only view of the graph, at the revision of *transaction* or a later one."""
+    def at(self, transaction: Transaction, notes: Iterable[Note]) -> "Graph":
+        """Return a view of the graph with *notes*, at the revision of *transaction* or later."""
         import networkx as nx  # takes 0.2 s, and most processes need no graph
 
         with self._lock:
@@ -180,6 +176,7 @@ class CurrentGraph:
             if revision > self._revision:
                 self._catch_up(self._graph, transaction)
                 self._revision = revision
+            put_notes(self._graph, notes)
             return self._graph.copy(as_view=True)
 
     def _catch_up(self, graph: "Graph", transaction: Transaction) -> None:

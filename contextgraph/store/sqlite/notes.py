@@ -108,7 +108,7 @@ class SqliteNotes:
                 numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
                 parts.append(products(numbers.reshape(len(some), -1), vector))
         names = np.array(ids)
-        cosines = np.round(np.concatenate(parts), rules.COSINE_DECIMALS)
+        cosines = np.round(np.concatenate(parts).astype(float), rules.COSINE_DECIMALS)
         first = np.lexsort((names, -cosines))[: max(0, limit)]
         return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
 
