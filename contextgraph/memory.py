@@ -358,15 +358,18 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
+        agent: str = "",
     ) -> RepositoryPlaybook:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
+
+        With *agent*, runs of this agent alone, and what often goes wrong on its machine.
 
         At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
         *as_of* and *workdir* are as for `query`. `wording.render_playbook` gives its
         prompt text.
         """
         excluded = frozenset(exclude_instances)
-        playbook = self.retriever.playbooks.of(repo, task, excluded, as_of)
+        playbook = self.retriever.playbooks.of(repo, task, excluded, as_of, agent)
         if not workdir:
             return playbook
         return fresh_playbook(playbook, self._tree(workdir, repo, (), excluded, as_of))
@@ -378,9 +381,14 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        agent: str = "",
     ) -> CommandHistory:
-        """How *command* is really run in *repo*, with counts; false where no run did."""
-        return self.retriever.playbooks.history(repo, command, frozenset(exclude_instances), as_of)
+        """How *command* is really run in *repo*, with counts; false where no run did.
+
+        *agent* is as for `playbook`.
+        """
+        excluded = frozenset(exclude_instances)
+        return self.retriever.playbooks.history(repo, command, excluded, as_of, agent)
 
     def before(
         self,
@@ -396,9 +404,9 @@ class AgentMemory:
         None unless independent runs agree that it does not run there: see docs/retrieval.md.
         *workdir* is as for `query`.
         """
-        repo = state if isinstance(state, str) else state.repo
+        repo, agent = (state, "") if isinstance(state, str) else (state.repo, state.agent)
         excluded = frozenset(exclude_instances)
-        history = self.how(repo, command, exclude_instances=excluded, as_of=as_of)
+        history = self.how(repo, command, exclude_instances=excluded, as_of=as_of, agent=agent)
         if workdir and history.others:
             history = fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
         return render_warning(history) or None

@@ -211,10 +211,10 @@ class MemoryRetriever:
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if query.is_at_error or state.last_action or not state.repo:
+        if query.is_at_error or state.last_action or not (state.repo or state.agent):
             return None
         playbook = self.playbooks.of(
-            state.repo, state.task_description, scope.exclude_instances, scope.as_of
+            state.repo, state.task_description, scope.exclude_instances, scope.as_of, state.agent
         )
         if playbook.degraded:
             degraded["notes"] = playbook.degraded

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TypeAlias
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.channels import readable
 from contextgraph.advising.files import (
@@ -16,12 +17,17 @@ from contextgraph.advising.files import (
 )
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
+    Cause,
     CommandHistory,
     CommandRecord,
     FailingTest,
+    FragmentOutcome,
+    MachineFact,
     Note,
     NoteScope,
     PatchSummary,
+    RecoveryCandidate,
+    RemedyPattern,
     RepositoryPlaybook,
     Scope,
     Trajectory,
@@ -33,10 +39,12 @@ from contextgraph.trace import (
     TESTS,
     ActionKind,
     CommandUse,
+    Lesson,
     ProjectFacts,
     command_use,
     is_hazardous_command,
     is_own_module,
+    lessons_of,
     patch_summary,
     project_facts,
     sets_own_variable,
@@ -45,6 +53,10 @@ from contextgraph.trace import (
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
 RUNS = 32
 FILES = 20
+# The same of an agent, in any repository, for facts of its machine.
+_MACHINE_RUNS = 64
+# How many tasks show what is common on a machine, and the share of them that it has to be.
+_TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
 _OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
@@ -61,6 +73,7 @@ class Playbooks:
         self._store = store
         self._now = clock
         self._runs: dict[str, KnownRun] = {}
+        self._losses: dict[str, tuple[Loss, ...]] = {}
         self.changed = lru_cache(_REMEMBERED_RUNS)(self._changed)
 
     def of(
@@ -69,10 +82,15 @@ class Playbooks:
         task: str = "",
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
+        agent: str = "",
     ) -> RepositoryPlaybook:
-        """The playbook of *repo*, its files ranked for *task*."""
+        """Return the playbook of *repo* for *agent*, its files ranked for *task*.
+
+        Of runs of this agent alone, where the memory has some: what holds on the machine and in the
+        harness of another one is not told to it.
+        """
         repo = masked_name(repo)
-        runs = self.runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of, agent)
         notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
         return RepositoryPlaybook(
@@ -90,7 +108,27 @@ class Playbooks:
             package_tasks=package[1],
             notes=notes,
             degraded=degraded,
+            facts=self.facts(repo, exclude_instances, as_of, agent),
         )
+
+    def facts(
+        self,
+        repo: str,
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+        agent: str = "",
+    ) -> tuple[MachineFact, ...]:
+        """Return what costs *agent* most steps whatever the message, the most costly first.
+
+        Of its runs in *repo* and of those anywhere; none for an agent without a name.
+        """
+        if not agent:
+            return ()
+        hidden = frozenset(map(masked_name, exclude_instances))
+        anywhere = self._store.runs.for_task(None, Scope(None, hidden, as_of), _MACHINE_RUNS, agent)
+        here = self._store.runs.for_task(None, Scope(repo, hidden, as_of), RUNS, agent)
+        losses = self._known_losses([*here, *anywhere])
+        return machine_facts(losses[: len(here)], losses[len(here) :])
 
     def history(
         self,
@@ -98,10 +136,11 @@ class Playbooks:
         command: str,
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
+        agent: str = "",
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
         repo, command = masked_name(repo), mask_secrets(command)
-        runs = self.runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of, agent)
         uses = [(run, use) for run in runs for use in run.facts.commands]
         made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
@@ -124,12 +163,20 @@ class Playbooks:
         return CommandHistory(repo, command, len(runs), others=others)
 
     def runs(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None
+        self,
+        repo: str,
+        exclude_instances: frozenset[str],
+        as_of: datetime | None = None,
+        agent: str = "",
     ) -> list[KnownRun]:
-        """The runs of *repo* that are looked at."""
+        """The runs of *repo* that are looked at: of *agent*, or of all where it has none at all."""
+        if not repo:
+            return []
         hidden = frozenset(map(masked_name, exclude_instances))
-        scope = Scope(repo, hidden, as_of)
-        trajectories = self._store.runs.for_task(None, scope, RUNS) if repo else ()
+        scope, of_agent = Scope(repo, hidden, as_of), agent or None
+        trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
+        if agent and not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent):
+            trajectories = self._store.runs.for_task(None, scope, RUNS)
         return [self.known(trajectory) for trajectory in trajectories]
 
     def content_hashes(
@@ -185,19 +232,111 @@ class Playbooks:
             self._runs[run.id] = known
         return known
 
+    def _known_losses(self, runs: Sequence[Trajectory]) -> list["RunLosses"]:
+        """*runs* with the steps that they lost by causes of their machine."""
+        unread = [run.id for run in runs if run.id not in self._losses]
+        if unread:
+            if len(self._losses) >= _REMEMBERED_RUNS:
+                self._losses.clear()
+                unread = [run.id for run in runs]
+            fragments = chain.from_iterable(self._store.runs.fragments(unread).values())
+            cleared = [one.id for one in fragments if one.outcome is FragmentOutcome.RECOVERED]
+            by_run: dict[str, list[RecoveryCandidate]] = {run: [] for run in unread}
+            for found in self._store.recoveries.of_fragments(cleared):
+                by_run[found.trajectory_id].append(found)
+            self._losses |= {run: tuple(losses_of(found)) for run, found in by_run.items()}
+        return [RunLosses(run.instance_id, run.repo, self._losses[run.id]) for run in runs]
+
+
+class Loss(NamedTuple):
+    """The steps of a run between an error and its clearance, and what cleared it."""
+
+    lesson: Lesson
+    steps: frozenset[int]
+    pattern: RemedyPattern
+
+
+class RunLosses(NamedTuple):
+    """A run with what it lost."""
+
+    instance_id: str
+    repo: str
+    losses: tuple[Loss, ...]
+
+
+def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
+    """What a run lost by the causes of its verified *recoveries*."""
+    for recovery in recoveries:
+        if recovery.verified and not recovery.workaround:
+            steps = frozenset(range(recovery.error_step, recovery.cleared_step))
+            for action in recovery.actions:
+                for lesson in lessons_of([action], recovery.error_type):
+                    yield Loss(lesson, steps, action.pattern)
+
+
+def machine_facts(
+    here: Sequence[RunLosses], anywhere: Sequence[RunLosses]
+) -> tuple[MachineFact, ...]:
+    """The lessons that a quarter of the tasks *here*, or else *anywhere*, had to learn.
+
+    Those of other repositories count where at least two show them, and not where enough tasks here
+    do not.
+    """
+    near, far = _facts(here), _facts(anywhere)
+    tasks_here = len({run.instance_id for run in here})
+    chosen = {lesson: fact for lesson, fact in near.items() if _is_common(fact)}
+    for lesson, fact in far.items():
+        repos = {run.repo for run in anywhere if any(loss.lesson == lesson for loss in run.losses)}
+        is_known_here = tasks_here < _TASKS_TO_TELL or lesson in near
+        # What one project needs, another seldom does.
+        least = _MOST if fact.cause in (Cause.PACKAGE, Cause.SETUP) else _COMMON
+        if len(repos) > 1 and _is_common(fact, least) and is_known_here:
+            chosen.setdefault(lesson, fact)
+    if Lesson(Cause.KEPT_FOLDER) in chosen:
+        chosen.pop(Lesson(Cause.FOLDER), None)  # the same, said more exactly
+    return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
+
+
+def _is_common(fact: MachineFact, least: float = _COMMON) -> bool:
+    return fact.tasks >= max(_TASKS_TO_TELL, least * fact.among)
+
+
+def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
+    """Each lesson of *runs*, with what it cost."""
+    tasks: dict[Lesson, set[str]] = {}
+    steps: Counter[Lesson] = Counter()
+    patterns: dict[Lesson, dict[RemedyPattern, None]] = {}
+    for run in runs:
+        lost: dict[Lesson, set[int]] = {}
+        for loss in run.losses:
+            lost.setdefault(loss.lesson, set()).update(loss.steps)
+            tasks.setdefault(loss.lesson, set()).add(run.instance_id)
+            patterns.setdefault(loss.lesson, {})[loss.pattern] = None
+        steps.update({lesson: len(indices) for lesson, indices in lost.items()})
+    among = len({run.instance_id for run in runs})
+    return {
+        lesson: MachineFact(
+            *lesson, len(met), among, steps[lesson] / len(runs), tuple(patterns[lesson])
+        )
+        for lesson, met in tasks.items()
+    }
+
 
 _Use: TypeAlias = tuple[KnownRun, CommandUse]
 
 
 def _is_setup(record: CommandRecord, repo: str) -> bool:
-    """Whether an installation that worked in one run helps others.
+    """Whether what is known of an installation helps others: that it never worked does.
 
     A release of the project itself hides the checkout, other versions know other variables, and a
     shell that is in the checkout already has no such folder.
     """
-    is_release = any(is_own_module(word, repo) for word in record.command.split())
+    if any(is_own_module(word, repo) for word in record.command.split()):
+        return False
+    # The rare way, which tasks took where the usual one had failed.
+    is_way_out = record.is_news and record.worked >= _TASKS_TO_TELL
     in_folder = _OTHER_FOLDER.search(record.command)
-    return not (is_release or in_folder or sets_own_variable(record.line))
+    return not (record.worked and (in_folder or sets_own_variable(record.line))) or is_way_out
 
 
 def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:

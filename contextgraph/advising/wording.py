@@ -1,5 +1,6 @@
 """All that is said to an agent: an answer, a playbook, a warning, in its prompt."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -7,17 +8,20 @@ from typing import NamedTuple
 from contextgraph.advising.files import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
 from contextgraph.model import (
+    Cause,
     CommandHistory,
     CommandRecord,
     FailingTest,
     FailureWarning,
     LoopInfo,
+    MachineFact,
     MemoryContext,
     Note,
     Outcome,
     PatchSummary,
     PlaybookFile,
     Remedy,
+    RemedyPattern,
     RepositoryPlaybook,
     ScopeLevel,
     ShownItem,
@@ -44,10 +48,13 @@ _REMEDIES = 3
 _TOKENS_AT_ERROR = 140
 # The same beside a playbook: of what was shown at a start, only names of files helped.
 _TOKENS_AT_START = 200
-PLAYBOOK_TOKENS = 120
+PLAYBOOK_TOKENS = 150
 # Facts that fewer independent tasks agree on are not shown.
 _AGREEING = 2
-_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS = 2, 3, 3, 3
+_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES = 2, 3, 3, 3, 8
+_INSTALLS_ONE = re.compile(r"\S.* (?!-|\.)[\w.\[\]-]+")
+# In so many tasks an installation has to fail to be said never to work.
+_NEVER = 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 # Agents try these by themselves.
@@ -117,10 +124,11 @@ class PlaybookPart(NamedTuple):
 
 
 class PlaybookLine(NamedTuple):
-    """A line of a playbook: what it is about, and its items."""
+    """A line of a playbook: what it is about, its items, and the remedies that it says."""
 
     title: str
     parts: tuple[PlaybookPart, ...]
+    patterns: tuple[RemedyPattern, ...] = ()
 
     @property
     def text(self) -> str:
@@ -171,30 +179,75 @@ def _fitting(
 
 
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
-    """Pinned notes, then what at least two tasks agree on; counts are of tasks.
+    """Pinned notes, facts of the machine, then what at least two tasks agree on.
 
-    A line each, the most useful first.
+    A line each, the most useful first; counts are of tasks.
     """
+    for note in playbook.notes[:_NOTES]:
+        yield PlaybookLine("pinned note:", (PlaybookPart(note_line(note, _PINNED_CHARS)),))
+    for fact in playbook.facts:
+        if text := _fact(fact):
+            yield PlaybookLine("this machine:", (PlaybookPart(text),), fact.patterns)
+    yield from _installations(playbook)
     for title, parts in _titled_parts(playbook):
         if shown := tuple(parts):
             yield PlaybookLine(title, shown)
 
 
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
-    for note in playbook.notes[:_NOTES]:
-        yield "pinned note:", [PlaybookPart(note_line(note, _PINNED_CHARS))]
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
-    yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
-    yield "tests run with", _news(_agreed(playbook.tests)[:1], often)
+    best = [record for record in _agreed(playbook.tests)[:1] if _is_told(record, playbook)]
+    yield "tests run with", map(_record, best)
     tried = max(_AGREEING + 1, playbook.tasks // 5)
     broken = [record for record in playbook.tests if not record.worked and record.tried >= tried]
     yield "does not run:", map(_record, sorted(broken, key=lambda record: -record.tried)[:1])
-    yield "set-up that worked:", [*_news(_agreed(playbook.setup), often)][:_INSTALLS]
+    yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
     scripts = [record for record in _agreed(playbook.scripts)[:1] if record.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
+
+
+def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
+    """All packages that tasks needed in one command; what never builds, and the way that did."""
+    packages: dict[str, dict[str, int]] = {}
+    patterns: dict[str, list[RemedyPattern]] = {}
+    for fact in playbook.facts:
+        if fact.cause is Cause.PACKAGE:
+            installer, _, package = fact.works.rpartition(" ")
+            packages.setdefault(installer, {})[package] = fact.tasks
+            patterns.setdefault(installer, []).extend(fact.patterns)
+    others = []
+    for record in _agreed(playbook.setup):
+        installer, _, package = record.command.rpartition(" ")
+        if record.folder or not _INSTALLS_ONE.fullmatch(record.command):
+            others.append(record)
+        elif record.is_news:
+            counts = packages.setdefault(installer, {})
+            counts[package] = max(counts.get(package, 0), record.worked)
+    for installer, counts in packages.items():
+        chosen = sorted(counts, key=lambda package: (-counts[package], package))[:_PACKAGES]
+        text = f"`{installer} {' '.join(chosen)}` ({max(counts.values())} of {playbook.tasks})"
+        missing = PlaybookPart(text)
+        yield PlaybookLine("was missing:", (missing,), tuple(patterns.get(installer, ())))
+    broken = [one for one in playbook.setup if not one.worked and one.tried >= _NEVER]
+    often = max(_AGREEING, playbook.tasks / 3)
+    for record in sorted(broken, key=lambda record: -record.tried)[:1]:
+        others = [way for way in others if way.worked >= _AGREEING]
+        did = "".join(f"; {_record(way).text} did" for way in others[:1])
+        failed = PlaybookPart(f"{_record(record).text}{did}")
+        yield PlaybookLine("never installed:", (failed,))
+    if not broken:
+        worked = tuple(_news(others, often))[:_INSTALLS]
+        yield from [PlaybookLine("set-up that worked:", worked)] if worked else ()
+
+
+def _is_told(tests: CommandRecord, playbook: RepositoryPlaybook) -> bool:
+    """Whether a newcomer would fail without the way to run *tests*: others did."""
+    has_failed = any(record.worked < record.tried for record in playbook.tests)
+    programs = {fact.works for fact in playbook.facts if fact.cause is Cause.PROGRAM}
+    return tests.is_news or has_failed or not programs.isdisjoint(tests.command.split())
 
 
 def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:
@@ -241,6 +294,21 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8]
 
 
+def _fact(fact: MachineFact) -> str:
+    """*fact* in a sentence; empty where it says too little to do better."""
+    often = f"in {fact.tasks} of {fact.among} tasks"
+    match fact.cause:
+        case Cause.PROGRAM:
+            return f"`{fact.fails}` failed {often}; use `{fact.works}`"
+        case Cause.KEPT_FOLDER:
+            return f"the shell keeps its folder: `cd` into it again failed {often}"
+        case Cause.FOLDER:
+            return f"commands ran in the wrong folder {often}; use absolute paths"
+        case Cause.SETUP:
+            return f"`{fact.works}` was needed {often}"
+    return ""
+
+
 def _file(file: PlaybookFile, tasks: int) -> PlaybookPart:
     shown = file.symbols[:_SYMBOLS]
     symbols = f": {', '.join(shown)}" if shown else ""
@@ -282,8 +350,11 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         return
     if context.playbook:
         head = _playbook_head(context.playbook)
-        lines = _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
-        yield _Entry("\n".join((head, *(line.text for line in lines))))
+        for line in _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS):
+            name = f"fact_{_digest(line.text)}"
+            item = ShownItem(name, patterns=line.patterns) if line.patterns else None
+            yield _Entry(f"{head}\n{line.text}" if head else line.text, item)
+            head = ""
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (recollection.note for recollection in context.notes[:_NOTES])

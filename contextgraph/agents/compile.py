@@ -179,8 +179,9 @@ class _Compiler:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
+            named = [(line.title, line.parts) for line in lines]
             commands, files = self._failing_commands(repo), self._noted_files(repo)
-            yield repo.casefold(), RepositoryAdvice(text, lines, commands, files)
+            yield repo.casefold(), RepositoryAdvice(text, named, commands, files)
 
     def _failing_commands(self, repo: str) -> dict[str, tuple[str, Sequence[str]]]:
         playbooks = self._retriever.playbooks

@@ -140,7 +140,7 @@ class LiveRun:
             return None
         try:
             text = self._memory.before(
-                self._raw.repo,
+                self._states.state,
                 use.text,
                 exclude_instances=self._excluded,
                 workdir=self._tree.root if self._tree else None,

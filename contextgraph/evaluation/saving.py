@@ -16,6 +16,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, RawTrajectory, RemedyKind, RemedyPattern, ShownItem
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
+    TESTS,
     ActionKind,
     Names,
     Recovery,
@@ -278,7 +279,7 @@ class _Run:
         return worked.runner in _quoted(text) or f"`{worked.runner} " in text
 
     def _contradicted(self, text: str) -> int:
-        """How many ways to run tests that *text* names never ran in this run, though tried."""
+        """How many ways to run tests went otherwise in this run than *text* says, where tried."""
         uses: dict[str, list[bool]] = {}
         for step in self._read.steps:
             use = command_use(step.step.action.text)
@@ -286,10 +287,11 @@ class _Run:
                 error = step.error
                 ran = error is None or "test" in error.family
                 uses.setdefault(use.runner, []).append(ran)
-        named = {
-            runner for runner in uses if runner in _quoted(text) or f"`{runner} <tests>`" in text
-        }
-        return sum(not any(uses[runner]) for runner in named)
+        return sum(
+            any(ran) if f"`{runner} {TESTS}` (0 of" in text else not any(ran)
+            for runner, ran in uses.items()
+            if runner in _quoted(text) or f"`{runner} {TESTS}`" in text
+        )
 
     def _step(self, index: int) -> StepTrace:
         return self._read.steps[index - self._first]

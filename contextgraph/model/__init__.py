@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.model.error import (
         EXCEPTIONS as EXCEPTIONS,
+        Cause as Cause,
         ErrorKind as ErrorKind,
         ErrorPattern as ErrorPattern,
         ErrorSignature as ErrorSignature,
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
         CommandRecord as CommandRecord,
         FailingTest as FailingTest,
         Freshness as Freshness,
+        MachineFact as MachineFact,
         PlaybookFile as PlaybookFile,
         RepositoryPlaybook as RepositoryPlaybook,
     )

@@ -114,6 +114,20 @@ class ErrorPattern:
         return ErrorSignature(self.family, self.error_type, message, self.template, self.keywords)
 
 
+class Cause(StrEnum):
+    """Why something fails on a machine or in a harness, whatever the project is.
+
+    Kept folder: the shell is still in the folder to which a command changes again.
+    """
+
+    FOLDER = "wrong folder"
+    KEPT_FOLDER = "kept folder"
+    PROGRAM = "wrong program"
+    PACKAGE = "missing package"
+    SETUP = "missing set-up"
+    EDIT = "refused edit"
+
+
 class RemedyKind(StrEnum):
     """Kinds of action that clear an error."""
 

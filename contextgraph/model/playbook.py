@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from contextgraph.model.error import Cause, RemedyPattern
 from contextgraph.model.note import Note
 
 
@@ -77,13 +78,32 @@ class FailingTest:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineFact:
+    """What goes wrong on the machine or in the harness of an agent, whatever the message.
+
+    It did so in *tasks* of *among*, and cost *steps* in a run. *fails* does not work, *works* does
+    instead; programs, packages or commands, empty where the *cause* says it all. *patterns* are
+    what cleared it.
+    """
+
+    cause: Cause
+    fails: str
+    works: str
+    tasks: int
+    among: int
+    steps: float
+    patterns: tuple[RemedyPattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RepositoryPlaybook:
     """Facts that the runs of a repository agree on, each list best first; false where empty.
 
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
     Python with the imports of the project, *setup* are installations. *package* is the folder that
     *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
-    *degraded* says why they could not be read.
+    *degraded* says why they could not be read. *facts* are those of the machine and the harness,
+    the most costly first.
     """
 
     repo: str
@@ -98,10 +118,11 @@ class RepositoryPlaybook:
     package_tasks: int = 0
     notes: tuple[Note, ...] = ()
     degraded: str = ""
+    facts: tuple[MachineFact, ...] = ()
 
     def __bool__(self) -> bool:
         """True where anything is known."""
-        return bool(self.runs or self.notes)
+        return bool(self.runs or self.notes or self.facts)
 
 
 @dataclass(frozen=True, slots=True)

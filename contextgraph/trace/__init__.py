@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         canonical as canonical,
         read_action as read_action,
     )
+    from contextgraph.trace.causes import Lesson as Lesson, lessons_of as lessons_of
     from contextgraph.trace.edits import (
         Change as Change,
         change_of as change_of,
@@ -139,6 +140,7 @@ _MODULES = (
     "run",
     "remedies.hazards",
     "remedies.circumstances",
+    "causes",
 )
 
 if not TYPE_CHECKING:

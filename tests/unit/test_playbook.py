@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contextgraph import AgentMemory, Outcome, RawTrajectory, State
+from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.advising.wording import PLAYBOOK_TOKENS, render_playbook
 from contextgraph.config import Settings
-from contextgraph.model import PatchSummary
+from contextgraph.model import Action, PatchSummary
 from contextgraph.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.wiring import build
@@ -373,3 +373,99 @@ def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMem
         live.observe("python -m pytest tests/a.py", PASSED, exit_code=0)
         assert live.before("python -m pytest tests/a.py") is None
         live.finish(outcome=Outcome.SOLVED)
+
+
+NO_PYTHON = "bash: python: command not found\n"
+
+
+def machine_run(number: int, *more: tuple[str, str, int], **fields: object) -> RawTrajectory:
+    """A run in one of three repositories of a machine that has no `python`."""
+    repo = f"acme/shop{number % 3}"
+    steps = [("python -c 'print(1)'", NO_PYTHON, 127), ("python3 -c 'print(1)'", "1\n", 0), *more]
+    given = {"instance_id": f"acme__shop-{number}", "repo": repo, "agent": "ant", **fields}
+    return run(steps, **given)
+
+
+def step(command: str, output: str, code: int, cwd: str) -> Step:
+    """A step that ends in the folder *cwd*."""
+    return Step(0, "", Action("bash", command), output, exit_code=code, cwd=cwd)
+
+
+def start(memory: AgentMemory, repo: str = "bob/pump", agent: str = "ant") -> str:
+    """What a new run is told first."""
+    return memory.live(repo=repo, instance_id="new-1", task=TASK, agent=agent).start()
+
+
+def test_a_start_says_what_fails_on_this_machine_in_any_repository(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(machine_run(number))
+
+    assert "`python` failed in 4 of 4 tasks; use `python3`" in start(memory)
+
+
+def test_what_fails_in_one_repository_alone_is_said_there_alone(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(machine_run(number, repo="acme/shop"))
+
+    assert "use `python3`" in start(memory, repo="acme/shop")
+    assert "use `python3`" not in start(memory)
+
+
+def test_what_fails_on_the_machine_of_another_agent_is_not_told(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(one_run(number, ("pytest", PASSED, 0)))
+        memory.learn(machine_run(number))
+    alone = start(memory, repo="acme/shop0").splitlines()[1:]
+
+    for number in range(4):
+        hasty = [("pip install nose", "", 0), ("python3 -c 'print(1)'", NO_PYTHON, 127)]
+        others = machine_run(number, *hasty, agent="bee", instance_id=f"bee-{number}")
+        memory.learn(others)
+
+    assert start(memory, repo="acme/shop0").splitlines()[1:] == alone
+    assert "use `python3`" not in start(memory, agent="cat")
+
+
+def test_a_shell_that_keeps_its_folder_is_said(memory: AgentMemory) -> None:
+    twice = [
+        step("cd lib && ls", "a.py", 0, "/shop/lib"),
+        step("cd lib && python3 a.py", "bash: cd: lib: No such file or directory", 1, "/shop/lib"),
+        step("python3 a.py", "1", 0, "/shop/lib"),
+    ]
+    for number in range(4):
+        raw = machine_run(number)
+        steps = tuple(replace(one, index=index) for index, one in enumerate(twice))
+        memory.learn(replace(raw, steps=steps))
+
+    assert "the shell keeps its folder: `cd` into it again failed in 4 of 4" in start(memory)
+
+
+def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
+    learn(
+        memory,
+        ("python reproduce.py", NO_MODULE, 1),
+        ("pip install tariffs", "Successfully installed tariffs", 0),
+        ("python reproduce.py", NO_MODULE.replace("tariffs", "taxes"), 1),
+        ("pip install taxes", "Successfully installed taxes", 0),
+        ("python reproduce.py", "total: 12", 0),
+    )
+
+    assert "was missing: `pip install tariffs taxes` (3 of 3)" in render_playbook(
+        memory.playbook("acme/shop")
+    )
+
+
+def test_the_rare_way_is_said_beside_what_never_installs(memory: AgentMemory) -> None:
+    failed = "error: subprocess-exited-with-error\n× python setup.py egg_info did not run\n"
+    learn(
+        memory,
+        ("pip install -e .", failed, 1),
+        ("SHOP_WITHOUT_C=1 pip install -e .", "Successfully installed shop-1.0", 0),
+    )
+
+    text = render_playbook(memory.playbook("acme/shop"))
+
+    assert (
+        "never installed: `pip install -e .` (0 of 3); `SHOP_WITHOUT_C=1 pip install -e .` "
+        "(3 of 3) did"
+    ) in text
