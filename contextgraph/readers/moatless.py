@@ -57,7 +57,8 @@ def recognises(value: object) -> bool:
         return isinstance(root.get("children"), list)
     for rows, name in ((nodes, "node_id"), (transitions, "actions")):
         if isinstance(rows, list) and rows:
-            return isinstance(rows[0], dict) and name in rows[0]
+            # The first transition, Pending, has no actions.
+            return any(isinstance(row, dict) and name in row for row in rows[:2])
     return False
 
 
@@ -68,13 +69,14 @@ def runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
     info, metadata = row_at(value, "info"), row_at(value, "metadata")
     task = text(root, "message") or text(root, "user_message") or text(value, "initial_message")
     agent = row_at(value, "agent") or row_at(value, "assistant")
+    models = (text(row_at(row, "properties"), "model") for row in path)
     known = RawTrajectory(
         source_format=NAME,
         instance_id=text(metadata, "instance_id") or text(info, "instance_id"),
         repo="",
         task="",
         agent="Moatless",
-        model=text(row_at(agent, "completion"), "model"),
+        model=text(row_at(agent, "completion"), "model") or next(filter(None, models), ""),
         exit_status=text(info, "status") or None,
         patch=_patch(path) or text(info, "submission") or None,
         system_prompt=text(agent, "system_prompt"),
