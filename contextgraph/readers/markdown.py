@@ -222,7 +222,7 @@ def _call(
 def _result(output: str | None, exit_code: int | None) -> Result:
     """The result of a call; *exit_code* is that of a command which does not say that it failed."""
     if output is None:
-        return Result("")
+        return Result("", exit_code=exit_code)
     is_wrong = output.startswith(_ERROR)
     return Result(
         output.removeprefix(_ERROR).removesuffix(_ERROR_END),

@@ -81,6 +81,9 @@ class LoopTracker:
         return loop.info() if loop else None
 
     def _advance(self, step: StepTrace | State) -> "_Loop | None":
+        if isinstance(step, StepTrace) and not _is_attempt(step):
+            self._steps += 1
+            return None
         if isinstance(step, State):
             self._has_outcomes = self._has_outcomes or bool(step.last_outcome)
             now = predicament_in(step, has_outcomes=self._has_outcomes)
@@ -90,6 +93,8 @@ class LoopTracker:
             return None
         index = self._steps
         self._steps += 1
+        if now.is_hidden:
+            now = replace(now, attempt=f"{now.attempt} {index}")
         undone = self._extend_undone(now, index)
         if self._is_original and now.kind.runs and now.error is None:
             # How it was before, to compare: not another attempt.
@@ -346,6 +351,12 @@ def _kind(attempts: Sequence[Predicament]) -> LoopKind:
         return LoopKind.OSCILLATION
     rejected = failing[0].kind.writes
     return LoopKind.SAME_EDIT_REJECTED if rejected else LoopKind.SAME_COMMAND_SAME_ERROR
+
+
+def _is_attempt(step: StepTrace) -> bool:
+    """False for words to a person, and for a call that a person refused."""
+    is_reply = not step.step.action.text and step.step.observation is None
+    return not (is_reply or step.step.denied)
 
 
 def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:

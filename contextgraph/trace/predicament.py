@@ -10,7 +10,7 @@ from contextgraph.model import (
     State,
     Step,
 )
-from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.kinds import SHELL_TOOLS, ActionKind
 from contextgraph.trace.actions.reading import (
     canonical,
     imported_names,
@@ -44,6 +44,7 @@ _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 _SUCCESS = re.compile(
     r"\b(?:passed|ok)\b|[✓✅]|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
 )
+_INTERPRETERS = frozenset("python node deno bash sh zsh ruby perl php java ts-node tsx".split())
 # What SWE-agent answers instead of nothing.
 SILENCE = "Your command ran successfully and did not produce any output."
 
@@ -55,7 +56,8 @@ class Predicament:
     *goal* is what stays the same while an agent tries in several ways: the command, or the file
     that is edited. *attempt* is the exact action, *outcome* the error or a digest of the answer.
     *written* is the action of a step that changes files, as typed. *inconclusive*: an error, or a
-    run whose answer does not show that all is well.
+    run whose answer does not show that all is well. *is_hidden*: an edit of which the log shows
+    only the file, which cannot be known to equal another one.
     """
 
     kind: ActionKind
@@ -69,6 +71,7 @@ class Predicament:
     phase: Phase | None = None
     command: str = ""
     written: str = ""
+    is_hidden: bool = False
 
     @property
     def action_type(self) -> ActionKind:
@@ -131,7 +134,14 @@ def predicament_of(step: StepTrace) -> Predicament:
         phase=step.phase,
         command=reading.command,
         written=" ".join((step.step.action.text, *reading.scripted)) if changes else "",
+        is_hidden=writes and error is None and _is_hidden(step.step.action),
     )
+
+
+def _is_hidden(action: Action) -> bool:
+    """True for the call of an editing tool that names nothing but a file."""
+    is_shell = action.tool.lower() in SHELL_TOOLS or action.text.startswith("create ")
+    return not is_shell and "\n" not in action.text and " --" not in action.text
 
 
 def _program(step: StepTrace) -> str:
@@ -231,6 +241,9 @@ def _outcome(step: StepTrace) -> str:
 def _is_inconclusive(step: StepTrace) -> bool:
     """True where an answer without an error leaves open whether all is well."""
     shown = step.step.observation
+    verb = step.reading.verb.partition(" ")[0]
+    if step.step.exit_code == 0 and verb not in _INTERPRETERS:
+        return False  # a build or a check that ended well; of a script the output counts
     if shown is None or _SUCCESS.search(shown[-_COMPARED:]):
         return False
     # Programs are run for their output; `cd` and the like have none.
