@@ -23,6 +23,7 @@ from contextgraph.trace.actions.kinds import (
     ActionKind,
 )
 from contextgraph.trace.actions.reading import (
+    ActionReader,
     ActionReading,
     read_action,
     repository_path,
@@ -118,12 +119,8 @@ class ProjectFacts:
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
     """What *raw* shows of its project."""
     seen = _Seen()
-    cwd: str | None = None
-    open_file: str | None = None
     for step in raw.steps:
-        before = cwd or step.cwd
-        seen.add(step, read_action(step.action, before, open_file), before)
-        cwd, open_file = step.cwd or cwd, step.open_file
+        seen.add(step)
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
     lines = _lines_in_existing(patch, made_by_patch)
@@ -189,9 +186,12 @@ class _Seen:
     listed: set[str] = field(default_factory=set)
     names: dict[str, set[str]] = field(default_factory=dict)
     failing: dict[str, None] = field(default_factory=dict)
+    actions: ActionReader = field(default_factory=ActionReader)
 
-    def add(self, step: Step, reading: ActionReading, cwd: str | None) -> None:
-        """Add the next step, which began in the directory *cwd*."""
+    def add(self, step: Step) -> None:
+        """Add the next step."""
+        reading = self.actions.push(step)
+        cwd, checkout = self.actions.cwd, self.actions.checkout
         if reading.changed:
             made = set(_written(step.action.text, reading)).intersection(reading.changed)
             self.created.update(made - self.opened - self.edited)
@@ -203,9 +203,11 @@ class _Seen:
         elif reading.kind.searches:
             output = (step.observation or "")[:_LONGEST_LISTING]
             listed = listed_files(step.action.text, output)
-            self.listed.update(repository_path(path, cwd) for path in listed)
+            self.listed.update(repository_path(path, cwd, checkout) for path in listed)
             definitions = definitions_found(output)
-            self._add_names((repository_path(path, cwd), (name,)) for path, name in definitions)
+            self._add_names(
+                (repository_path(path, cwd, checkout), (name,)) for path, name in definitions
+            )
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, _error(step, reading), cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))

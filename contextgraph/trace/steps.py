@@ -14,9 +14,9 @@ from contextgraph.model import (
 from contextgraph.trace.actions.commands import files_written_by
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import (
+    ActionReader,
     ActionReading,
     new_text,
-    read_action,
     repository_path,
 )
 from contextgraph.trace.errors.signature import error_at
@@ -71,7 +71,8 @@ class PhaseTracker:
             return Phase.SUBMITTING
         if kind is ActionKind.THINK or (kind is ActionKind.OTHER and reading.verb in _QUIET):
             return self._last
-        if reading.scripted:
+        # A line that also edits the project, and then runs it, is about the edit.
+        if reading.scripted or (edits_source and not kind.writes):
             return Phase.FIXING
         if kind.runs or kind is ActionKind.INSTALL or kind is ActionKind.OTHER:
             return Phase.UNDERSTANDING if is_version_query(reading) else self._trying()
@@ -169,16 +170,12 @@ class StepReader:
     def __init__(self) -> None:
         self._phases = PhaseTracker()
         self._scripts: dict[str, tuple[str, ...]] = {}
-        self._cwd: str | None = None
-        self._open_file: str | None = None
+        self._actions = ActionReader()
 
     def push(self, step: Step) -> StepTrace:
         """What the next step shows."""
-        # Logs give directory and open file as they are after the action, which saw those before.
-        reading = read_action(step.action, self._cwd or step.cwd, self._open_file)
-        reading = self._with_scripts(step, reading)
+        reading = self._with_scripts(step, self._actions.push(step))
         error = error_at(step, reading)
-        self._cwd, self._open_file = step.cwd or self._cwd, step.open_file
         return StepTrace(step, reading, self._phases.push(step, reading, error), error)
 
     def _with_scripts(self, step: Step, reading: ActionReading) -> ActionReading:
@@ -186,18 +183,18 @@ class StepReader:
         for script in reading.changed:
             if script.endswith(".py"):
                 program = "\n".join(new_text(step.action, reading))
-                self._scripts[script] = tuple(self._edited_by(program, step.cwd))
+                self._scripts[script] = tuple(self._edited_by(program))
         if not reading.kind.runs:
             return reading
         scripted = (file for path in reading.targets for file in self._scripts.get(path, ()))
         return replace(reading, scripted=tuple(dict.fromkeys(scripted)))
 
-    def _edited_by(self, program: str, cwd: str | None) -> Iterator[str]:
+    def _edited_by(self, program: str) -> Iterator[str]:
         """The files of a repository that *program* reads and writes."""
         for file in files_written_by(program) if ".read" in program else ():
-            path = repository_path(file, self._cwd or cwd)
+            path = repository_path(file, self._actions.cwd)
             if "/" in path and not path.startswith("/"):
-                yield path
+                yield repository_path(file, self._actions.cwd, self._actions.checkout)
 
 
 def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:

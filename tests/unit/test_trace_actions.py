@@ -2,12 +2,13 @@
 
 import pytest
 
-from contextgraph.model import Action
+from contextgraph.model import Action, Step
 from contextgraph.trace import (
     ActionKind,
     canonical,
     read_action,
 )
+from contextgraph.trace.actions.reading import ActionReader
 
 READINGS = [
     # command line, kind, verb, targets
@@ -189,3 +190,24 @@ def test_a_file_outside_the_folder_of_a_masked_log_stays_outside():
     reading = read_action(Action("bash", "cat ./alice/notes.txt"), "./alice/repo", None)
 
     assert reading.targets == ("../notes.txt",)
+
+
+def test_files_of_a_project_that_the_run_cloned_are_named_from_its_checkout() -> None:
+    reader, found = ActionReader(), []
+    for cwd, command in (
+        ("/home/kim/work", "git clone --depth 1 https://git.example.org/acme/oven.git bake"),
+        ("/home/kim/work", "cat bake/oven/dough.py ../work/notes.md"),
+        ("/home/kim/work/bake/oven", "cd bake && cat oven/dough.py"),
+        ("/home/kim/work/bake/oven", "cat dough.py"),
+        ("/home/kim/work/bake/oven", "cat ../setup.py /tmp/log.txt"),
+        ("/home/kim/work/bake/oven", "cat ../../notes.md"),
+    ):
+        step = Step(0, "", Action("bash", command), "", cwd=cwd)
+        found.append(reader.push(step).targets)
+    assert found[1:] == [
+        ("oven/dough.py", "../notes.md"),
+        ("oven/dough.py",),
+        ("oven/dough.py",),
+        ("setup.py", "/tmp/log.txt"),
+        ("../notes.md",),
+    ]

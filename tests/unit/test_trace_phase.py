@@ -1,5 +1,7 @@
 """What the agent is about."""
 
+import pytest
+
 from contextgraph.model import Phase
 from tests.sessions import Session, window
 
@@ -62,6 +64,22 @@ def test_a_script_that_edits_the_project_fixes_it() -> None:
     assert phases(session.worked("python check.py")) == (
         Phase.REPRODUCING,
         Phase.FIXING,
+        Phase.FIXING,
+        Phase.TESTING,
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat >> oven/dough.py <<'E'\nx = 1\nE\npython reproduce.py",
+        "sed -i s/a/b/ oven/dough.py && python -c 'import oven'",
+    ],
+)
+def test_a_line_that_edits_the_project_and_runs_it_fixes_it(line: str) -> None:
+    session = Session().worked("python reproduce.py", "1").worked(line, "2")
+    assert phases(session.worked("python reproduce.py", "2")) == (
+        Phase.REPRODUCING,
         Phase.FIXING,
         Phase.TESTING,
     )

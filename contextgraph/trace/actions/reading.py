@@ -4,11 +4,15 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice, pairwise
 
-from contextgraph.model import Action, Json
-from contextgraph.trace.actions.commands import CommandReading, read_command_line
+from contextgraph.model import Action, Json, Step
+from contextgraph.trace.actions.commands import (
+    read_command_line,
+    simple_commands,
+)
 from contextgraph.trace.actions.kinds import (
     EDITOR_TOOLS,
     KIND_OF_EDITOR_COMMAND,
@@ -32,6 +36,12 @@ _SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc",
 _NESTED = frozenset({"workspace", "workspaces"})
 # Some published logs have this in place of the home folder: such a path is a full one.
 _HOME = "./"
+# How far into a line `git clone` is looked for, in how many commands, and what it does not clone.
+_CLONE_WITHIN = 2000
+_COMMANDS_READ = 16
+_NOT_CLONED = frozenset(
+    {"-", "-b", "--branch", "--depth", "-c", "--config", "-o", "--origin", "-j"}
+)
 _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
 
 
@@ -55,19 +65,84 @@ class ActionReading:
     scripted: tuple[str, ...] = ()
 
 
-def read_action(action: Action, cwd: str | None, open_file: str | None) -> ActionReading:
-    """What *action* does, given the directory and the file that were open when it was taken."""
+class ActionReader:
+    """Reads the actions of a growing run, each at constant cost.
+
+    *cwd* and *open_file* are as the last action found them, *checkout* is the folder into which the
+    run cloned the project, if it did.
+    """
+
+    def __init__(self) -> None:
+        self.cwd: str | None = None
+        self.checkout = ""
+        self._after: tuple[str | None, str | None] = (None, None)
+        self._has_changed = False
+
+    def push(self, step: Step) -> ActionReading:
+        """What the action of the next step does."""
+        # Logs give directory and open file as they are after the action, which saw those before.
+        cwd, open_file = self._after
+        self.cwd = cwd or step.cwd
+        reading = read_action(step.action, self.cwd, open_file, self.checkout)
+        # What is cloned once the run has changed something is another project.
+        if not self._has_changed and "git clone" in step.action.text[:_CLONE_WITHIN]:
+            self.checkout = self.checkout or _cloned(step.action.text, self.cwd)
+        self._has_changed = self._has_changed or bool(reading.changed)
+        self._after = step.cwd or cwd, step.open_file
+        return reading
+
+
+def _cloned(line: str, cwd: str | None) -> str:
+    """The folder that a `git clone` in *line* makes, or finds; empty where that is unknown."""
+    folder = cwd
+    for command in islice(simple_commands(line[:_CLONE_WITHIN]), _COMMANDS_READ):
+        program, *rest = command.words or ("",)
+        if program == "cd" and rest:
+            folder = _full_path(rest[0], folder)
+        elif program == "git" and rest[:1] == ["clone"]:
+            words = pairwise(rest)
+            named = [word for before, word in words if not {before, word[:1]} & _NOT_CLONED]
+            if named:
+                name = posixpath.basename(named[0].rstrip("/")).removesuffix(".git")
+                into = _full_path((*named[1:], name)[0], folder)
+                return into if into.startswith(("/", _HOME)) else ""
+    return ""
+
+
+def read_action(
+    action: Action, cwd: str | None, open_file: str | None, checkout: str = ""
+) -> ActionReading:
+    """What *action* does, given the directory and the file that were open when it was taken.
+
+    *checkout* is as of `repository_path`.
+    """
     tool = action.tool.lower()
     if tool in EDITOR_TOOLS or action.text.startswith("str_replace_editor "):
-        return _editor(action, cwd)
-    if edit := _EDIT.match(action.text):
-        return _window_edit(edit, cwd, open_file)
-    if action.text.startswith("edit ") and action.text.rstrip().endswith("\nend_of_edit"):
-        return _refused_edit(action.text, cwd, open_file)
-    if tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
-        return _structured(tool, action, cwd)
-    command = read_command_line(_command_line(tool, action))
-    return _relative(command, cwd, open_file)
+        reading, where = _editor(action), cwd
+    elif edit := _EDIT.match(action.text):
+        reading, where = _window_edit(edit, open_file), cwd
+    elif action.text.startswith("edit ") and action.text.rstrip().endswith("\nend_of_edit"):
+        reading, where = _refused_edit(action.text, open_file), cwd
+    elif tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
+        reading, where = _structured(tool, action), cwd
+    else:
+        command = read_command_line(_command_line(tool, action))
+        first = (open_file,) if command.on_open_file and open_file else ()
+        reading = ActionReading(
+            command.kind, command.verb, (*first, *command.targets), command.text, command.changed
+        )
+        where = cwd if command.directory is None else _full_path(command.directory, cwd)
+    if not reading.targets and not reading.changed:
+        return reading
+    relative = {
+        path: repository_path(path, where, checkout)
+        for path in (*reading.targets, *reading.changed)
+    }
+    return replace(
+        reading,
+        targets=tuple(dict.fromkeys(relative[path] for path in reading.targets)),
+        changed=tuple(dict.fromkeys(relative[path] for path in reading.changed)),
+    )
 
 
 def canonical(action: Action, open_file: str | None = None) -> str:
@@ -132,53 +207,38 @@ def _argv_line(argv: list[str]) -> str:
     return " ".join(argv)
 
 
-def _window_edit(edit: re.Match[str], cwd: str | None, open_file: str | None) -> ActionReading:
+def _window_edit(edit: re.Match[str], open_file: str | None) -> ActionReading:
     file = edit["file"] or open_file
-    targets = (repository_path(file, cwd),) if file else ()
-    command = f"edit {edit[2]}:{edit[3]}"
+    targets = (file,) if file else ()
     span = (int(edit[2]), int(edit[3]))
-    return ActionReading(ActionKind.EDIT, "edit", targets, command, targets, span)
+    return ActionReading(
+        ActionKind.EDIT, "edit", targets, f"edit {edit[2]}:{edit[3]}", targets, span
+    )
 
 
-def _refused_edit(text: str, cwd: str | None, open_file: str | None) -> ActionReading:
+def _refused_edit(text: str, open_file: str | None) -> ActionReading:
     """An edit without a readable range, such as `edit 3`: its text is not a command line."""
-    targets = (repository_path(open_file, cwd),) if open_file else ()
+    targets = (open_file,) if open_file else ()
     return ActionReading(ActionKind.EDIT, "edit", targets, text.partition("\n")[0], targets)
 
 
-def _editor(action: Action, cwd: str | None) -> ActionReading:
+def _editor(action: Action) -> ActionReading:
     verb, path = _string(action.arguments, "command"), _path(action.arguments)
     if not verb and (match := _EDITOR_TEXT.match(action.text.strip())):
         verb, path = match[1], match[2].strip("'\"")
     kind = KIND_OF_EDITOR_COMMAND.get(verb, ActionKind.OTHER)
-    targets = (repository_path(path, cwd),) if path else ()
+    targets = (path,) if path else ()
     changed = targets if kind.changes_files else ()
     return ActionReading(kind, verb or action.tool, targets, f"{verb} {path}".strip(), changed)
 
 
-def _structured(tool: str, action: Action, cwd: str | None) -> ActionReading:
+def _structured(tool: str, action: Action) -> ActionReading:
     path = _path(action.arguments)
     pattern = _string(action.arguments, "pattern") or _string(action.arguments, "query")
-    targets = (repository_path(path, cwd),) if path else ()
+    targets = (path,) if path else ()
     command = " ".join(part for part in (tool, pattern, path) if part)
     kind = KIND_OF_TOOL[tool]
     return ActionReading(kind, tool, targets, command, targets if kind.changes_files else ())
-
-
-def _relative(command: CommandReading, cwd: str | None, open_file: str | None) -> ActionReading:
-    paths = command.targets
-    if command.on_open_file and open_file:
-        paths = (open_file, *paths)
-    where = _directory(cwd, command.directory)
-    relative = {path: repository_path(path, where) for path in (*paths, *command.changed)}
-    targets = tuple(dict.fromkeys(relative[path] for path in paths))
-    changed = tuple(dict.fromkeys(relative[path] for path in command.changed))
-    return ActionReading(command.kind, command.verb, targets, command.text, changed)
-
-
-def _directory(cwd: str | None, directory: str | None) -> str | None:
-    """Where a command ran that was preceded by ``cd directory``."""
-    return cwd if directory is None else _full_path(directory, cwd)
 
 
 def _string(arguments: Mapping[str, Json], name: str) -> str:
@@ -192,9 +252,17 @@ def _path(arguments: Mapping[str, Json]) -> str:
 
 # A run names the same few files many times.
 @lru_cache(maxsize=4096)
-def repository_path(path: str, cwd: str | None) -> str:
-    """*path* relative to the repository that *cwd* is in; unchanged where that is unknown."""
+def repository_path(path: str, cwd: str | None, checkout: str = "") -> str:
+    """*path* relative to the repository that *cwd* is in; unchanged where that is unknown.
+
+    *checkout* is the folder of the repository, where the run showed it. What lies beside it is
+    named from there, with `..`.
+    """
     full = _full_path(path, cwd)
+    if checkout:
+        beside = posixpath.dirname(checkout)
+        if full.startswith(f"{checkout if beside in ('', '/') else beside}/"):
+            return posixpath.relpath(full, checkout)
     if not full.startswith(("/", _HOME)):
         return full
     root = _repository_root(full, cwd)
