@@ -1,5 +1,6 @@
 """`AgentMemory`, the façade of the library."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -8,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack, overload
 
 from contextgraph.advising.freshness import (
     fresh_history,
@@ -103,6 +104,8 @@ if TYPE_CHECKING:
 
 # Where nothing is ever written, so many contexts wait to be recorded; the oldest are dropped.
 MOST_SHOWN = 4096
+
+_log = logging.getLogger(__name__)
 
 
 class AgentMemory:
@@ -473,10 +476,27 @@ class AgentMemory:
             with suppress(ValueError):  # another thread stored it as well
                 self._shown.remove(exposure)
 
+    @overload
     def learn(
         self, raw: RawTrajectory, *, source: str = "", background: bool = False
-    ) -> LearnReceipt:
-        """Learn one finished run; on return it is stored durably.
+    ) -> LearnReceipt: ...
+
+    @overload
+    def learn(
+        self, raw: Path | str | Iterable[RawTrajectory], *, source: str = ""
+    ) -> list[LearnReceipt]: ...
+
+    def learn(
+        self,
+        raw: RawTrajectory | Path | str | Iterable[RawTrajectory],
+        *,
+        source: str = "",
+        background: bool = False,
+    ) -> LearnReceipt | list[LearnReceipt]:
+        """Learn a finished run, all runs at a path, or several runs; on return they are stored.
+
+        A path is read as `readers.read` does. Of several runs, those that cannot be read or learned
+        are logged and left out, and the receipts of the others are returned.
 
         *source* names who supplies it (default: the setting `source`): see docs/security.md.
         Learning the same run again changes nothing, but for an outcome that was unknown. After
@@ -485,6 +505,12 @@ class AgentMemory:
         the run is stored. Where notes are in a database of their own, and only that is away, the
         run is stored, and learning it again adds what people said in it.
         """
+        if isinstance(raw, str | Path):
+            from contextgraph.readers import read
+
+            raw = read(raw, on_skip=_leave_out)
+        if not isinstance(raw, RawTrajectory):
+            return [*self.learn_many(raw, source=source, on_error=_leave_out)]
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(raw, source)
@@ -503,9 +529,9 @@ class AgentMemory:
 
         A `batch`. *source* is as of `learn`. *on_error* gets each run that cannot be learned, and
         learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
-        are.
+        are; what *raws* cannot read is logged and left out.
         """
-        rest = iter(raws)
+        rest = _readable(raws, on_error or _leave_out)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
                 yield from self._learned(some, source, on_error)
@@ -795,3 +821,23 @@ class AgentMemory:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+
+def _readable(
+    raws: Iterable[RawTrajectory], on_error: Callable[[ReadError], None]
+) -> Iterator[RawTrajectory]:
+    """*raws* without those that raise `ReadError`; *on_error* gets these errors."""
+    rest = iter(raws)
+    while True:
+        try:
+            raw = next(rest)
+        except StopIteration:
+            return
+        except ReadError as error:
+            on_error(error)
+        else:
+            yield raw
+
+
+def _leave_out(error: ReadError) -> None:
+    _log.warning("left out: %s", error)

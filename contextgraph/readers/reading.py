@@ -101,8 +101,8 @@ def read(
     wrap them. Runs are read one at a time, in the order of the sorted file names.
 
     Each record is a run, fails, or is skipped. *on_error* gets each record that cannot be read,
-    with file, position and reason, and reading goes on; without it the first is raised, which ends
-    the iteration. *on_skip* gets what was understood and holds nothing to learn: runs in which the
+    with file, position and reason, and reading goes on; without it `next` raises each, and can be
+    called again. *on_skip* gets what was understood and holds nothing to learn: runs in which the
     agent did nothing (without *on_skip*, errors), and in a folder or glob what claims to be no
     trajectory, such as reports (in a file that was named, an error).
 
@@ -122,10 +122,24 @@ def read(
     """
     given = None if outcomes is None else given_outcomes(outcomes)
     reader = Reader(given, max_run_size, follow_links=follow_links)
-    for _, run in reader.runs(
-        paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
-    ):
-        yield run
+    return _Runs(
+        reader.results(
+            paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
+        )
+    )
+
+
+class _Runs(Iterator[RawTrajectory]):
+    """Runs that are read one by one. A generator would end at the first error that it raises."""
+
+    def __init__(self, results: Iterator[tuple[Source, RawTrajectory | ReadError]]) -> None:
+        self._results = results
+
+    def __next__(self) -> RawTrajectory:
+        _, result = next(self._results)
+        if isinstance(result, ReadError):
+            raise result
+        return result
 
 
 class Reader:
@@ -147,7 +161,25 @@ class Reader:
         on_bytes: OnBytes | None = None,
         on_conflict: OnConflict | None = None,
     ) -> Iterator[tuple[Source, RawTrajectory]]:
-        """The runs in *paths*, each with its source."""
+        """The runs in *paths*, each with its source; without *on_error* the first error raises."""
+        for source, result in self.results(
+            paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
+        ):
+            if isinstance(result, ReadError):
+                raise result
+            yield source, result
+
+    def results(
+        self,
+        paths: Iterable[StrPath],
+        *,
+        on_error: OnError | None = None,
+        on_skip: OnSkip | None = None,
+        on_bytes: OnBytes | None = None,
+        on_conflict: OnConflict | None = None,
+    ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
+        """The runs in *paths*, each with its source, and without *on_error* the errors."""
+        unheard: list[tuple[Source, ReadError]] = []
 
         def report(source: Source, error: ReadError) -> None:
             if isinstance(error, SkippedError) and _is_skipped(error, source, on_skip):
@@ -155,14 +187,17 @@ class Reader:
             elif on_error:
                 on_error(error)
             else:
-                raise error
+                unheard.append((source, error))
 
-        results = self._found(paths, on_bytes or _ignore)
-        for source, result in last_calls(results, _run_read, report):
+        found = self._found(paths, on_bytes or _ignore)
+        for source, result in last_calls(found, _run_read, report):
+            if isinstance(result, ReadError):
+                report(source, result)
+            yield from unheard
+            unheard.clear()
             if isinstance(result, RawTrajectory):
                 yield source, self._judge.judged(result, source, on_conflict or _ignore)
-            else:
-                report(source, result)
+        yield from unheard
 
     def _found(
         self, paths: Iterable[StrPath], on_bytes: OnBytes

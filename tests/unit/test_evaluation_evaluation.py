@@ -32,7 +32,6 @@ from contextgraph.evaluation import (
 )
 from contextgraph.evaluation.moments import METHODS, OURS
 from contextgraph.model import (
-    LearnReceipt,
     MemoryContext,
     Outcome,
     RawTrajectory,
@@ -77,9 +76,7 @@ class RecordingMemory(AgentMemory):
 
         self.retriever.retrieve_under = recorded  # type: ignore[method-assign]
 
-    def learn(
-        self, raw: RawTrajectory, *, source: str = "", background: bool = False
-    ) -> LearnReceipt:
+    def learn(self, raw: Any, **options: Any) -> Any:
         self.events.append(("learned", raw.instance_id))
         return super().learn(raw)
 

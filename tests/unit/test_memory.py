@@ -25,6 +25,7 @@ from contextgraph.model import (
     LoopKind,
     ScopeLevel,
 )
+from contextgraph.readers import read, write_jsonl
 from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of
 from contextgraph.wiring import build
@@ -366,6 +367,22 @@ def test_a_run_that_cannot_be_traced_does_not_affect_the_others(memory):
     assert str(error) == ("runs.jsonl:2: a run that cannot be learned: step 1 has the index 10")
     with pytest.raises(ReadError):
         memory.learn(odd)
+
+
+def test_what_cannot_be_read_is_left_out_and_the_rest_learned(memory, tmp_path, caplog):
+    for number in (1, 3):
+        with (tmp_path / f"{number}.jsonl").open("wb") as file:
+            write_jsonl([recovering_run(number)], file)
+    (tmp_path / "2.jsonl").write_text('{"source_format": "test", ')
+    (tmp_path / "4.jsonl").write_text("")
+
+    receipts = memory.learn(tmp_path)
+
+    assert [receipt.status for receipt in receipts] == ["created", "created"]
+    assert "2.jsonl" in caplog.text
+    again = list(memory.learn_many(read(tmp_path)))
+    assert [receipt.status for receipt in again] == ["unchanged", "unchanged"]
+    assert memory.learn([recovering_run(5)])[0].status is LearnStatus.CREATED
 
 
 def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
