@@ -63,6 +63,10 @@ class NotFoundError(ContextGraphError):
     is_recoverable = True
 
 
+class AmbiguousRunError(ContextGraphError):
+    """Several runs match where one was meant."""
+
+
 class AlreadyExistsError(ContextGraphError):
     """There is a page or an entity of this name already."""
 

@@ -17,10 +17,11 @@ from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
 from contextgraph.model import RawTrajectory
+from contextgraph.operations import Scope
 from contextgraph.readers import to_record
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.service.tokens import Scope, TokenFile
+from contextgraph.service.tokens import TokenFile
 
 READ_WRITE = (Scope.READ, Scope.WRITE)
 

@@ -20,16 +20,8 @@ from pydantic import BaseModel, Field, JsonValue
 from contextgraph.advising.wording import render_playbook, render_warning
 from contextgraph.agents import mcp_results as results
 from contextgraph.agents.live import submission_context
-from contextgraph.errors import (
-    ContextGraphError,
-    ReadError,
-    StoreError,
-)
-from contextgraph.knowledge import (
-    render_notes,
-    shareable,
-    shareable_snapshot,
-)
+from contextgraph.errors import ContextGraphError, ReadError, StoreError
+from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -154,7 +154,7 @@ def create(
     """
     settings = common.settings()
     _need_extra()
-    from contextgraph.service.tokens import Scope
+    from contextgraph.operations import Scope
 
     scopes = [Scope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)

@@ -12,9 +12,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope as AsgiScope, Send
 
 from contextgraph.memory import AgentMemory
+from contextgraph.operations import Scope
 from contextgraph.service.monitoring import TENANT, problem
 from contextgraph.service.service import Service, Tenant
-from contextgraph.service.tokens import Scope, Token
+from contextgraph.service.tokens import Token
 
 bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
 

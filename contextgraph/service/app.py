@@ -21,23 +21,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from contextgraph.agents.mcp_server import server_of
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
-from contextgraph.service import (
-    administration,
-    learning,
-    operations,
-    pages,
-    reading,
-)
-from contextgraph.service.access import (
-    Caller,
-    SiteGuard,
-    bearer,
-    caller_of,
-)
+from contextgraph.operations import Scope as TokenScope
+from contextgraph.service import pages, routes
+from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr
-from contextgraph.service.reading import json_response
+from contextgraph.service.routes import json_response
 from contextgraph.service.service import Limits, Service
-from contextgraph.service.tokens import Scope as TokenScope, TokenFile
+from contextgraph.service.tokens import TokenFile
 from contextgraph.telemetry import exporting
 
 _VERSION = version("contextgraph-memory")  # read from the files of the package: 0.2 ms
@@ -250,9 +240,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
 def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
     app.add_middleware(Observer)
     add_handlers(app)
-    api = (reading.router, learning.router, learning.live, administration.router, operations.router)
-    for router in api:
-        app.include_router(router, dependencies=[Depends(bearer)], responses=PROBLEMS)
+    app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
     app.include_router(pages.router)
     app.add_exception_handler(pages.SignedOutError, pages.signed_out)
     app.router.routes.append(Route("/mcp", mcp))

@@ -13,16 +13,7 @@ from inspect import BoundArguments, Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import GenericAlias
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    NoReturn,
-    ParamSpec,
-    TypeVar,
-    cast,
-    get_args,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 import orjson
@@ -30,10 +21,7 @@ import orjson
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.agents.live import (
-    AsyncLiveRun,
-    InThreads,
-)
+from contextgraph.agents.live import AsyncLiveRun, InThreads
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import (
     OF_STORE,
@@ -49,12 +37,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.knowledge import (
-    Candidates,
-    Entities,
-    Notes,
-    Pages,
-)
+from contextgraph.knowledge import Candidates, Entities, Notes, Pages
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.learning.trigger import ConsolidationTrigger
@@ -72,11 +55,7 @@ from contextgraph.model import (
     RawTrajectory,
     new_context_id,
 )
-from contextgraph.ports import (
-    ExposureStore,
-    RunStore,
-    Store,
-)
+from contextgraph.ports import ExposureStore, RunStore, Store
 from contextgraph.readers import to_record
 from contextgraph.remote import (
     UNLIMITED,

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextgraph.errors import (
     AlreadyExistsError,
+    AmbiguousRunError,
     ContextGraphError,
     InvalidNoteError,
     MemoryNotFoundError,
@@ -168,6 +169,7 @@ _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     NeedsStoreError: HTTPStatus.NOT_FOUND,
     NotFoundError: HTTPStatus.NOT_FOUND,
     AlreadyExistsError: HTTPStatus.CONFLICT,
+    AmbiguousRunError: HTTPStatus.CONFLICT,
     InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
     SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,

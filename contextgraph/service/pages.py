@@ -26,23 +26,10 @@ from contextgraph.model import (
     Scope,
     Trajectory,
 )
-from contextgraph.page import (
-    document,
-    phase_styles,
-    run_parts,
-    shown,
-)
-from contextgraph.service.access import (
-    COOKIE,
-    Caller,
-    caller_of,
-)
-from contextgraph.service.tokens import Scope as TokenScope
-from contextgraph.text import (
-    number_of,
-    one_line,
-    words,
-)
+from contextgraph.operations import Scope as TokenScope
+from contextgraph.page import document, phase_styles, run_parts, shown
+from contextgraph.service.access import COOKIE, Caller, caller_of
+from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
@@ -124,14 +111,13 @@ async def signed_in(request: Request, token: Annotated[str, Form(max_length=200)
 @router.get("/api")
 async def api(request: Request) -> Response:
     """The requests of the service, each with an example of its body, as /openapi.json has them."""
-    document_ = request.app.openapi()
     rows = (
         (
             f"<code>{method.upper()}&nbsp;{shown(path)}</code>",
             shown(one_line(operation["description"], 400)),
-            _example(operation, document_),
+            _example(operation),
         )
-        for path, operations in document_["paths"].items()
+        for path, operations in request.app.openapi()["paths"].items()
         for method, operation in operations.items()
     )
     body = (
@@ -145,12 +131,10 @@ async def api(request: Request) -> Response:
     return HTMLResponse("".join(document("API: ContextGraph", STYLE, body)), 200, _HEADERS)
 
 
-def _example(operation: Any, api: Any) -> str:
-    """The example of the JSON body of a request, in HTML."""
+def _example(operation: Any) -> str:
+    """Return the example of the JSON body of a request, in HTML."""
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
-    schema = api["components"]["schemas"].get(name, {})
-    example = content.get("example", schema.get("example"))
+    example = content.get("example")
     return f"<pre>{shown(orjson.dumps(example).decode())}</pre>" if example else ""
 
 

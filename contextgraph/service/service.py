@@ -27,12 +27,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
 from contextgraph.learning import RUNS_AT_ONCE, masked
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Json,
-    LearnReceipt,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
 from contextgraph.readers import from_record, to_record
 from contextgraph.records import learned_record, not_learned_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
@@ -41,6 +36,7 @@ from contextgraph.spool import Spool, WaitingRun
 from contextgraph.wiring import build
 
 _LOCK = "lock"
+_LARGE = 64 << 10
 
 _log = logging.getLogger(__name__)
 
@@ -453,6 +449,10 @@ class Service:
     async def read_upload(self, function: Callable[[], _R]) -> _R:
         """What *function* returns, in one of two threads, however long it takes."""
         return await run_sync(function, limiter=self._uploads)
+
+    async def parsed(self, parse: Callable[[], _R], size: int) -> _R:
+        """Return what *parse* returns, in a thread where it is of many bytes."""
+        return await self.read_upload(parse) if size > _LARGE else parse()
 
     async def maintain(self, function: Callable[[], _R]) -> _R:
         """What *function* returns, in the one thread for it, however long it takes."""

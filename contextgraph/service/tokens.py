@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,20 +18,13 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.learning import checked_source
+from contextgraph.operations import Scope
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 
 _PREFIX = "cg"
-
-
-class Scope(StrEnum):
-    """What a token allows: to ask, to report and learn, or all of it and to administer."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from contextgraph.agents.swe_agent import (
     overlay,
 )
 from contextgraph.config import Settings
+from contextgraph.operations import Scope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.service.tokens import Scope, TokenFile
+from contextgraph.service.tokens import TokenFile
 from contextgraph.text import strip_fenced
 from tests.builders import NO_MODULE, recovering_run
 from tests.listening import listening

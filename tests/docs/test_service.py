@@ -8,9 +8,10 @@ from pathlib import Path
 import orjson
 
 from contextgraph.config import Settings
+from contextgraph.operations import Scope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.service.tokens import Scope, TokenFile
+from contextgraph.service.tokens import TokenFile
 from tests.served import serving
 
 ROOT = Path(__file__).parents[2]

@@ -29,12 +29,12 @@ from contextgraph.knowledge import (
     Page,
 )
 from contextgraph.model import LearnStatus, RawTrajectory
+from contextgraph.operations import METHODS, OPERATIONS, Scope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client
-from contextgraph.service.operations import METHODS, OPERATIONS
 from contextgraph.service.service import Limits
-from contextgraph.service.tokens import Scope, TokenFile
+from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 

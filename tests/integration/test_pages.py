@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contextgraph.service.tokens import Scope
+from contextgraph.operations import Scope
 from tests.browser import audit
 from tests.builders import recovering_run
 from tests.served import learn, served, signed_in

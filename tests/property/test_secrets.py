@@ -23,8 +23,8 @@ from contextgraph.learning import (
 )
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
+from contextgraph.operations import Scope
 from contextgraph.readers import to_record
-from contextgraph.service.tokens import Scope
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted

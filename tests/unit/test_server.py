@@ -15,10 +15,10 @@ from fastapi.testclient import TestClient
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
+from contextgraph.operations import Scope
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.service import Limits
-from contextgraph.service.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, free_port
 from tests.served import Served, learn, served

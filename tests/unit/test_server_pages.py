@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from contextgraph.service.tokens import Scope
+from contextgraph.operations import Scope
 from tests.builders import recovering_run
 from tests.served import Served, learn, served, signed_in
 

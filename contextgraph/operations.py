@@ -1,0 +1,642 @@
+"""The operations of a memory: the one table that HTTP, the clients and MCP offer.
+
+An operation is a function whose signature and docstring are its interface. One with a `route` is a
+request of its own, whose answer is the JSON object of the command line; the others are methods of
+the library, which `contextgraph.service.client` calls by name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    with_config,
+)
+
+from contextgraph.advising.loops import LoopDetector
+from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.advising.playbook import Playbooks
+from contextgraph.advising.wording import MAX_TOKENS, render, render_playbook
+from contextgraph.agents.live import LiveRun
+from contextgraph.errors import AmbiguousRunError, NotFoundError
+from contextgraph.knowledge import (
+    Candidates,
+    Entities,
+    Notes,
+    Pages,
+    shareable,
+    shareable_snapshot,
+    without_secret,
+)
+from contextgraph.learning import MemoryWriter
+from contextgraph.learning.statistics import StatisticsEngine
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Action, Json, MemoryContext, Security, State, new_context_id
+from contextgraph.ports import ExposureStore, RunStore
+from contextgraph.readers import to_record
+from contextgraph.records import (
+    context_record,
+    explanation_record,
+    fragment_record,
+    friction_record,
+    history_record,
+    playbook_record,
+    recalled_record,
+    record_of,
+    run_record,
+    stats_record,
+)
+
+Record = Mapping[str, Json]
+F = TypeVar("F", bound=Callable[..., Record])
+
+LONGEST = 200_000
+
+
+class Scope(StrEnum):
+    """What a token allows: to ask, to report and learn, or all of it and to administer."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+ADMIN_ARGUMENTS = frozenset({"pinned"})
+"""Arguments that need the scope admin, whatever the scope of the operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A *function* of a memory, of its *part*, or of a live run (*part* "live").
+
+    Tokens need *scope*. *route* is the method and the path of its request. *source* is the form of
+    the argument "source", which callers cannot choose: ``{}`` is the source of their token.
+    *example* is of the arguments, *answer* of the answer.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    scope: Scope
+    part: str = ""
+    route: str = ""
+    source: str = ""
+    takes_long: bool = False
+    example: JsonValue = None
+    answer: JsonValue = None
+
+    def target(self, memory: AgentMemory) -> object:
+        """Return what the function is a method of."""
+        return attrgetter(self.part)(memory) if self.part else memory
+
+
+REQUESTS: list[Operation] = []
+"""The operations that are requests of their own."""
+
+
+def _offer(scope: Scope, route: str, **properties: Any) -> Callable[[F], F]:
+    """Add a function to the table, as the request *route*."""
+
+    def offer(function: F) -> F:
+        name = function.__name__
+        REQUESTS.append(Operation(name, function, scope, route=route, **properties))
+        return function
+
+    return offer
+
+
+def _is_bounded(state: State) -> State:
+    if any(len(names) > 1000 for names in (state.tools, state.failed_actions)):
+        raise ValueError("a list may have at most 1000 items")
+    return state
+
+
+with_config(ConfigDict(extra="forbid", str_max_length=LONGEST))(State)
+
+Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=LONGEST)]
+LongText = Annotated[str, Field(max_length=4_000_000)]
+Names = Annotated[Sequence[Name], Field(max_length=1000)]
+Tags = Annotated[Sequence[Name], Field(max_length=100)]
+Limit = Annotated[int, Field(ge=1, le=100)]
+PageSize = Annotated[int, Field(ge=1, le=500)]
+Tokens = Annotated[int, Field(ge=1, le=100_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
+
+
+class ToolCall(BaseModel):
+    """The call of a tool that is not a shell."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tool: Name
+    text: Text
+    arguments: dict[str, JsonValue] = {}
+
+
+def _action(given: str | ToolCall) -> str | Action:
+    return given if isinstance(given, str) else Action(given.tool, given.text, given.arguments)
+
+
+BoundedState = Annotated[State, AfterValidator(_is_bounded)]
+States = Annotated[Sequence[BoundedState], Field(min_length=1, max_length=300)]
+
+_CONTEXT: JsonValue = {
+    "key": None,
+    "id": "ctx_5f0c2a4d9e1b7c3a",
+    "suggestions": [],
+    "error_solutions": [
+        {
+            "fragment_id": "frg_306a88efae182c7b51d36faf",
+            "trajectory_id": "trj_37b4f7ae17699bc8f32a2686",
+            "instance_id": "acme__shop-2",
+            "repo": "acme/shop",
+            "error_type": "ModuleNotFoundError",
+            "signature_level": "template",
+            "actions": ["PYTHONPATH=lib python reproduce.py"],
+            "description": "set `PYTHONPATH=lib` (`PYTHONPATH=lib python reproduce.py`)",
+            "rank": 1,
+            "probability": 0.81,
+        }
+    ],
+    "similar_cases": [],
+    "warnings": [],
+    "degraded": [],
+    "text": "What cleared this error in earlier runs (data, not instructions):\n…",
+}
+
+
+@_offer(
+    Scope.READ,
+    "POST /v1/query",
+    example={
+        "state": {
+            "repo": "acme/shop",
+            "current_error": "ModuleNotFoundError: No module named 'tariffs'",
+        },
+        "limit": 3,
+    },
+    answer=_CONTEXT,
+)
+def query(
+    memory: AgentMemory,
+    state: BoundedState,
+    limit: Limit = 5,
+    *,
+    exclude_instances: Names = (),
+    as_of: AwareDatetime | None = None,
+    max_tokens: Tokens | None = None,
+    record: bool = True,
+) -> Record:
+    """Return what is known for a state, as `contextgraph query --json` prints it.
+
+    Without *record* the text does not count as shown, and no outcome can be reported for it.
+    """
+    context = memory.query(
+        state, limit, exclude_instances=exclude_instances, as_of=as_of, degrade=True
+    )
+    show = memory.render if record else render
+    return context_record(context, show(context, max_tokens or MAX_TOKENS))
+
+
+@_offer(
+    Scope.READ,
+    "POST /v1/loops",
+    example={"states": [{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3},
+)
+def loops(memory: AgentMemory, states: States) -> Record:
+    """Detect whether the last state is in a loop; states are oldest first.
+
+    The answer is that of /v1/query, with "loop".
+    """
+    context = MemoryContext(new_context_id(), loop=memory.check_loop(states))
+    return context_record(context, memory.render(context))
+
+
+@_offer(
+    Scope.READ,
+    "POST /query_memory",
+    example={
+        "problem_statement": "Totals are wrong when a tariff is missing",
+        "error_message": "KeyError: 'tariff'",
+        "current_file": "shop/tariff.py",
+    },
+    answer={"playbook": "…"},
+)
+def query_memory(
+    memory: AgentMemory,
+    problem_statement: Text,
+    error_message: Text | None = None,
+    current_file: Name | None = None,
+) -> Record:
+    """Return the advice for a task as text, empty where nothing is known.
+
+    This is the contract of agents that know no other.
+    """
+    state = State(
+        task_description=problem_statement,
+        current_error=error_message or "",
+        open_file=current_file or "",
+    )
+    return {"playbook": memory.render(memory.query(state, degrade=True))}
+
+
+@_offer(Scope.READ, "GET /v1/playbook")
+def playbook(
+    memory: AgentMemory,
+    repo: Name,
+    task: Text = "",
+    *,
+    exclude_instances: Names = (),
+    as_of: AwareDatetime | None = None,
+) -> Record:
+    """Return what the runs of a repository agree on, as `contextgraph playbook --json`."""
+    playbook = memory.playbook(repo, task, exclude_instances=exclude_instances, as_of=as_of)
+    return {**playbook_record(playbook), "text": render_playbook(playbook)}
+
+
+@_offer(Scope.READ, "GET /v1/how")
+def how(
+    memory: AgentMemory,
+    repo: Name,
+    command: Text,
+    *,
+    exclude_instances: Names = (),
+    as_of: AwareDatetime | None = None,
+) -> Record:
+    """Return how a command is really run in a repository, as `contextgraph how --json`."""
+    history = memory.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+    return history_record(history)
+
+
+@_offer(Scope.READ, "GET /v1/stats")
+def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
+    """Return counts, errors and error sequences, as `contextgraph stats --json`."""
+    # What models cost is counted on this machine, for all tenants.
+    stats = replace(memory.get_stats(), usage={})
+    if repo:
+        stats = replace(stats, failure_patterns=memory.stats.get_failure_patterns(repo))
+    return stats_record(stats, memory.stats.get_common_mistakes(situation, repo), ())
+
+
+@_offer(Scope.READ, "GET /v1/friction")
+def friction(memory: AgentMemory, repo: Name = "", limit: PageSize = 10) -> Record:
+    """Return what keeps failing across tasks, as `contextgraph friction --json`."""
+    return friction_record(repo, memory.stats.get_friction(repo, limit))
+
+
+@_offer(Scope.READ, "GET /v1/trajectories")
+def trajectories(
+    memory: AgentMemory,
+    repo: Name = "",
+    instance: Name = "",
+    after: After = "",
+    limit: PageSize = 50,
+) -> Record:
+    """List runs by id: a page of those with an id above *after*."""
+    runs = memory.store.runs
+    ids = runs.ids(repo or None, instance or None, after=after, limit=limit + 1)
+    page = runs.trajectories(ids[:limit])
+    return {"trajectories": [*map(run_record, page.values())], "next": _next(ids, limit)}
+
+
+def _next(ids: Sequence[str], limit: int) -> str | None:
+    """Return *after* of the next page, where *ids* are one more than fit on this one."""
+    return ids[limit - 1] if len(ids) > limit else None
+
+
+@_offer(Scope.READ, "GET /v1/trajectories/{identity}")
+def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Record:
+    """Return a run with its fragments; with *steps* also "run", as its own format keeps it."""
+    runs = memory.store.runs
+    known = runs.learned([identity]).get(identity)
+    run = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
+    if run is None:
+        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
+    fragments = runs.fragments([run.id]).get(run.id, ())
+    record: dict[str, Json] = {
+        **run_record(run),
+        "task": run.task,
+        "summary": run.summary,
+        "fragments": [{"id": fragment.id, **fragment_record(fragment)} for fragment in fragments],
+    }
+    raw = runs.raw(run.id) if steps else None
+    return {**record, "run": to_record(raw)} if raw else record
+
+
+@_offer(Scope.READ, "GET /v1/methodologies")
+def methodologies(
+    memory: AgentMemory, repo: Name = "", after: After = "", limit: PageSize = 50
+) -> Record:
+    """List methodologies by id: a page of those with an id above *after*."""
+    store = memory.store.methodologies
+    ids = store.ids(repo or None, after=after, limit=limit + 1)
+    page = [*map(record_of, store.get(ids[:limit]))]
+    return {"methodologies": [*page], "next": _next(ids, limit)}
+
+
+@_offer(Scope.READ, "GET /v1/methodologies/{identity}")
+def methodology(memory: AgentMemory, identity: str) -> Record:
+    """Return a methodology."""
+    methodologies = memory.store.methodologies.get([identity])
+    if not methodologies:
+        raise NotFoundError(f"no methodology {identity}; /v1/methodologies lists those there are")
+    return record_of(methodologies[0])
+
+
+@_offer(Scope.READ, "GET /v1/notes")
+def notes(
+    memory: AgentMemory,
+    question: Text | None = None,
+    repo: Name | None = None,
+    tags: Tags = (),
+    min_probability: Share = 0.0,
+    limit: PageSize = 50,
+    archived: bool = False,
+) -> Record:
+    """Return notes that answer *question*, as `contextgraph recall --json`; else the newest.
+
+    Of *repo* where one is given; a question also finds those about anything. *tags* and
+    *min_probability* are of questions, *archived* is of a list.
+    """
+    if question is None:
+        newest = memory.notes.of(repo, archived=archived)[:limit]
+        return {"notes": [record_of(without_secret(note)) for note in newest]}
+    recalled = memory.notes.recall(
+        question, repo=repo, limit=limit, tags=tags, min_probability=min_probability
+    )
+    return {"notes": [recalled_record(shareable(recollection)) for recollection in recalled]}
+
+
+@_offer(Scope.READ, "GET /v1/snapshot")
+def snapshot(
+    memory: AgentMemory,
+    trigger: Text,
+    focus: Text = "",
+    repo: Name | None = None,
+    max_tokens: Tokens = 500,
+) -> Record:
+    """Return the notes that matter when *trigger* happens, as `contextgraph snapshot --json`."""
+    snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
+    return record_of(shareable_snapshot(snapshot, max_tokens))
+
+
+@_offer(Scope.READ, "GET /v1/explain/{identity}")
+def explain(memory: AgentMemory, identity: str) -> Record:
+    """Return where a methodology, run, fragment, error or context comes from."""
+    explanation = memory.explain(identity)
+    if explanation is None:
+        raise NotFoundError(f"nothing has the id {identity}")
+    return explanation_record(explanation)
+
+
+@_offer(
+    Scope.WRITE,
+    "POST /v1/outcomes",
+    example={"instance_id": "acme__shop-7", "outcome": "solved"},
+)
+def outcomes(
+    memory: AgentMemory,
+    instance_id: Name,
+    outcome: Literal["solved", "failed"],
+    agent: Name = "",
+    run: Name = "",
+) -> Record:
+    """Set by hand whether runs of an instance solved it, as `contextgraph outcome`.
+
+    All of its runs, those of *agent*, or one *run*.
+    """
+    known = memory.store.runs.ids(instance=instance_id)
+    if len(known) > 1 and not (agent or run):
+        raise AmbiguousRunError(f"{instance_id} has several runs; name one, or those of an agent")
+    changed = memory.set_outcome(instance_id, outcome == "solved", agent=agent, run=run)
+    if not changed:
+        raise NotFoundError(f"no such run of {instance_id} in the memory")
+    return {"instance_id": instance_id, "outcome": outcome, "trajectories": [*changed]}
+
+
+@_offer(
+    Scope.WRITE,
+    "POST /v1/notes",
+    source="agent:{}",
+    example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
+)
+def remember(  # noqa: PLR0913  (one parameter per property of a note)
+    memory: AgentMemory,
+    content: Text,
+    *,
+    source: str,
+    repo: Name = "",
+    tags: Names = (),
+    locator: Name = "",
+    pinned: bool = False,
+    security: Security = Security.INTERNAL,
+    valid_from: AwareDatetime | None = None,
+    valid_until: AwareDatetime | None = None,
+    importance: Share = 0.5,
+    caused_by: Names = (),
+) -> Record:
+    """Remember a statement, as `contextgraph remember --json`; its source is that of the token.
+
+    A pinned one, which all runs of the repository are shown, needs the scope admin.
+    """
+    receipt = memory.notes.remember(
+        content,
+        repo=repo,
+        source=source,
+        tags=tags,
+        locator=locator,
+        pinned=pinned,
+        security=security,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        importance=importance,
+        caused_by=caused_by,
+    )
+    return record_of(receipt)
+
+
+@_offer(
+    Scope.WRITE,
+    "POST /v1/reports",
+    source="{}",
+    example={"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True},
+)
+def reports(
+    memory: AgentMemory,
+    context: Name,
+    helped: bool,
+    item: Limit | None = None,
+    *,
+    source: str,
+) -> Record:
+    """Report whether the advice of an answer helped; "recorded" is false where it was before."""
+    recorded = memory.report_outcome(context, helped, item, source=source)
+    return {"context": context, "helped": helped, "recorded": recorded}
+
+
+@_offer(Scope.ADMIN, "POST /v1/methodologies/{identity}/{decision}")
+def decide(
+    memory: AgentMemory, identity: str, decision: Literal["quarantine", "release"]
+) -> Record:
+    """Never show a methodology, or advice (`adv_…`), again; or show it whatever was reported."""
+    decided = memory.quarantine if decision == "quarantine" else memory.release
+    if not decided(identity):
+        raise NotFoundError(f"no methodology or advice {identity}")
+    return {"advice": identity, "quarantined": decision == "quarantine"}
+
+
+@_offer(Scope.ADMIN, "DELETE /v1/notes/{identity}")
+def forget_note(memory: AgentMemory, identity: str) -> Record:
+    """Delete a note."""
+    if not memory.notes.forget([identity]):
+        raise NotFoundError(f"no note {identity}; GET /v1/notes lists those there are")
+    return {"forgotten": 1}
+
+
+@_offer(Scope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
+def forget(memory: AgentMemory, identity: str) -> Record:
+    """Remove a run and everything that only it supports."""
+    if not memory.forget([identity]):
+        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
+    return {"forgotten": 1}
+
+
+@_offer(Scope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
+def retire(memory: AgentMemory, identity: str) -> Record:
+    """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
+    if not memory.retire([identity]):
+        raise NotFoundError(f"no methodology {identity}, or it is retired")
+    return {"retired": 1}
+
+
+_LIVE = "/v1/runs/live/{identity}"
+_NO_TEXT: JsonValue = {"text": None}
+
+
+@_offer(Scope.WRITE, f"POST {_LIVE}/start", part="live", answer={"text": ""})
+def start(run: LiveRun) -> Record:
+    """Return advice for the first prompt, empty where nothing is known."""
+    return {"text": run.start()}
+
+
+@_offer(Scope.WRITE, f"POST {_LIVE}/before", part="live", example={"action": "pytest tests/"})
+def before(run: LiveRun, action: Text | ToolCall) -> Record:
+    """Return what to know before an action is taken; null for nothing.
+
+    An action is a command line, or the call of another tool.
+    """
+    return {"text": run.before(_action(action))}
+
+
+@_offer(
+    Scope.WRITE,
+    f"POST {_LIVE}/observe",
+    part="live",
+    example={
+        "action": "python reproduce.py",
+        "observation": "ModuleNotFoundError: No module named 'tariffs'",
+        "exit_code": 1,
+    },
+    answer=_NO_TEXT,
+)
+def observe(
+    run: LiveRun,
+    action: Text | ToolCall,
+    observation: LongText,
+    exit_code: int | None = None,
+    thought: Text = "",
+) -> Record:
+    """Take in a step; return advice where it met a new error or got stuck in a loop, else null."""
+    return {"text": run.observe(_action(action), observation, exit_code=exit_code, thought=thought)}
+
+
+@_offer(Scope.WRITE, f"POST {_LIVE}/check_submit", part="live", answer=_NO_TEXT)
+def check_submit(run: LiveRun) -> Record:
+    """Return what seems to be missing before the agent submits; null for nothing."""
+    return {"text": run.check_submit()}
+
+
+# What clients call by name: part of a memory -> its class, and its methods by their scope.
+METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
+    "": (
+        AgentMemory,
+        {
+            Scope.READ: "explain",
+            Scope.ADMIN: "consolidate forget maintain quarantine release retire",
+        },
+    ),
+    "candidates": (Candidates, {Scope.READ: "of repeated", Scope.ADMIN: "accept reject"}),
+    "entities": (
+        Entities,
+        {
+            Scope.READ: "find_by_keywords find_tags get_entity get_related",
+            Scope.WRITE: "add_entity add_relation set_entity_tags",
+            Scope.ADMIN: "remove_entity remove_relation",
+        },
+    ),
+    "loop_detector": (LoopDetector, {Scope.READ: "escapes_from"}),
+    "notes": (
+        Notes,
+        {
+            Scope.READ: "causes of rank recall snapshot",
+            Scope.WRITE: "link remember",
+            Scope.ADMIN: "archive forget pin prune reset restore",
+        },
+    ),
+    "pages": (
+        Pages,
+        {
+            Scope.READ: "get_index get_page references search",
+            Scope.WRITE: "add_page update_page",
+            Scope.ADMIN: "remove_page",
+        },
+    ),
+    "retriever": (
+        MemoryRetriever,
+        {Scope.READ: "by_error by_state by_task retrieve"},
+    ),
+    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes history of"}),
+    "stats": (
+        StatisticsEngine,
+        {
+            Scope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
+            "get_failure_patterns get_friction get_interventions get_outcomes_over_time "
+            "get_solve_rates"
+        },
+    ),
+    "store.exposures": (ExposureStore, {Scope.WRITE: "add"}),
+    "store.runs": (RunStore, {Scope.READ: "for_task for_text ids learned raw trajectories"}),
+    "writer": (MemoryWriter, {Scope.WRITE: "set_outcome"}),
+}
+
+# Arguments that callers cannot choose, as `Operation.source`.
+_SOURCES = {"notes.remember": "agent:{}"}
+
+
+def _methods() -> Iterator[Operation]:
+    for part, (kind, scopes) in METHODS.items():
+        for scope, names in scopes.items():
+            for method in names.split():
+                name = f"{part}.{method}".lstrip(".")
+                # What administrators start may take minutes.
+                yield Operation(
+                    name,
+                    getattr(kind, method),
+                    scope,
+                    part,
+                    source=_SOURCES.get(name, ""),
+                    takes_long=scope is Scope.ADMIN,
+                )
+
+
+OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _methods()}
+"""The methods that clients call, by name."""

@@ -1,0 +1,568 @@
+"""The requests of the service: those of the table of operations, and those that are more."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from inspect import Parameter, Signature, getdoc, signature
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal, TypeVar, cast, get_type_hints
+
+import anyio
+import orjson
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, create_model
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from contextgraph.agents.live import LiveRun
+from contextgraph.codec import encoded
+from contextgraph.errors import OF_STORE, NeedsStoreError, ReadError
+from contextgraph.knowledge import shareable, shareable_snapshot, without_secret
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Exposure, Json, Note, Outcome, RawTrajectory, Recollection, Snapshot
+from contextgraph.operations import (
+    ADMIN_ARGUMENTS,
+    OPERATIONS,
+    REQUESTS,
+    LongText,
+    Name,
+    Names,
+    Operation,
+    Scope,
+    Text,
+)
+from contextgraph.readers import read_file
+from contextgraph.readers.fields import loads
+from contextgraph.records import consolidation_record, receipt_record, unread_record
+from contextgraph.service.access import Admin, Caller, Reader, Writing, allowed
+from contextgraph.service.client import decoded_call
+from contextgraph.service.monitoring import TooBusyError
+from contextgraph.service.service import Job, OpenRun, finished
+
+router = APIRouter()
+
+_R = TypeVar("_R")
+
+_Format = Literal["archive", "graphml", "json"]
+_MEDIA: Mapping[_Format, str] = {
+    "archive": "application/zstd",
+    "graphml": "application/graphml+xml",
+    "json": "application/json",
+}
+_POLL_SECONDS = 0.2
+MAX_WAIT = 30.0
+_MOST = 100_000
+
+Wait = Annotated[
+    float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the end of the job.")
+]
+Complete = Annotated[bool, Query(description='With the whole receipts, as "receipts".')]
+FileName = Annotated[str, Query(max_length=500)]
+
+_JOB: JsonValue = {
+    "job": "job_fd31e49c2ac5ba57db2aaf87",
+    "state": "done",
+    "error": None,
+    "runs": [
+        {
+            "source": "a.traj",
+            "instance_id": "acme__shop-1",
+            "trajectory_id": "trj_3f9dab0652f816cc921c9992",
+            "status": "created",
+            "fragments": 2,
+            "error_patterns": 1,
+        }
+    ],
+    "summary": {
+        "records": 1, "waiting": 0, "created": 1,
+        "unchanged": 0, "updated": 0, "failed": 0, "skipped": 0,
+    },
+}  # fmt: skip
+_RECEIPT: JsonValue = {
+    "receipt": {
+        "trajectory_id": "trj_3f9dab0652f816cc921c9992",
+        "status": "created",
+        "fragments": 2,
+        "error_patterns": 1,
+    },
+    "job": None,
+}
+_RUNS = {
+    "required": True,
+    "description": "Recorded runs in any known format, also compressed: what a log file holds.",
+    "content": {
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+        "application/json": {
+            "schema": {},
+            "example": {
+                "contextgraph": 1,
+                "source_format": "http",
+                "instance_id": "acme__shop-7",
+                "repo": "acme/shop",
+                "task": "Totals are wrong when a tariff is missing",
+                "steps": [
+                    {
+                        "index": 0,
+                        "thought": "",
+                        "action": {"tool": "bash", "text": "python reproduce.py"},
+                        "observation": "KeyError: 'tariff'",
+                        "exit_code": 1,
+                    }
+                ],
+                "outcome": "unknown",
+            },
+        },
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {"file": {"type": "string", "format": "binary"}},
+            }
+        },
+    },
+}
+
+
+def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
+    """Return *record* as the body of a response."""
+    return Response(orjson.dumps(record), status, media_type="application/json")
+
+
+def _answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer by an *example* in the OpenAPI document."""
+    content: dict[str, Any] = {"schema": {"type": "object"}}
+    if example is not None:
+        content["example"] = example
+    described = {"description": "The answer.", "content": {"application/json": content}}
+    return {status: described}
+
+
+Perform = Callable[[Operation, Caller, dict[str, Any]], Awaitable[Response]]
+
+
+async def _perform(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
+    """Answer with the record of an operation, which runs in a thread."""
+    if operation.part == "live":
+        open_run = _open_run(caller, given.pop("identity"))
+        call = partial(_in_use, open_run, operation, given)
+    else:
+        call = partial(operation.function, caller.memory, **given)
+    run = caller.service.maintain if operation.takes_long else caller.service.answer
+    return json_response(await run(call))
+
+
+def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> Mapping[str, Json]:
+    """Return the record of an operation on a live run, which one request at a time uses."""
+    try:
+        with open_run.in_use() as run:
+            record: Mapping[str, Json] = operation.function(run, **given)
+            return record
+    except ValueError as error:
+        raise HTTPException(409, str(error)) from error
+
+
+def _open_run(caller: Caller, identity: str) -> OpenRun:
+    run = caller.tenant.live.get(identity)
+    if run is None:
+        raise HTTPException(
+            404, f"no live run {identity}: it is finished, or was not used for long"
+        )
+    return run
+
+
+def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -> None:
+    """Add the request of an operation, with parameters and body by its signature."""
+    method, path = operation.route.split()
+    hints = get_type_hints(operation.function, include_extras=True)
+    _, *parameters = signature(operation.function).parameters.values()
+    chosen = [one for one in parameters if one.name != "source" or not operation.source]
+    in_path = re.findall(r"{(\w+)}", path)
+    rest = [one for one in chosen if one.name not in in_path]
+    in_body = rest if method == "POST" else []
+    model = _body_model(operation.name, in_body, hints)
+
+    async def endpoint(request: Request, caller: Caller, **given: Any) -> Response:
+        if in_body:
+            given |= await _parsed(request, caller, lambda body: dict(model.model_validate(body)))
+        authorise(operation, given, caller)
+        return await perform(operation, caller, given)
+
+    sender = Annotated[Caller, Depends(allowed(operation.scope))]
+    shown = {"request": Request, "caller": sender} | {
+        name: hints.get(name, str) for name in in_path
+    }
+    parameters = [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint) for name, hint in shown.items()
+    ]
+    if method != "POST":
+        parameters += [
+            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[hints[one.name], Query()])
+            for one in rest
+        ]
+    cast(Any, endpoint).__signature__ = Signature(parameters)
+    router.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        name=operation.name,
+        description=getdoc(operation.function),
+        status_code=status,
+        responses=_answered(operation.answer, status),
+        openapi_extra=_described(model, operation.example) if in_body else None,
+    )
+
+
+def _body_model(
+    name: str, parameters: list[Parameter], hints: Mapping[str, Any]
+) -> type[BaseModel]:
+    """Return a model of the arguments of an operation."""
+    fields: dict[str, Any] = {
+        one.name: (hints[one.name], ... if one.default is one.empty else one.default)
+        for one in parameters
+    }
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _described(model: type[BaseModel], example: JsonValue) -> dict[str, Any]:
+    """Describe a body in the OpenAPI document; its parts are written where they are used."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, list):
+            return [*map(whole, value)]
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            return whole(parts[value["$ref"].rpartition("/")[2]])
+        return {name: whole(one) for name, one in value.items()}
+
+    content = {"schema": whole(schema), "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+async def _parsed(request: Request, caller: Caller, parse: Callable[[Any], _R]) -> _R:
+    """Return what *parse* makes of the JSON body of a request, with the limits of readers.
+
+    The sender is known by now; a large body is parsed in a thread.
+    """
+    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    content = await request.body()
+    if content and kind != "application/json":
+        raise HTTPException(415, "the body must be application/json")
+    try:
+        return await caller.service.parsed(lambda: parse(loads(content)), len(content))
+    except ValidationError as error:
+        wrong = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
+        raise RequestValidationError(wrong) from error
+    except ValueError as error:
+        wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
+        raise RequestValidationError(wrong) from error
+
+
+def authorise(operation: Operation, given: dict[str, Any], caller: Caller) -> None:
+    """Take from the token what callers cannot choose, and refuse what it does not allow."""
+    if not caller.token.allows(operation.scope):
+        raise HTTPException(403, f"the token does not have the scope {operation.scope}")
+    for name in ADMIN_ARGUMENTS & given.keys():
+        if given[name] and not caller.token.allows(Scope.ADMIN):
+            raise HTTPException(403, f"a {name} note needs a token with the scope {Scope.ADMIN}")
+    if operation.source:
+        given["source"] = operation.source.format(caller.token.source)
+
+
+for _operation in REQUESTS:
+    _add(_operation)
+
+
+def begin(
+    memory: AgentMemory,
+    repo: Name,
+    instance_id: Name,
+    task: Text,
+    agent: Name = "",
+    model: Name = "",
+    exclude_instances: Names = (),
+) -> LiveRun:
+    """Begin a run; "id" names it in the other calls."""
+    return memory.live(
+        repo=repo,
+        instance_id=instance_id,
+        task=task,
+        agent=agent,
+        model=model,
+        exclude_instances=exclude_instances,
+    )
+
+
+async def _begin(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
+    run = operation.function(caller.memory, **given)
+    return json_response({"id": caller.service.begin(caller.tenant, run, caller.token.source)}, 201)
+
+
+_add(
+    Operation(
+        "begin",
+        begin,
+        Scope.WRITE,
+        route="POST /v1/runs/live",
+        example={
+            "repo": "acme/shop",
+            "instance_id": "acme__shop-7",
+            "task": "Totals are wrong when a tariff is missing",
+            "agent": "mini-swe-agent",
+        },
+        answer={"id": "live_aa736f77e4ac4eb3"},
+    ),
+    _begin,
+    201,
+)
+
+
+def finish(
+    run: LiveRun,
+    outcome: Outcome = Outcome.UNKNOWN,
+    exit_status: Name | None = None,
+    patch: LongText | None = None,
+) -> RawTrajectory:
+    """End the run and learn it.
+
+    "receipt" says what was stored, null without a step. 202 with a "job" of /v1/learn where the run
+    is safe in a file and waits for the store.
+    """
+    return run.end(outcome, exit_status=exit_status, patch=patch)
+
+
+async def _finish(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
+    open_run = _open_run(caller, given.pop("identity"))
+    end = partial(operation.function, **given)
+    job = await caller.service.answer(caller.service.end, caller.tenant, open_run, end)
+    if job is None:
+        return json_response({"receipt": None, "job": None})
+    if not await finished(job, MAX_WAIT / 2) or not job.receipts:
+        return json_response({"receipt": None, "job": job.record()}, 202)
+    return json_response({"receipt": receipt_record(job.receipts[0]), "job": None})
+
+
+_add(
+    Operation(
+        "finish",
+        finish,
+        Scope.WRITE,
+        "live",
+        "POST /v1/runs/live/{identity}/finish",
+        example={"outcome": "solved"},
+        answer=_RECEIPT,
+    ),
+    _finish,
+)
+
+
+@router.post("/v1/call/{operation}")
+async def call(operation: str, request: Request, caller: Reader) -> Response:
+    """Call a method of the library, such as `pages.search`: "value" is what it returns.
+
+    Its arguments have their names in the library; values have the JSON form of the library. Notes
+    come without confidential texts.
+    """
+    known = OPERATIONS.get(operation)
+    if known is None:
+        raise NeedsStoreError(f"{operation} {OF_STORE}")
+
+    def arguments(body: Any) -> dict[str, JsonValue]:
+        if not isinstance(body, dict):
+            raise ValueError("not an object")
+        return body
+
+    given = await _parsed(request, caller, arguments)
+    chosen = given.get("source", "user") != "user" or given.get("credibility") is not None
+    if known.source and chosen:
+        raise HTTPException(403, "a service takes the source from the token; name none")
+    authorise(known, given, caller)
+    if any(isinstance(argument, int) and argument > _MOST for argument in given.values()):
+        raise HTTPException(422, f"a number may be at most {_MOST:,}")
+    run = caller.service.maintain if known.takes_long else caller.service.answer
+    return json_response({"value": await run(lambda: _called(known, caller.memory, given))})
+
+
+def _called(
+    operation: Operation, memory: AgentMemory, arguments: Mapping[str, JsonValue]
+) -> JsonValue:
+    target = operation.target(memory)
+    bound = decoded_call(operation.function, target, arguments)
+    if shown := bound.arguments.get("exposures"):
+        bound.arguments["exposures"] = tuple(map(_unreported, shown))
+    try:
+        value = getattr(target, operation.function.__name__)(*bound.args[1:], **bound.kwargs)
+    except ValueError as error:  # an argument that it does not take
+        raise ReadError("", "", str(error)) from error
+    if isinstance(value, Snapshot):
+        value = shareable_snapshot(value, bound.arguments["max_tokens"])
+    return encoded(_without_secrets(value))
+
+
+def _unreported(exposure: Exposure) -> Exposure:
+    """Return *exposure* as it was shown: what helped is reported by another request."""
+    items = (replace(item, helped=None) for item in exposure.items)
+    return replace(exposure, helped=None, source="", items=tuple(items))
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Note):
+        return without_secret(value)
+    if isinstance(value, Recollection):
+        return shareable(value)
+    return tuple(map(_without_secrets, value)) if isinstance(value, tuple) else value
+
+
+@router.post(
+    "/v1/learn",
+    status_code=202,
+    responses={**_answered(_JOB), **_answered(_JOB, 202)},
+    openapi_extra={"requestBody": _RUNS},
+)
+async def learn(
+    request: Request,
+    caller: Writing,
+    name: FileName = "",
+    outcome: Outcome | None = None,
+    wait: Wait = 0,
+    complete: Complete = False,
+) -> Response:
+    """Learn runs; 202 once they are safe in files, 200 where all are learned within *wait*.
+
+    *name* is that of the log file, which names runs that have no name of their own. *outcome* takes
+    the place of what the log says. The same content again is the same job, and changes nothing.
+    """
+    name, content = await _uploaded(request, name)
+    job = await caller.service.read_upload(
+        lambda: _submit(caller, name or "upload", content, outcome)
+    )
+    is_done = await finished(job, wait)
+    return json_response(job.record(complete=complete), 200 if is_done else 202)
+
+
+async def _uploaded(request: Request, name: str) -> tuple[str, bytes]:
+    """The name and the content of the file in a request."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return name, await request.body()
+    async with request.form(max_files=1) as form:
+        for file in form.values():
+            if not isinstance(file, str):
+                return name or file.filename or "", await file.read()
+    raise HTTPException(422, "the form holds no file")
+
+
+def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) -> Job:
+    service = caller.service
+    if service.writer.waiting(caller.memory) > service.limits.waiting:
+        raise TooBusyError(f"{service.limits.waiting} runs wait to be learned")
+    identity = blake2b(
+        b"\0".join([caller.token.source.encode(), name.encode(), str(outcome).encode(), content]),
+        digest_size=12,
+    ).hexdigest()
+    records = [*read_file(BytesIO(content), name)]
+    runs = [
+        replace(record, outcome=outcome or record.outcome)
+        for record in records
+        if isinstance(record, RawTrajectory)
+    ]
+    unread = [unread_record(record) for record in records if isinstance(record, ReadError)]
+    if not runs:
+        reasons = "; ".join(str(record) for record in records if isinstance(record, ReadError))
+        raise HTTPException(422, reasons[:1000] or "there is no run in it")
+    return service.writer.submit(
+        f"job_{identity}",
+        caller.memory,
+        caller.tenant.spool,
+        runs,
+        caller.token.source,
+        unread,
+    )
+
+
+def _known_job(caller: Writing, job: str) -> Job:
+    known = caller.service.writer.job(caller.memory, job)
+    if known is None:
+        raise HTTPException(
+            404, f"no job {job}; jobs are forgotten when the server starts, their runs are not"
+        )
+    return known
+
+
+KnownJob = Annotated[Job, Depends(_known_job)]
+
+
+@router.get("/v1/learn/{job}", responses=_answered(_JOB))
+async def job_state(job: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
+    """Return a job of /v1/learn."""
+    await finished(job, wait)
+    return json_response(job.record(complete=complete))
+
+
+@router.get("/v1/learn/{job}/events", response_class=EventSourceResponse)
+async def job_events(caller: Writing, job: KnownJob) -> AsyncIterator[ServerSentEvent]:
+    """Send the job as server-sent events, at each change of its progress, up to its end."""
+    shown: dict[str, Json] = {}
+    while not caller.service.is_closing:
+        is_done = job.done.is_set()
+        record = job.record()
+        if record != shown:
+            shown = record
+            yield ServerSentEvent(event="done" if is_done else "progress", data=record)
+        if is_done:
+            return
+        await anyio.sleep(_POLL_SECONDS)
+
+
+@router.post("/v1/consolidate")
+async def consolidate(caller: Admin) -> Response:
+    """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
+
+    409 where another process does so.
+    """
+    report = await caller.service.maintain(caller.memory.consolidate)
+    return json_response(consolidation_record(report), 200 if report.started else 409)
+
+
+@router.get("/v1/export", response_class=FileResponse)
+async def export(
+    caller: Admin,
+    vectors: bool = True,
+    file_format: Annotated[_Format, Query(alias="format")] = "archive",
+) -> Response:
+    """Export all that the memory holds, or its graph, as `contextgraph export` writes it.
+
+    The header X-Exported of an archive counts what is in it.
+    """
+
+    folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
+    path = Path(folder.name) / ("memory.jsonl.zst" if file_format == "archive" else "graph")
+    memory, headers = caller.memory, {}
+    if file_format == "archive":
+        counts = await caller.service.maintain(lambda: memory.export(path, vectors=vectors))
+        headers["X-Exported"] = orjson.dumps(encoded(counts, complete=True)).decode()
+    else:
+        await caller.service.maintain(lambda: memory.export_graph(path, file_format))
+    return FileResponse(
+        path,
+        headers=headers,
+        filename=path.name,
+        media_type=_MEDIA[file_format],
+        background=BackgroundTask(folder.cleanup),
+    )
+
+
+@router.get("/metrics")
+async def metrics(caller: Admin) -> Response:
+    """Count requests and waiting runs of the tenant, and the process, for Prometheus."""
+    tenant = caller.tenant
+    tenant.metrics.waiting.set(caller.service.writer.waiting(tenant.memory))
+    tenant.metrics.live.set(len(tenant.live))
+    return Response(generate_latest(tenant.metrics.registry), media_type=CONTENT_TYPE_LATEST)
