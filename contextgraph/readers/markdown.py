@@ -5,7 +5,8 @@ and for most edits only the file.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePath
@@ -46,6 +47,7 @@ _PATCHED = re.compile(r"\*\*(?P<change>Add|Update|Delete): `(?P<path>[^`\n]+)`\*
 _WRITTEN = re.compile(
     r"\AThe file (?P<at>\S[^\n]*?) has been |(?:\A|: )File created successfully at: (?P<new>[^\n]+)"
 )
+_WENT = re.compile(r"cd (?P<folder>/[^\s;&|'\"]+) *&& ")
 _ANSWER = re.compile(r"^\*\*Answer:\*\* (?P<words>.+)", re.MULTILINE | re.DOTALL)
 _ERROR, _ERROR_END = "<tool_use_error>", "</tool_use_error>"
 _NOT_RUN = ("Exit code", "Error", _ERROR, DENIED, INTERRUPTED)
@@ -85,8 +87,10 @@ def specstory_runs(page: str, place: Place) -> Iterator[RawTrajectory | ReadErro
             model = next((turn.model for turn in some if turn.model), "")
             known = {**facts, "agent": agent, "model": model}
             try:
-                spoken = _turns(some, facts["agent"])
-                runs.append(finished_run(SPECSTORY, spoken, known, place))
+                spoken = list(_turns(some, facts["agent"]))
+                folder = _working_folder(spoken)
+                known["folder"] = known["folder"] or folder
+                runs.append(finished_run(SPECSTORY, _located(spoken, folder), known, place))
             except EmptyRunError as error:
                 runs += [] if number else [error]
     found = [run for run in runs if isinstance(run, RawTrajectory)]
@@ -122,6 +126,33 @@ def _folder(place: Place) -> str:
     parts = PurePath(place.file).parts
     at = parts.index(SPECSTORY_FOLDER) if SPECSTORY_FOLDER in parts else 0
     return str(PurePath(*parts[:at])) if at else ""
+
+
+def _working_folder(turns: Sequence[Turn]) -> str:
+    """The folder that the paths of most calls are relative to; empty where that is unknown.
+
+    Reads name their files from there, edits in full.
+    """
+    calls = [turn for turn in turns if isinstance(turn, Call)]
+    named = [path for call in calls if isinstance(path := call.arguments.get("file_path"), str)]
+    relative = {path.removeprefix("./") for path in named if path.startswith("./")}
+    folders = Counter(
+        path.removesuffix(f"/{end}")
+        for path in named
+        if path.startswith("/")
+        for end in relative
+        if path.endswith(f"/{end}")
+    )
+    if not folders:
+        commands = (call.arguments.get("command") for call in calls)
+        went = (_WENT.match(command) for command in commands if isinstance(command, str))
+        folders = Counter(match["folder"] for match in went if match)
+    return max(folders, key=lambda folder: folders[folder], default="")
+
+
+def _located(turns: Iterable[Turn], folder: str) -> Iterator[Turn]:
+    for turn in turns:
+        yield replace(turn, cwd=folder or None) if isinstance(turn, Result) else turn
 
 
 def _turn(spoken: re.Match[str]) -> _Turn:
