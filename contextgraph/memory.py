@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, overload
+from uuid import uuid4
 
 from contextgraph.advising.freshness import (
     fresh_history,
@@ -291,23 +292,25 @@ class AgentMemory:
         self,
         *,
         repo: str,
-        instance_id: str,
         task: str,
+        instance_id: str = "",
         agent: str = "",
         model: str = "",
         source: str = "",
         exclude_instances: Iterable[str] = (),
         workdir: Path | str | None = None,
     ) -> "LiveRun":
-        """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
+        """Begin a run of an agent: it gives advice as it goes on, and is learned at its end.
 
-        *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
-        are one run; *source* is as of `learn`. Nothing is shown from runs of *exclude_instances*,
-        nor of what the working tree around the folder *workdir* does not have. Raises `ValueError`
-        where there is no such folder. See docs/live.md.
+        Without an *instance_id* the run is an instance of its own. *agent* is the name that its
+        logs have when they are read (`mini-swe-agent`), so that both are one run; *source*: see
+        `learn`. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
+        around the folder *workdir* does not have. Raises `ValueError` where there is no such
+        folder. See docs/live.md.
         """
         from contextgraph.agents.live import LiveRun
 
+        instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
 

@@ -144,7 +144,8 @@ def _case(
     trajectory = ranked.hits[0].trajectory
     scope = scope_level(trajectory.repo, query.state.repo)
     fragments = tuple(dict.fromkeys(fragment for hit in ranked.hits for fragment in hit.fragments))
-    probability = case_probability(ranked.features)
+    is_same_task = trajectory.instance_id == query.state.instance_id
+    probability = 1.0 if is_same_task else case_probability(ranked.features)
     at_same_file = bool(fragments) and scope is ScopeLevel.REPO
     is_close = probability >= gate.close_case_precision and _names_file(query, trajectory)
     # What a run changed that failed is no evidence of what has to be changed.
@@ -161,7 +162,7 @@ def _case(
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
         title=title_of(trajectory.task),
         probability=probability,
-        is_shown=at_same_file or (is_close and may_be_right),
+        is_shown=at_same_file or is_same_task or (is_close and may_be_right),
     )
 
 

@@ -76,6 +76,8 @@ from contextgraph.trace import (
     names_in,
     shows_cause,
 )
+from contextgraph.trace.remedies.commands import FILE_TO_LOOK_AT
+from contextgraph.trace.remedies.edits import FILE_TO_EDIT
 
 NAMED_RUNS = 10
 # So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
@@ -91,6 +93,10 @@ GROUPS = (
     (ScopeLevel.GENERAL, SignatureLevel.TYPE),
 )
 _REMEMBERED = 4_096
+# Commands of the interface of SWE-agent, which no shell has.
+_AGENT_TOOLS = frozenset(
+    "open goto create edit scroll_up scroll_down search_dir search_file find_file submit".split()
+)
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
@@ -217,7 +223,21 @@ def _unfit(query: Query, wording: Wording) -> str:
         return "it is specific to another repository"
     if any(_contradicts(query, action.pattern) for action in wording.actions):
         return "it cannot help in this state"
+    if tools := {tool for action in wording.actions for tool in _tools_of(action)}:
+        named = (*query.state.failed_actions, query.state.last_action)
+        known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
+        if query.state.tools and tools.isdisjoint(known):
+            return f"it needs the tool {min(tools)}, which this agent does not have"
     return ""
+
+
+def _tools_of(action: RemedyAction) -> frozenset[str]:
+    """Return the tools of an agent, rather than of a shell, that *action* is a call of."""
+    pattern = action.pattern
+    if pattern.target in (FILE_TO_EDIT, FILE_TO_LOOK_AT):
+        return frozenset(("open",))
+    words = (action.target, pattern.target, *pattern.parameters)
+    return _AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
 
 
 def _tried(query: Query, wording: Wording) -> str:
@@ -353,12 +373,19 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     state, names = query.state, query.names
     if pattern.kind is RemedyKind.INSTALL:
         module = names.fill(pattern.target)
-        is_shown = f"/{module}/" in state.last_outcome
+        is_shown = f"/{module}/" in state.last_outcome or _is_listed(module, state.repo_summary)
         never = is_never_installed(names.fill(MISSING_MODULE), state.last_action)
         return never or is_shown or is_own_module(module, state.repo, state.open_file)
     if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)
+
+
+def _is_listed(module: str, summary: str) -> bool:
+    """True where the *summary* of a repository lists the *module* among its files or folders."""
+    entries = summary.partition("files: ")[2].split(", ")
+    names = {entry.rstrip("/").removesuffix(".py") for entry in entries}
+    return module in names or re.search(rf"(?<![\w./-]){re.escape(module)}/", summary) is not None
 
 
 # In Python modules and what annotations name are the usual imports; other names may be anything.

@@ -28,6 +28,7 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.store.sqlite import SqliteStore
+from contextgraph.trace.remedies.commands import FILE_TO_LOOK_AT
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(
@@ -432,6 +433,21 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
     features = RemedyFeatures(0, 0, same_type=0.3, relevance=1, attempt=1)
     assert probability(features) < CONSERVATIVE.min_precision
+
+
+@pytest.mark.parametrize(
+    ("tools", "attempt", "is_advised"),
+    [
+        ((), "python a.py", True),
+        (("open", "edit"), "python a.py", True),
+        (("Bash", "Read"), "python a.py", False),
+        (("bash",), "open b.py", True),
+    ],
+)
+def test_a_tool_that_the_agent_does_not_have_is_not_advised(store, tools, attempt, is_advised):
+    state = State(repo="acme/shop", current_error=NO_MODULE, tools=tools, last_action=attempt)
+    look = RemedyAction(RemedyKind.OPEN, "a.py", RemedyPattern(RemedyKind.OPEN, FILE_TO_LOOK_AT))
+    assert bool(remedies_of(query_of(state, store), [recovery(1, actions=(look,))])) is is_advised
 
 
 def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
