@@ -1,92 +1,142 @@
-"""The command line: parse, call one method of `AgentMemory`, print."""
+"""The command line: parse, call one method of `AgentMemory`, print.
+
+A command is imported when it is called or its help is shown; the help of the whole needs none.
+"""
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any, cast
+from collections.abc import Mapping, Sequence
 
-import typer
+# The commands of the help, by section.
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Use": {
+        "learn": "Learn finished runs.",
+        "query": "Show what the memory knows for a task or an error.",
+    },
+    "Look": {
+        "playbook": "Show what runs of a repository agree on, and its notes.",
+        "stats": "Show what costs most, what is known, and how runs fail.",
+        "runs": "List the runs in the memory, the newest first.",
+    },
+    "Connect": {
+        "integrations": "Connect coding agents to the memory.",
+        "serve": "Serve the memory over HTTP.",
+    },
+    "Prove": {
+        "evaluate": "Measure the advice of a memory on recorded runs.",
+    },
+    "More": {
+        "note": "Notes: remember, recall, list, review, pages, keyed files.",
+        "admin": "All other commands: check, repair, copy, remove, explain.",
+    },
+}
+# Name of a command -> its module and function; of a group those of its commands, with "" for what
+# it does by itself.
+HOMES: Mapping[str, str | Mapping[str, str]] = {
+    "learn": "learn:learn",
+    "query": "query:query",
+    "report": "runs:report",
+    "playbook": "runs:playbook",
+    "how": "runs:how",
+    "inspect": "inspect:inspect",
+    "loops": "inspect:loops",
+    "replay": "experiment:replay",
+    "evaluate": "evaluate:evaluate",
+    "runs": "runs:runs",
+    "outcome": "runs:outcome",
+    "stats": "stats:stats",
+    "friction": "stats:friction",
+    "explain": "stats:explain",
+    "log": "stats:log",
+    "quarantine": "runs:quarantine",
+    "release": "runs:release",
+    "formats": "inspect:formats",
+    "doctor": "installation:doctor",
+    "remember": "notes:remember",
+    "recall": "notes:recall",
+    "snapshot": "notes:snapshot",
+    "maintain": "notes:maintain",
+    "set": "pages:set_",
+    "brief": "pages:brief",
+    "compact": "maintenance:compact",
+    "consolidate": "consolidate:consolidate",
+    "reembed": "consolidate:reembed",
+    "rebuild": "consolidate:rebuild",
+    "migrate": "consolidate:migrate",
+    "forget": "maintenance:forget",
+    "export": "maintenance:export",
+    "import": "maintenance:import_",
+    "backup": "maintenance:backup",
+    "integrations": "installation:integrations",
+    "hook": "installation:hook",
+    "trust": "installation:trust",
+    "serve": "service:serve",
+    "config": {"show": "installation:show"},
+    "experiment": {"run": "experiment:run", "report": "experiment:report"},
+    "mcp": {"": "service:mcp", "config": "service:config"},
+    "notes": {"": "notes:notes", "review": "notes:review"},
+    "token": {"create": "service:create", "list": "service:list_", "revoke": "service:revoke"},
+    "pages": {
+        "put": "pages:put",
+        "get": "pages:get",
+        "list": "pages:list_",
+        "search": "pages:search",
+        "remove": "pages:remove",
+    },
+    "entities": {
+        "add": "pages:add",
+        "link": "pages:link",
+        "related": "pages:related",
+        "find": "pages:find",
+        "tags": "pages:tags",
+        "remove": "pages:remove_entity",
+    },
+}
+_NOTE = {
+    "remember": "remember",
+    "recall": "recall",
+    "list": "notes",
+    "review": "notes review",
+    "snapshot": "snapshot",
+    "maintain": "maintain",
+    "pages": "pages",
+    "entities": "entities",
+    "set": "set",
+    "brief": "brief",
+    "compact": "compact",
+}
+_SHOWN = {name for section in SECTIONS.values() for name in section}
+_ADMIN = {
+    name: name for name in HOMES if name not in _SHOWN and name not in (*_NOTE.values(), "notes")
+}
+# The groups of the help, and the command that each of their names stands for.
+GATHERED: Mapping[str, Mapping[str, str]] = {"note": _NOTE, "admin": _ADMIN}
 
-from contextgraph.cli import (
-    consolidate,
-    evaluate,
-    experiment,
-    inspect,
-    installation,
-    learn,
-    maintenance,
-    notes,
-    pages,
-    query,
-    runs,
-    service,
-    stats,
-)
-from contextgraph.cli.output import (
-    FAILED,
-    STORE_UNAVAILABLE,
-    accept_any_text,
-    warn,
-)
-from contextgraph.errors import ContextGraphError, StoreUnavailableError
-from contextgraph.text import mask_secrets
+_ABOUT = "The long-term memory of coding agents: learns from finished runs, advises the next one."
+_CODES = """\
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs
+failed, each reported), 4 store unavailable, 5 another process holds the
+lease, 130 interrupted."""
 
-app = typer.Typer(
-    name="contextgraph",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich would double the time of --help
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (
-    learn.learn,
-    query.query,
-    runs.report,
-    runs.playbook,
-    runs.how,
-    inspect.inspect,
-    inspect.loops,
-    experiment.replay,
-    evaluate.evaluate,
-    runs.runs,
-    runs.outcome,
-    stats.stats,
-    stats.friction,
-    stats.explain,
-    runs.quarantine,
-    runs.release,
-    inspect.formats,
-    installation.doctor,
-    notes.remember,
-    notes.recall,
-    notes.snapshot,
-    notes.maintain,
-    pages.set_,
-    pages.brief,
-    maintenance.compact,
-    consolidate.consolidate,
-    consolidate.reembed,
-    consolidate.rebuild,
-    consolidate.migrate,
-    maintenance.forget,
-    maintenance.export,
-    maintenance.import_,
-    maintenance.backup,
-    installation.integrations,
-    installation.trust,
-    installation.hook,
-    stats.log,
-    service.serve,
-):
-    app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(installation.config, name="config")
-app.add_typer(experiment.experiment, name="experiment")
-app.add_typer(service.mcp, name="mcp")
-app.add_typer(notes.app, name="notes")
-app.add_typer(service.token, name="token")
-app.add_typer(pages.pages, name="pages")
-app.add_typer(pages.entities, name="entities")
+
+def help_text() -> str:
+    """Return the help of the whole command line."""
+    width = max(map(len, _SHOWN))
+    lines = ["Usage: contextgraph [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(_ABOUT), ""]
+    for section, commands in SECTIONS.items():
+        lines.append(f"{section}:")
+        lines += [f"  {name:<{width}}  {summary}" for name, summary in commands.items()]
+    lines += ["", "Options:", "  -V, --version  Print the version.", "  -h, --help     Print this."]
+    return "\n".join([*lines, "", _CODES])
+
+
+def _wrapped(text: str) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > 78:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,62 +145,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Always raises `SystemExit`: 0 done, 1 failed, 2 wrong usage, 3 partly done, 4 store
     unavailable, 5 another process holds the lease, 130 interrupted.
     """
-    accept_any_text()
-    code = _run(arguments)
+    given = sys.argv[1:] if arguments is None else [*arguments]
+    if not given and sys.stdin.isatty() and sys.stdout.isatty():
+        given = ["setup"]
+    code = 0
     try:
+        if given in (["-h"], ["--help"]):
+            print(help_text())
+        else:
+            from contextgraph.cli.group import run
+
+            code = run(given)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has exited; Python would report that again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    given = sys.argv[1:] if arguments is None else arguments
-    try:
-        # What is returned is a number where the command exits early.
-        return app(args=[*given], prog_name="contextgraph", standalone_mode=False) or 0
-    except typer.TyperException as error:
-        # An argument in the wrong place is quoted.
-        for argument in given:
-            error.message = error.message.replace(argument, mask_secrets(argument))
-        error.message = mask_secrets(error.message)
-        cast(Any, error).show()
-        return error.exit_code
-    except typer.Abort:
-        warn("aborted")
-        return FAILED
-    except StoreUnavailableError as error:
-        warn(str(error))
-        return STORE_UNAVAILABLE
-    except ContextGraphError as error:
-        warn(str(error))
-        return FAILED
-    except SystemExit as done:
-        return done.code if isinstance(done.code, int) else FAILED
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from contextgraph.cli.installation import own_version
-
-        print(f"contextgraph {own_version()}")
-        raise typer.Exit
-
-
-@app.callback()
-def _start(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    """The long-term memory of coding agents: learns from finished runs, advises the next one.
-
-    \b
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs
-    failed, each reported), 4 store unavailable, 5 another process holds the
-    lease, 130 interrupted.
-    """

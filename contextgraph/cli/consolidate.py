@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
@@ -58,14 +58,6 @@ def consolidate(
     rewords the text of the template, which stays where the model does not answer.
 
     \b
-    With --json one object: "started", "reason", "trajectories", "changed",
-    "seconds", "steps" [{"name", "examined", "created", "updated", "removed"}],
-    "tokens", "cost" (US dollars), "requests", "waiting" (methodologies to be
-    worded later), "not_worded" (why), "unusable" (answers that are not requested
-    again), "fault" (what was wrong with one). With --dry-run, estimates: "editor"
-    (the model), "prompts" [text], "tokens", "cost", "requests".
-
-    \b
     Example:
       contextgraph consolidate --store team.db
       contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
@@ -84,7 +76,7 @@ def consolidate(
         common.compile_for_hooks(memory, consolidated=errors)
     common.answer(consolidation_record(report), partial(_show_report, report))
     if not report.started:
-        raise typer.Exit(LEASE_HELD)
+        raise click.exceptions.Exit(LEASE_HELD)
 
 
 def _show_report(report: "ConsolidationReport") -> None:
@@ -133,10 +125,6 @@ def reembed(
     Queries use the old vectors until all new ones are there. An interrupted command continues when
     it is repeated; vectors that an API returned are cached. With the same embedder as before, it
     embeds what has no vectors yet.
-
-    \b
-    With --json one object: "space", "runs", "tokens", "cost" (US dollars),
-    "requests"; with --dry-run also "texts", and tokens and cost are upper limits.
 
     \b
     Example:
@@ -238,10 +226,6 @@ def migrate(
     migrated when it is next written. Creates an empty memory where there is none. Then stored runs
     are masked by the rules of this version, and those that this changes are read again, as by
     `rebuild`; an interrupted command can be repeated.
-
-    \b
-    With --json one object: "migrations" [names, in order], "dry_run", and without
-    --dry-run "masked" {"runs", "values"}.
 
     \b
     Example:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from contextgraph.cli.installation import own_version
 from contextgraph.cli.intake import Intake
@@ -14,7 +14,9 @@ from contextgraph.cli.options import (
     Common,
     FollowLinks,
     TemporaryStore,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -50,15 +52,13 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PATH...", help="Runs to learn and to judge by.", show_default=False
-        ),
+        argument(metavar="PATH...", help="Runs to learn and to judge by.", show_default=False),
     ] = None,
     *,
     online: Annotated[bool, flag("--online", "Judge by each run in order, then learn it.")] = False,
     share: Annotated[
         float,
-        typer.Option(
+        described(
             "--split", metavar="SHARE", min=0, max=1, help="Learn this share, by hash of instance."
         ),
     ] = 0.7,
@@ -85,14 +85,14 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="The seed of all random draws.")
+        int, described("--seed", metavar="N", help="The seed of all random draws.")
     ] = 0,
     max_runs: Annotated[
         int | None, option("--max-runs", "N", "Judge by at most N runs, drawn at random.")
     ] = None,
     min_runs: Annotated[
         int,
-        typer.Option(
+        described(
             "--min-runs", metavar="N", min=1, help="Judge by repositories with at least N runs."
         ),
     ] = 1,
@@ -116,14 +116,6 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     --store must be empty.
 
     \b
-    With --json one object: "verdict", "config", "measures" {measure: {method:
-    {"value", "low", "high", "count", "runs"}}}, "clearance@3 by error family",
-    "curves", "against" {baseline: contrasts}, "steps saved" and "tokens a run"
-    {moment: {"contextgraph", "ceiling"}}; with --compare {"contrasts":
-    [{"measure", "moments", "first", "second", "only_first", "only_second",
-    "difference", "p"}]}.
-
-    \b
     Example:
       contextgraph evaluate runs.jsonl.gz --details before.json
       contextgraph evaluate --learn old/ --judge new/ --html report.html
@@ -133,11 +125,11 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     """
     if not (paths or learn or judge or related):
         if not compare:
-            raise typer.BadParameter("name runs to judge by, --related, or --compare")
+            raise click.BadParameter("name runs to judge by, --related, or --compare")
         _compare_files(common, Path(compare[0]), Path(compare[1]), seed)
         return
     if paths and (learn or judge):
-        raise typer.BadParameter("give PATH, or --learn and --judge, not both")
+        raise click.BadParameter("give PATH, or --learn and --judge, not both")
     read = partial(Intake, settings=common.settings(), follow_links=follow_links)
     intakes = read(paths or []), read(learn or []), read(judge or [])
     taught, judged_by = _parts(intakes, 0.0 if online else share)
@@ -145,7 +137,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     if not judging and related is None:
         fail("no run to judge by: give more runs, or a smaller --split or --min-runs")
     if judged and online:
-        raise typer.BadParameter("--judged needs a split: leave out --online")
+        raise click.BadParameter("--judged needs a split: leave out --online")
     trial = Trial(common, None if online else taught, judging, related, seed, judged)
     if compare:
         _refuse_with_compare(common.store, details, plot, html, common.flags["configuration"])
@@ -155,12 +147,12 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         _write(report, details, plot, html)
         _show(common, report)
     if any(intake.counts.failed for intake in intakes):
-        raise typer.Exit(PARTLY_DONE)
+        raise click.exceptions.Exit(PARTLY_DONE)
 
 
 def _refuse_with_compare(*given: object) -> None:
     if any(given):
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "--compare A B names the configurations; leave out --configuration, --store, "
             "--details, --plot and --html"
         )
@@ -268,7 +260,7 @@ def _parts(
     runs, to_learn, to_judge = ([*intake] if intake.paths else [] for intake in intakes)
     learning, judging = split(runs, share)
     if not (runs or to_learn or to_judge) and any(intake.counts.failed for intake in intakes):
-        raise typer.Exit(FAILED)  # each was reported
+        raise click.exceptions.Exit(FAILED)  # each was reported
     return [*learning, *to_learn], [*judging, *to_judge]
 
 
@@ -327,7 +319,7 @@ class Trial:
 
         known = memory.get_stats().counts.nodes.get("Trajectory", 0)
         if known:
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"--store has {number_of(known, 'run')}; an evaluation needs an empty memory"
             )
         passes = 2 if self.learning is None else 1

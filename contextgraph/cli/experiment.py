@@ -9,14 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
     FollowLinks,
     Paths,
     TemporaryStore,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -64,12 +66,6 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
     else by the number in the instance id within each repository, else as given.
 
     \b
-    With --json one line per moment: "instance_id", "step" (number of steps done),
-    "kind" (start, error, loop), "answered", "items" (as in query; of a loop its
-    record and "escapes"); last "summary" {"order", "runs", "moments", "answered",
-    "learned", "failed", "skipped", "seconds"}.
-
-    \b
     Example:
       contextgraph replay runs.jsonl.gz
       contextgraph replay runs/ --store team.db --json
@@ -96,7 +92,7 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
             )
             if common.as_json or counts.runs:
                 common.answer({"summary": summary}, partial(_show_counts, counts))
-    raise typer.Exit(intake.exit_code)
+    raise click.exceptions.Exit(intake.exit_code)
 
 
 def _show_all(common: Common, replayed: "Replay", progress: Progress) -> None:
@@ -164,14 +160,9 @@ def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
     return {name: record[name] for name in shown}
 
 
-experiment = typer.Typer(
-    help="Run an agent with and without a memory on the same tasks.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+GROUPS = {"experiment": "Run an agent with and without a memory on the same tasks."}
 
 
-@experiment.command()
 @common_options(without=("store", "tenant"))
 def run(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
@@ -179,7 +170,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     tasks: Annotated[Path, option("--tasks", "FILE", "Tasks, as JSON lines.")],
     out: Annotated[Path, option("--out", "FOLDER", "The folder of the experiment.")],
     agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="The agent.")
+        str, described("--agent", metavar="NAME", help="The agent.")
     ] = "mini-swe-agent",
     model: Annotated[
         str | None, option("--model", "NAME", "The model, as the agent names it.")
@@ -188,24 +179,22 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None,
         option("--config", "SPEC", "As for mini: a file or key=value (default: mini.yaml)."),
     ] = None,
-    arms: Annotated[
-        str, typer.Option("--arms", metavar="LIST", help="What to compare.")
-    ] = _ALL_ARMS,
+    arms: Annotated[str, described("--arms", metavar="LIST", help="What to compare.")] = _ALL_ARMS,
     attempts: Annotated[
         int,
-        typer.Option("--attempts", metavar="N", min=1, help="Attempts at each task in each arm."),
+        described("--attempts", metavar="N", min=1, help="Attempts at each task in each arm."),
     ] = 3,
     share: Annotated[
         float,
-        typer.Option(
+        described(
             "--split", metavar="SHARE", min=0, max=1, help="Share of the tasks to learn from."
         ),
     ] = 0.5,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="The seed of all random draws.")
+        int, described("--seed", metavar="N", help="The seed of all random draws.")
     ] = 42,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, help="Attempts at the same time.")
+        int, described("--workers", metavar="N", min=1, help="Attempts at the same time.")
     ] = 1,
     retry_broken: Annotated[bool, flag("--retry-broken", "Retry broken attempts.")] = False,
 ) -> None:
@@ -216,12 +205,6 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     many tokens of advice for another repository), grep (the agent may search the learned logs). An
     attempt is stored when it is finished; repeat the command to continue. Commands of the agent run
     on this machine, unless a task names an image. See docs/experiments.md.
-
-    \b
-    With --json one line per attempt: "part", "arm", "instance_id", "number",
-    "solved", "exit_status", "steps", "tokens", "cost", "seconds", "shown"
-    [{"step", "text", "tokens"}], "error". Exit code 3: attempts are broken, each
-    with its error.
 
     \b
     Example:
@@ -247,18 +230,15 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     )
     work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
     if _made(common, work, retry_broken=retry_broken):
-        raise typer.Exit(PARTLY_DONE)
+        raise click.exceptions.Exit(PARTLY_DONE)
 
 
-@experiment.command()
 @common_options(without=("store", "tenant"))
 def report(
     common: Common,
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER", help="The folder that run has as --out.", show_default=False
-        ),
+        argument(metavar="FOLDER", help="The folder that run has as --out.", show_default=False),
     ],
     html: Annotated[
         Path | None, option("--html", "FILE", "Write an HTML page instead; it works offline.")
@@ -269,13 +249,6 @@ def report(
     pass@k, steps, tokens and cost of each arm; how arms differ on the same tasks, with 95 %
     intervals (bootstrap by task) and McNemar's exact test; which tasks were rescued and regressed,
     and what the agent was shown there. Broken attempts do not count.
-
-    \b
-    With --json one object: "verdict", "settings", "arms" [{"arm", "tasks",
-    "attempts", "broken", "pass_at" {k: {"value", "low", "high", …}}, "means"
-    {"steps", "tokens", "cost", "advice tokens"}, "spent"}], "comparisons"
-    [{"arm", "against", "tasks", "solved", "p", "rescues" [{"instance_id",
-    "before", "after", "shown"}], "regressions", "means"}].
 
     \b
     Example:
@@ -324,7 +297,7 @@ def _named_arms(text: str) -> "list[str]":
 
     names = [name.strip() for name in text.split(",")]
     if unknown := sorted({*names} - {*ARMS}):
-        raise typer.BadParameter(f"--arms: {', '.join(unknown)}; known: {', '.join(ARMS)}")
+        raise click.BadParameter(f"--arms: {', '.join(unknown)}; known: {', '.join(ARMS)}")
     return [arm for arm in ARMS if arm in names]
 
 

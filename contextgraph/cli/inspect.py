@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
@@ -108,7 +108,7 @@ def inspect(
         from contextgraph.page import write_page
 
         print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
-        raise typer.Exit(intake.exit_code)
+        raise click.exceptions.Exit(intake.exit_code)
     is_shown = common.as_json or step is None
     for inspection in _inspected(intake, instance):
         if common.as_json:
@@ -117,7 +117,7 @@ def inspect(
             is_shown |= _show_step(inspection, step)
         else:
             _show_timeline(inspection)
-    raise typer.Exit(intake.exit_code if is_shown else FAILED)
+    raise click.exceptions.Exit(intake.exit_code if is_shown else FAILED)
 
 
 @common_options("max_run_size", store=SuggestingStore)
@@ -151,7 +151,7 @@ def loops(
             )
     if loops and not common.as_json:
         _show_loop_counts(loops)
-    raise typer.Exit(intake.exit_code)
+    raise click.exceptions.Exit(intake.exit_code)
 
 
 def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspection]":
@@ -331,10 +331,6 @@ def formats(common: Common) -> None:
     Shows how each is recognised and what is read from it. A format is recognised by content, not
     by file name. Experimental ones follow published descriptions and were not tested on logs of
     real runs.
-
-    \b
-    With --json one line per format: "name", "recognised_by", "keeps",
-    "experimental".
 
     \b
     Example:

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
 from contextgraph.agents.sessions import HookFiles
-from contextgraph.cli.options import SETTINGS, Common, Yes, common_options, flag, option
+from contextgraph.cli.options import SETTINGS, Common, Yes, argument, common_options, flag, option
 from contextgraph.cli.output import DONE, FAILED, confirm, fail, print_table, print_text, warn
 from contextgraph.config import (
     SETTINGS_FILE,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 DISTRIBUTION = "contextgraph-memory"
-LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
+LIBRARIES = "click neo4j networkx numpy orjson rich scikit-learn zstandard".split()
 EXTRAS = {
     "client": "httpx2",
     "litellm": "litellm",
@@ -80,11 +80,6 @@ def doctor(
     whose content changed since the runs are listed apart: what names them counts less.
 
     \b
-    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
-    "remedy"}], "versions" {name: version}, "extras" {name: installed}, "stale"
-    [{"kind", "name", "gone", "changed"}]. Exit code 1 when a check failed.
-
-    \b
     Example:
       contextgraph doctor
       contextgraph doctor --stale --workdir ~/checkouts/shop
@@ -96,7 +91,7 @@ def doctor(
     common.answer(record, partial(_show_checkup, checkup))
     if stale and not common.as_json:
         _show_stale(gone)
-    raise typer.Exit(DONE if checkup.ok else FAILED)
+    raise click.exceptions.Exit(DONE if checkup.ok else FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,20 +266,15 @@ def _show_checkup(checkup: Checkup) -> None:
         print_text(("unhealthy: see the failed checks", "bold red"))
 
 
-config = typer.Typer(no_args_is_help=True, help="The settings in force.")
+GROUPS = {"config": "The settings in force."}
 
 
-@config.command()
 @common_options(*SETTINGS)
 def show(common: Common) -> None:
     """List the settings in force, and where each is set.
 
     That is an option, an environment variable, contextgraph.toml in the current folder, the user's
     file of that name, a configuration in either, or a default. Secrets are masked.
-
-    \b
-    With --json one line per setting: "name", "value" (null where it is not set;
-    "set" for a secret), "origin".
 
     \b
     Example:
@@ -304,7 +294,7 @@ def show(common: Common) -> None:
 def trust(
     common: Common,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The folder.", exists=True, file_okay=False)
+        Path, argument(metavar="FOLDER", help="The folder.", exists=True, file_okay=False)
     ] = Path(),
     *,
     listed: Annotated[bool, flag("--list", "List the trusted folders instead.")] = False,
@@ -316,11 +306,6 @@ def trust(
     Without this the file, which may come with a clone, can only lower limits (max_cost,
     max_run_size). What it changes is shown and confirmed; after a change of the file it has to be
     trusted again. Tokens and passwords are only sent to servers that you named yourself.
-
-    \b
-    With --json "folder", "trusted", and "settings" [{"name", "value", "before"}]
-    that it changes; with --list one line per folder, "trusted" false where the
-    file changed since.
 
     \b
     Example:
@@ -379,11 +364,11 @@ def hook(common: Common) -> None:
 def integrations(
     common: Common,
     action: Annotated[
-        Literal["list", "install", "uninstall"], typer.Argument(help="list, install or uninstall.")
+        Literal["list", "install", "uninstall"], argument(help="list, install or uninstall.")
     ] = "list",
     agents: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="[AGENT]...",
             help="claude-code, codex-cli or openhands; or --auto.",
             show_default=False,
@@ -404,9 +389,6 @@ def integrations(
     page on each.
 
     \b
-    With --json one line per agent: "agent", "path", "installed", "changed".
-
-    \b
     Example:
       contextgraph integrations install claude-code
       contextgraph integrations install --auto
@@ -421,10 +403,10 @@ def integrations(
     )
 
     if action != "list" and bool(agents) == auto:
-        raise typer.BadParameter("name an agent, or give --auto")
+        raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()
     if settings.is_service and action == "install":
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"hooks read a file beside the store, and {settings.address} is a service: give its "
             "agents the tools at /mcp instead"
         )

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from contextgraph.cli.output import (
     DONE,
@@ -66,7 +66,7 @@ def numbers_of(text: str) -> range:
     How many there are is not known before all is read, so that none can be counted from the end.
     """
     if not (match := _SLICE.fullmatch(text)):
-        raise typer.BadParameter(f"--slice {text!r} is not a slice such as 0:100, 100: or ::2")
+        raise click.BadParameter(f"--slice {text!r} is not a slice such as 0:100, 100: or ::2")
     return range(sys.maxsize)[slice(*(int(part) if part else None for part in match.groups()))]
 
 

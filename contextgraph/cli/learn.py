@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
-import typer
+import click
 
 from contextgraph.agents.sessions import HookFiles
 from contextgraph.cli.intake import (
@@ -24,7 +24,9 @@ from contextgraph.cli.options import (
     FollowLinks,
     Git,
     Yes,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -70,7 +72,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="[PATH]...",
             help="Trajectory files, folders or globs; - for standard input.",
             show_default=False,
@@ -90,7 +92,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     yes: Yes = False,
     outcomes: Annotated[
         Path | None,
-        typer.Option(
+        described(
             metavar="PATH",
             exists=True,
             help="Which instances were solved: reports, predictions or logs of SWE-bench, or CSV;"
@@ -109,7 +111,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Read and trace in N processes; one writes.")
+        int, described(metavar="N", min=1, help="Read and trace in N processes; one writes.")
     ] = 1,
     ray: Annotated[
         str,
@@ -152,7 +154,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         "--ray takes files, folders, globs or URLs": ray and has_stream,
     }
     for misuse in (reason for reason, is_given in misuses.items() if is_given):
-        raise typer.BadParameter(misuse)
+        raise click.BadParameter(misuse)
     settings = common.settings()
     inputs, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
     known = None
@@ -172,7 +174,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     # Of a selection of its runs a file is not known.
     known = known if selection == Selection() else None
     learning = _Learning(common, intake, follow_links, workers, ray, queue, known)
-    raise typer.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
+    raise click.exceptions.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
 
 
 def _read_files(settings: "Settings") -> "ReadFiles":

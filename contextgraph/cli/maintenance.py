@@ -7,13 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
     Strict,
     Yes,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 ExportFormat = Literal["archive", "graphml", "json", "atif"]
 WithVectors = Annotated[
     bool,
-    typer.Option(
+    described(
         "--with-vectors/--without-vectors",
         help="Include vectors, or let the importing memory embed its texts itself.",
     ),
@@ -52,7 +54,7 @@ _LISTED = 10
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
+    argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
 ]
 Instances = Annotated[
     list[str] | None, option("--instance", "ID", "All runs of this instance (repeatable).")
@@ -93,11 +95,11 @@ def forget(
     named = [*(ids or ()), *(instance or ()), *(repo or ())]
     if key is not None:
         if everything or named or older_than:
-            raise typer.BadParameter("--key cannot be combined with runs")
+            raise click.BadParameter("--key cannot be combined with runs")
         _forget_key(common, key, yes=yes)
         return
     if not (everything or named or older_than):
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
         )
     with common.open(create=False) as memory:
@@ -140,9 +142,9 @@ def _named(
 
 def _confirm(runs: "Sequence[Trajectory]") -> None:
     for run in runs[:_LISTED]:
-        typer.echo(f"  {run.id}  {plain(run.name)}", err=True)
+        click.echo(f"  {run.id}  {plain(run.name)}", err=True)
     if len(runs) > _LISTED:
-        typer.echo(f"  and {len(runs) - _LISTED} more", err=True)
+        click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     confirm(f"Forget {number_of(len(runs), 'trajectory')}?", "nothing was removed")
 
 
@@ -165,11 +167,11 @@ def export(
     common: Common,
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
+        argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
     ],
     file_format: Annotated[
         ExportFormat,
-        typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
+        described("--format", help="The memory itself, its graph, or its runs in ATIF."),
     ] = "archive",
     agents_md: Annotated[
         str,
@@ -188,11 +190,6 @@ def export(
 
     --agents-md writes what at least two tasks agree on into a section of FILE, for review. It
     replaces that section of an earlier export; the rest of FILE stays.
-
-    \b
-    With --json one object: "runs", "methodologies", "exposures", "notes",
-    "seconds" of an archive; "nodes", "relations", "seconds" of a graph; "runs",
-    "seconds" of ATIF; "entries", "tasks", "seconds" of a section.
 
     \b
     Example:
@@ -283,16 +280,13 @@ def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str,
 @common_options()
 def backup(
     common: Common,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
+    path: Annotated[Path, argument(metavar="FILE", help="The new file to write.")],
 ) -> None:
     """Copy a memory file while others may use it.
 
     The copy is a memory of its own, with all tenants; `--store FILE` uses it. To restore it, end
     the processes that use the memory, move its file with -wal and -shm away, and back the copy up
     to that place. A server has its own backups.
-
-    \b
-    With --json one object: "bytes", "seconds".
 
     \b
     Example:
@@ -313,7 +307,7 @@ def backup(
 @common_options()
 def import_(
     common: Common,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` wrote.")],
+    path: Annotated[Path, argument(metavar="FILE", help="A file that `export` wrote.")],
     vectors: WithVectors = True,
 ) -> None:
     """Add what `export` wrote to a memory.
@@ -356,9 +350,6 @@ def compact(common: Common) -> None:
 
     Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
     entries, and repairs files that other programs changed.
-
-    \b
-    With --json one object: "lines_before", "lines_after", "keys", "expired".
 
     \b
     Example:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     AboutRepo,
@@ -18,6 +18,7 @@ from contextgraph.cli.options import (
     Repo,
     Tags,
     Tokens,
+    argument,
     common_options,
     flag,
     option,
@@ -40,13 +41,11 @@ RepoOrNone = Annotated[
     str | None, option("--repo", "OWNER/REPO", "Only notes about this repository, or about none.")
 ]
 
-app = typer.Typer(name="notes", invoke_without_command=True)
-
 
 @common_options()
 def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common: Common,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
+    text: Annotated[str, argument(metavar="TEXT", help="The note; - for standard input.")],
     repo: AboutRepo = "",
     source: Annotated[
         str, option("--source", "KIND[:NAME]", "user (default), file, tool, system, agent or web.")
@@ -68,10 +67,6 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     A known note with the same statement is confirmed. One that contradicts it is superseded if it
     is older and from the same source, or clearly less credible; otherwise both are marked. Nothing
     is deleted. Secrets are masked.
-
-    \b
-    With --json one object: "id", "status" (created, same, supersedes,
-    contradicts), "others" [ids], "confidence", "to_embed" (its embedding failed).
 
     \b
     Example:
@@ -123,18 +118,12 @@ def recall(
     among the first --limit.
 
     \b
-    With --json one line per note: as `notes`, and "score" (0 to 1),
-    "probability" (0 to 1, that it answers), "why" {"words", "meaning",
-    "neighbours", "recency", "credibility"}. With --saved one line per question:
-    "question", "note", "repo", "rank" (from 1; null: not recalled).
-
-    \b
     Example:
       contextgraph recall "which python does CI use" --repo acme/shop
       contextgraph recall --saved questions.jsonl
     """
     if bool(question) is bool(saved):
-        raise typer.BadParameter("give a QUESTION, or --saved FILE")
+        raise click.BadParameter("give a QUESTION, or --saved FILE")
     if saved:
         _check_saved(common, saved, limit)
         return
@@ -174,14 +163,12 @@ def _check_saved(common: Common, file: Path, limit: int) -> None:
     known = sum(rank is not None and rank <= limit for rank in ranks)
     warn(f"{known} of {number_of(len(questions), 'answer')} among the first {limit}")
     if known < len(questions):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
-@app.callback()
 @common_options()
 def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common: Common,
-    context: typer.Context,
     archive: Annotated[
         list[str] | None,
         option("--archive", "ID", "Archive this note; recall does not show it (repeatable)."),
@@ -210,14 +197,6 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     `contextgraph notes review` shows what may be worth a note.
 
     \b
-    With --json one line per note: "id", "content", "repo", "source", "tags",
-    "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
-    "archived_at", "kind", "links" [{"type", "target", "weight"}], "locator",
-    "pinned", "security", "valid_from", "valid_until", "importance", "recalls";
-    with --archive, --restore, --pin, --unpin or --forget one object: "archived",
-    "restored", "pinned", "unpinned", "forgotten" (how many).
-
-    \b
     Example:
       contextgraph notes --repo acme/shop
       contextgraph notes --archive note_1f0c3a5b7d9e2468
@@ -229,9 +208,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
         "unpinned": unpin or [],
         "forgotten": forget or [],
     }
-    if context.invoked_subcommand:
+    if inner := click.get_current_context().invoked_subcommand:
         if any(changes.values()) or repo or archived or conflicts or common != Common():
-            raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
+            raise click.BadParameter(f"give options after {inner}")
         return
     if any(changes.values()):
         _change(common, changes)
@@ -268,10 +247,9 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
     common.answer({**done}, ", ".join(counts))
     if not any(done.values()):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
-@app.command()
 @common_options()
 def review(
     common: Common,
@@ -287,12 +265,6 @@ def review(
 
     That is what they corrected, refused or decided. `recall` finds it once it is accepted here, or
     once a second session says it. Below are the notes that people had to repeat.
-
-    \b
-    With --json one line per candidate: as `notes`, "locator" (run#step) and
-    "sessions" (how many said it), then one per repeated note; "kind" is
-    candidate or note. With --accept or --reject one object: "accepted",
-    "rejected" (how many).
 
     \b
     Example:
@@ -332,7 +304,7 @@ def _decide(common: Common, accept: list[str], reject: list[str]) -> None:
     text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
     common.answer({"accepted": accepted, "rejected": rejected}, text)
     if not accepted + rejected:
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
 def _candidate_row(note: "Note") -> tuple[str, ...]:
@@ -343,7 +315,7 @@ def _candidate_row(note: "Note") -> tuple[str, ...]:
 def snapshot(
     common: Common,
     trigger: Annotated[
-        str, typer.Argument(metavar="TRIGGER", help="What happened, such as a failed check.")
+        str, argument(metavar="TRIGGER", help="What happened, such as a failed check.")
     ],
     focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
     repo: RepoOrNone = None,
@@ -353,9 +325,6 @@ def snapshot(
 
     All pinned notes, then the three that answer trigger and focus best, then those of the last day;
     for the prompt of an agent.
-
-    \b
-    With --json one object: "notes" [as `notes`], "text" (the prompt text).
 
     \b
     Example:
@@ -375,11 +344,6 @@ def maintain(common: Common) -> None:
 
     For cron. Nothing is deleted; pinned notes stay. Waits while another process holds the lease.
     A second run right after changes nothing.
-
-    \b
-    With --json one object: "promoted", "demoted" (to and from the long-term
-    layer), "archived", "evicted", "merged", "conflicts_resolved",
-    "conflicts_open", "embedded" (how many).
 
     \b
     Example:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NamedTuple, ParamSpec, cast
 
-import typer
+import click
 
 from contextgraph.agents.sessions import HookFiles
 from contextgraph.cli.output import emit, print_table
@@ -29,17 +29,33 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-def option(flag: str, metavar: str, help_text: str, default: str = "", **details: Any) -> Any:
-    """A flag that takes a value; *default* is the text that the help shows for it."""
-    # Any: the type of typer's own options.
-    return typer.Option(
-        flag, metavar=metavar, help=help_text, show_default=default or False, **details
-    )
+class Marker(NamedTuple):
+    """What the annotation of a parameter says of its option or argument."""
+
+    flags: tuple[str, ...]
+    details: Mapping[str, Any]
+    is_argument: bool = False
 
 
-def flag(name: str, help_text: str) -> Any:
-    """A flag without a value."""
-    return typer.Option(name, help=help_text)
+def described(*flags: str, **details: Any) -> Marker:
+    """Describe an option; without *flags* it is called as its parameter."""
+    return Marker(flags, details)
+
+
+def argument(**details: Any) -> Marker:
+    """Describe an argument."""
+    return Marker((), details, is_argument=True)
+
+
+def option(flag: str, metavar: str, help_text: str, default: str = "", **details: Any) -> Marker:
+    """Describe an option with a value; *default* is the text that the help shows for it."""
+    shown = default or False
+    return described(flag, metavar=metavar, help=help_text, show_default=shown, **details)
+
+
+def flag(name: str, help_text: str) -> Marker:
+    """Describe an option without a value."""
+    return described(name, help=help_text)
 
 
 def time_option(flag: str, help_text: str) -> Any:
@@ -52,7 +68,7 @@ def _time_of(text: str) -> datetime:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00"
         ) from error
 
@@ -79,18 +95,18 @@ Git = Annotated[
     ),
 ]
 Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, described("--yes", "-y", help="Do not ask for confirmation.")]
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "Only this repository.")]
 AboutRepo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
-Tokens = Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")]
+Limit = Annotated[int, described("--limit", metavar="N", min=1, help="At most N.")]
+Tokens = Annotated[int, described(metavar="N", min=1, help="At most N tokens.")]
 Question = Annotated[
-    str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
+    str, argument(metavar="QUESTION", help="What to look for.", show_default=False)
 ]
 Paths = Annotated[
     list[str],
-    typer.Argument(
+    argument(
         metavar="PATH",
         help="Trajectory files, folders or globs; - for standard input.",
         show_default=False,
@@ -103,6 +119,13 @@ TemporaryStore = Annotated[
         "--store", "ADDRESS", "The memory: a file, or a neo4j:// or bolt:// address.", ":memory:"
     ),
 ]
+
+
+def repository_here() -> str:
+    """Return the repository of the current folder, as the hooks of agents name it."""
+    from contextgraph.readers.repository import repository_name
+
+    return repository_name(str(Path.cwd()))
 
 
 def _option_of(setting: Field[Any]) -> Any:
@@ -175,7 +198,7 @@ class Common:
         given = {"tenant": self.tenant, **self.flags}
         if settings.is_service and (names := [name for name in given if given[name] is not None]):
             named = ", ".join(f"--{name.replace('_', '-')}" for name in names)
-            raise typer.BadParameter(f"{named}: {settings.address} has its own; leave this out")
+            raise click.BadParameter(f"{named}: {settings.address} has its own; leave this out")
         return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 
     def keyed(self) -> "KeyedMemory":
@@ -258,7 +281,7 @@ def common_options(
             common = Common(flags=flags, **{name: given.pop(name) for name in chosen})
             cast(Any, function)(common, **given)
 
-        # typer reads the options of a command from its signature.
+        # The options of a command are made from its signature.
         _, *own = signature(function).parameters.values()
         shown = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
         cast(Any, run).__signature__ = signature(function).replace(parameters=[*shown, *added])

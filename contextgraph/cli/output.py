@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO, cast
 
-import typer
+import click
 
 from contextgraph.text import (
     mask_secrets,
@@ -58,17 +58,17 @@ def warn(message: str) -> None:
 def fail(message: str) -> NoReturn:
     """Print *message* as `warn` does, and end the command with exit code 1."""
     warn(message)
-    raise typer.Exit(FAILED)
+    raise click.exceptions.Exit(FAILED)
 
 
 def confirm(question: str, declined: str) -> None:
     """Ask on stderr; unless the answer is yes, say that it was *declined* and exit with 1."""
     remedy = ""
     try:
-        if typer.confirm(question, err=True):
+        if click.confirm(question, err=True):
             return
-    except typer.Abort:  # standard input has ended, or Ctrl-C
-        typer.echo(err=True)
+    except click.Abort:  # standard input has ended, or Ctrl-C
+        click.echo(err=True)
         remedy = "; without a terminal, use --yes"
     fail(f"{declined}{remedy}")
 
@@ -304,6 +304,6 @@ class DamagedRuns:
             emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
 
     def exit(self, done: int) -> None:
-        """Raise `typer.Exit` where any run was damaged; *done* were not."""
+        """Raise `click.exceptions.Exit` where any run was damaged; *done* were not."""
         if self.ids:
-            raise typer.Exit(PARTLY_DONE if done else FAILED)
+            raise click.exceptions.Exit(PARTLY_DONE if done else FAILED)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Annotated
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     AboutRepo,
@@ -15,21 +15,24 @@ from contextgraph.cli.options import (
     Repo,
     Tags,
     Tokens,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
 from contextgraph.cli.output import fail
 from contextgraph.records import record_of
 
-pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
-entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
+GROUPS = {
+    "pages": "Pages that refer to each other.",
+    "entities": "Named entities with tags and relations.",
+}
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the page.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the entity.")]
+Id = Annotated[str, argument(metavar="ID", help="The id of the page.")]
+Name = Annotated[str, argument(metavar="NAME", help="The name of the entity.")]
 
 
-@pages.command()
 @common_options()
 def put(
     common: Common,
@@ -50,9 +53,6 @@ def put(
     One with this id is replaced. Secrets are masked.
 
     \b
-    With --json one object: as `pages list`.
-
-    \b
     Example:
       contextgraph pages put payments --title Payments < payments.md
     """
@@ -70,13 +70,9 @@ def put(
     common.answer(record_of(stored), f"{stored.id}: stored")
 
 
-@pages.command()
 @common_options()
 def get(common: Common, page_id: Id) -> None:
     """Print a page.
-
-    \b
-    With --json one object: as `pages list`, with "content".
 
     \b
     Example:
@@ -87,14 +83,9 @@ def get(common: Common, page_id: Id) -> None:
     common.answer(record_of(page), f"# {page.title}\n\n{page.content}".rstrip())
 
 
-@pages.command("list")
 @common_options()
 def list_(common: Common, repo: Repo = None) -> None:
     """List pages by id, without their content.
-
-    \b
-    With --json one line per page: "id", "title", "summary", "tags",
-    "references", "mentions", "repo", "updated_at".
 
     \b
     Example:
@@ -105,7 +96,6 @@ def list_(common: Common, repo: Repo = None) -> None:
     common.answer_rows(map(record_of, index), "Pages", _COLUMNS, map(_row, index))
 
 
-@pages.command()
 @common_options()
 def search(
     common: Common,
@@ -118,10 +108,6 @@ def search(
     Those of --repo come first.
 
     \b
-    With --json one line per page: as `pages list`, and "content", "score"
-    (0 to 1).
-
-    \b
     Example:
       contextgraph pages search "are webhooks idempotent" --repo acme/shop
     """
@@ -132,13 +118,9 @@ def search(
     common.answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",))
 
 
-@pages.command()
 @common_options()
 def remove(common: Common, page_id: Id) -> None:
     """Delete a page.
-
-    \b
-    With --json one object: "removed" (whether there was one).
 
     \b
     Example:
@@ -148,7 +130,6 @@ def remove(common: Common, page_id: Id) -> None:
         _report_removed(common, memory.pages.remove_page(page_id), f"page {page_id!r}")
 
 
-@entities.command()
 @common_options()
 def add(
     common: Common,
@@ -158,10 +139,6 @@ def add(
     tag: Tags = None,
 ) -> None:
     """Store an entity. Without tags it gets those of its name.
-
-    \b
-    With --json one object: "name", "entity_type", "description", "tags",
-    "updated_at".
 
     \b
     Example:
@@ -175,21 +152,16 @@ def add(
     common.answer(record_of(entity), f"{entity.name}: tags {', '.join(entity.tags)}")
 
 
-@entities.command()
 @common_options()
 def link(
     common: Common,
     source: Name,
-    relation: Annotated[str, typer.Argument(metavar="TYPE", help="Such as depends_on.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The other entity.")],
-    weight: Annotated[float, typer.Option(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
+    relation: Annotated[str, argument(metavar="TYPE", help="Such as depends_on.")],
+    target: Annotated[str, argument(metavar="TARGET", help="The other entity.")],
+    weight: Annotated[float, described(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
     remove: Annotated[bool, flag("--remove", "Remove this relation.")] = False,
 ) -> None:
     """Relate two entities, or remove their relation.
-
-    \b
-    With --json one object: "source", "type", "target", "weight"; with --remove
-    "removed" (whether there was one).
 
     \b
     Example:
@@ -205,20 +177,15 @@ def link(
     common.answer({"source": source, "type": relation, "target": target, "weight": weight}, text)
 
 
-@entities.command()
 @common_options()
 def related(
     common: Common,
     name: Name,
-    depth: Annotated[int, typer.Option(metavar="N", min=1, help="At most N relations away.")] = 1,
+    depth: Annotated[int, described(metavar="N", min=1, help="At most N relations away.")] = 1,
 ) -> None:
     """List entities that are related to one, the nearest first.
 
     Relations count in both directions.
-
-    \b
-    With --json one line per entity: as `entities add`, and "distance", "score",
-    "pages" [ids of those that mention it].
 
     \b
     Example:
@@ -238,18 +205,14 @@ def related(
     common.answer_rows(records, "Entities", columns, rows, columns[:1])
 
 
-@entities.command()
 @common_options()
 def find(
     common: Common,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Words of names or tags.")],
+    question: Annotated[str, argument(metavar="QUESTION", help="Words of names or tags.")],
 ) -> None:
     """List the entities that words of a question name.
 
     Their name begins with a word, or they have it as tag or type.
-
-    \b
-    With --json one line per entity: as `entities add`.
 
     \b
     Example:
@@ -261,16 +224,12 @@ def find(
     common.answer_rows(map(record_of, matches), "Entities", ("name", "type", "tags"), rows)
 
 
-@entities.command()
 @common_options()
 def tags(
     common: Common,
-    prefix: Annotated[str, typer.Argument(metavar="[PREFIX]", help="Only those.")] = "",
+    prefix: Annotated[str, argument(metavar="[PREFIX]", help="Only those.")] = "",
 ) -> None:
     """List tags that begin with a prefix, to use an existing one.
-
-    \b
-    With --json one object: tag -> number of entities.
 
     \b
     Example:
@@ -282,13 +241,9 @@ def tags(
     common.answer_rows([{**counts}], "Tags", columns, rows, columns[1:])
 
 
-@entities.command("remove")
 @common_options()
 def remove_entity(common: Common, name: Name) -> None:
     """Delete an entity with its relations.
-
-    \b
-    With --json one object: "removed" (whether there was one).
 
     \b
     Example:
@@ -308,12 +263,10 @@ def _report_removed(common: Common, removed: bool, what: str) -> None:
         fail(f"no {what} in the memory")
 
 
-Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
+Key = Annotated[str, argument(metavar="KEY", help="A path such as /user/preference/style.")]
 Content = Annotated[
     str,
-    typer.Argument(
-        metavar="JSON", help="What to store; null removes the key; - for standard input."
-    ),
+    argument(metavar="JSON", help="What to store; null removes the key; - for standard input."),
 ]
 
 
@@ -335,10 +288,6 @@ def set_(
     Agents read the files with ls, grep and jq. The former content is replaced, and stays in the
     log. What comes from the web, a tool or a file, or goes below /kb/, needs a source with kind,
     name, retrieved_at and locator. Secrets are masked.
-
-    \b
-    With --json one object: "key", "seq", "status" (set, removed or isolated),
-    "path" (null where removed).
 
     \b
     Example:
@@ -374,10 +323,6 @@ def brief(
     nothing was ever set.
 
     \b
-    With --json one object: "text", "keys", "omitted" (current entries that did
-    not fit).
-
-    \b
     Example:
       contextgraph brief --tokens 600 --tag python
     """
@@ -393,6 +338,6 @@ def _json(text: str, what: str) -> object:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{what} cannot be parsed: {error}; a text needs quotes, as in '\"text\"'"
         ) from error

@@ -8,14 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
     Workdir,
+    argument,
     common_options,
+    described,
     flag,
     option,
+    repository_here,
     time_option,
 )
 from contextgraph.cli.output import (
@@ -65,7 +68,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     source: Annotated[
         str | None,
-        typer.Argument(
+        argument(
             metavar="-", help="Read one state as JSON from standard input.", show_default=False
         ),
     ] = None,
@@ -73,7 +76,10 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     batch: Annotated[
         str | None, option("--batch", "FILE", "Read states as JSON lines; - for standard input.")
     ] = None,
-    repo: Annotated[str, option("--repo", "OWNER/REPO", "The repository.")] = "",
+    repo: Annotated[
+        str,
+        option("--repo", "OWNER/REPO", "The repository.", "that of the current folder, if known"),
+    ] = "",
     error: Annotated[
         str, option("--error", "TEXT", "The error as it was printed; - for standard input.")
     ] = "",
@@ -111,7 +117,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     limit: Annotated[
         int,
-        typer.Option("--limit", metavar="N", min=1, help="At most this many items of each kind."),
+        described("--limit", metavar="N", min=1, help="At most this many items of each kind."),
     ] = 5,
     workdir: Workdir = None,
     no_record: Annotated[
@@ -121,7 +127,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         bool, flag("--why", "List what was found and not shown, with the step and the reason.")
     ] = False,
 ) -> None:
-    """Show what the memory knows for a state.
+    """Show what the memory knows for a task or an error.
 
     The state comes from options, from one JSON object on standard input, or from a file of JSON
     lines (each may have a "key", which is returned with its answer). Keys: task_description,
@@ -148,9 +154,12 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
     bounds = Bounds(limit, tuple(exclude_instance or ()), as_of, workdir)
+    here = "" if repo or source or batch else repository_here()
     answered: list[bool] | None = None
     try:
         with common.open(read_only=no_record, create=False) as memory:
+            if here and memory.store.runs.ids(here, limit=1):
+                states = (replace(asked, state=replace(asked.state, repo=here)) for asked in states)
             answered = [_answer(common, memory, question, bounds, why=why) for question in states]
     except StoreError as failure:
         if answered is None:
@@ -158,7 +167,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         # Such as a file that may only be read: all states have their answers.
         warn(f"what was shown is not recorded for `report`: {failure}")
     if not all(answered):
-        raise typer.Exit(PARTLY_DONE if any(answered) else FAILED)
+        raise click.exceptions.Exit(PARTLY_DONE if any(answered) else FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +184,14 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
     Raises a usage error unless exactly one was; `InvalidStateError` for an invalid state.
     """
     if source not in (None, STDIN):
-        raise typer.BadParameter(f"{source!r}: only - (standard input) can be given here")
+        raise click.BadParameter(f"{source!r}: only - (standard input) can be given here")
     if sum(map(bool, (source, batch, flags))) != 1:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "describe one state by options such as --repo and --error, by - or by --batch"
         )
     if batch:
         if batch != STDIN and (not Path(batch).exists() or Path(batch).is_dir()):
-            raise typer.BadParameter(f"--batch {batch}: no such file")  # a named pipe is fine
+            raise click.BadParameter(f"--batch {batch}: no such file")  # a named pipe is fine
         return _from_batch(batch)
     if source:
         return iter([_question(sys.stdin.buffer.read(), "standard input")])
@@ -193,7 +202,7 @@ def _from_flags(flags: dict[str, Any]) -> "State":
     from contextgraph.model import Phase
 
     if flags.get("phase") not in (None, *Phase):
-        raise typer.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
+        raise click.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
     if flags.get("current_error") == STDIN:
         flags["current_error"] = sys.stdin.buffer.read().decode(errors="replace")
     return _state(flags, "options")

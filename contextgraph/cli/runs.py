@@ -9,14 +9,17 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
     Repo,
     Workdir,
+    argument,
     common_options,
+    described,
     option,
+    repository_here,
     time_option,
 )
 from contextgraph.cli.output import (
@@ -58,7 +61,7 @@ def runs(
     agent: Annotated[str | None, option("--agent", "NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
         Literal["solved", "failed", "unknown"] | None,
-        typer.Option(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
+        described(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
     ] = None,
     since: Annotated[
         datetime | None, time_option("--since", "Only runs from then (ISO 8601, UTC).")
@@ -71,12 +74,6 @@ def runs(
     """List the runs in the memory, the newest first.
 
     A run without a time in its log counts as of when it was learned.
-
-    \b
-    With --json one line per run: "trajectory_id", "instance_id", "repo", "agent",
-    "model", "outcome", "outcome_source" (log, report or hand), "change" (held,
-    reverted or unknown), "exit_status", "task_type", "steps", "files", "run_at",
-    "learned_at", "source_format", "source".
 
     \b
     Example:
@@ -117,14 +114,16 @@ def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
 _ROWS, _SINGLE_ROWS = 10, 3
 _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 38, 42, 22
 
-Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
+Repository = Annotated[
+    str, option("--repo", "OWNER/REPO", "The repository.", "that of the current folder")
+]
 
 
 @common_options()
 def playbook(
     common: Common,
     *,
-    repo: Repository,
+    repo: Repository = "",
     task: Annotated[
         str, option("--task", "TEXT", "Rank the files for this task, such as an issue.")
     ] = "",
@@ -138,18 +137,13 @@ def playbook(
     What an agent would be shown ("text") is only what at least two tasks agree on.
 
     \b
-    With --json one object: "repo", "files" [{"path", "runs", "opened",
-    "probability", "symbols"}], "test_command", "import_command", "package_dir",
-    "setup" [], "failing_tests" [] where known, "commands" {"tests", "scripts",
-    "setup"}, "notes" [{"id", "content", "source"}], "counts", "text".
-
-    \b
     Example:
       contextgraph playbook --repo owner/repo
       contextgraph playbook --repo owner/repo --task "Totals are wrong" --json
     """
     from contextgraph.advising.wording import render_playbook
 
+    repo = repo or repository_here()
     with common.open(read_only=True) as memory:
         playbook = memory.playbook(repo, task, workdir=workdir)
         if not playbook:
@@ -164,10 +158,10 @@ def playbook(
 def how(
     common: Common,
     command: Annotated[
-        str, typer.Argument(metavar="COMMAND", help="A shell command.", show_default=False)
+        str, argument(metavar="COMMAND", help="A shell command.", show_default=False)
     ],
     *,
-    repo: Repository,
+    repo: Repository = "",
 ) -> None:
     """Show how a command is run in a repository.
 
@@ -175,14 +169,10 @@ def how(
     tests that they name, and scripts that a run wrote, may differ. Counts are of tasks.
 
     \b
-    With --json one object: "repo", "command", "runs", "form", "first" (of each
-    run), "exact", "ways" [], "others" [], "warning"; a form or way has "command",
-    "folder", "worked", "tried", "error_type", "prompted".
-
-    \b
     Example:
       contextgraph how "pytest tests/" --repo owner/repo
     """
+    repo = repo or repository_here()
     with common.open(read_only=True) as memory:
         history = memory.how(repo, command)
         if not history.runs:
@@ -251,7 +241,7 @@ def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...
 
 Advice = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="ID",
         help="Advice (adv_…) or a methodology (mth_…), as answers name them.",
         show_default=False,
@@ -264,10 +254,10 @@ def report(
     common: Common,
     context: Annotated[
         str,
-        typer.Argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
+        argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
     ],
     helped: Annotated[
-        bool | None, typer.Option("--helped/--hurt", help="Whether it helped.", show_default=False)
+        bool | None, described("--helped/--hurt", help="Whether it helped.", show_default=False)
     ] = None,
     item: Annotated[
         int | None,
@@ -280,15 +270,12 @@ def report(
     outcome is counted once for each answer, or each item of it.
 
     \b
-    With --json one object: "context", "helped", "item", "recorded".
-
-    \b
     Example:
       contextgraph report ctx_5f0c2a4d9e1b7c3a --helped
       contextgraph report ctx_5f0c2a4d9e1b7c3a --hurt --item 2
     """
     if helped is None:
-        raise typer.BadParameter("give --helped or --hurt")
+        raise click.BadParameter("give --helped or --hurt")
     with common.open(create=False) as memory:
         recorded = memory.report_outcome(context, helped, item)
     common.answer(
@@ -307,9 +294,6 @@ def quarantine(common: Common, advice: Advice) -> None:
     This applies to every run that it comes from.
 
     \b
-    With --json one object: "advice", "status".
-
-    \b
     Example:
       contextgraph quarantine adv_5f0c2a4d9e1b7c3a
     """
@@ -321,9 +305,6 @@ def release(common: Common, advice: Advice) -> None:
     """Show quarantined advice or methodologies again.
 
     Earlier reports about it no longer count.
-
-    \b
-    With --json one object: "advice", "status".
 
     \b
     Example:
@@ -343,9 +324,9 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
 @common_options()
 def outcome(
     common: Common,
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
+    instance: Annotated[str, argument(metavar="INSTANCE", help="The instance.")],
     result: Annotated[
-        Literal["solved", "failed"], typer.Argument(metavar="solved|failed", help="Its outcome.")
+        Literal["solved", "failed"], argument(metavar="solved|failed", help="Its outcome.")
     ],
     agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
     run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
@@ -354,10 +335,6 @@ def outcome(
 
     It takes precedence over logs and reports, also over later ones. Where the instance has several
     runs, name the agent or the run.
-
-    \b
-    With --json one object: "instance_id", "outcome", "trajectories" [ids of the
-    runs].
 
     \b
     Example:
@@ -381,7 +358,7 @@ def _refuse_several(runs: "RunStore", instance: str) -> None:
     of_instance = runs.trajectories(runs.ids(instance=instance)).values()
     if len(of_instance) > 1:
         for run in of_instance:
-            typer.echo(f"  {run.id}  {plain(run.agent) or 'no agent'}, {run.outcome}", err=True)
+            click.echo(f"  {run.id}  {plain(run.agent) or 'no agent'}, {run.outcome}", err=True)
         fail(
             f"{instance} has {len(of_instance)} runs; name one by --run ID, "
             "or those of an --agent NAME"

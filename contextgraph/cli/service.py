@@ -9,11 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
 from contextgraph.cli.options import (
     Common,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -33,12 +35,11 @@ _NEEDED = ("argon2", "fastapi", "prometheus_client", "structlog", "uvicorn")
 _SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
 _MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
 
-mcp = typer.Typer(name="mcp", invoke_without_command=True)
-token = typer.Typer(name="token", no_args_is_help=True, help="Make, list and revoke tokens.")
+GROUPS = {"token": "Make, list and revoke tokens."}
 
 Tokens = Annotated[
     Path | None,
-    typer.Option(
+    described(
         "--tokens",
         metavar="FILE",
         help="The file of the tokens.",
@@ -59,26 +60,26 @@ class ScopeName(StrEnum):
 def serve(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     *,
-    host: Annotated[str, typer.Option(metavar="HOST", help="The address.")] = "127.0.0.1",
+    host: Annotated[str, described(metavar="HOST", help="The address.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0 for a free one.")
+        int, described(metavar="PORT", min=0, max=65535, help="The port; 0 for a free one.")
     ] = 8642,
     tokens: Tokens = None,
     no_auth: Annotated[
         bool, flag("--no-auth", "Serve without tokens; on loopback addresses only.")
     ] = False,
     max_upload: Annotated[
-        int, typer.Option(metavar="MIB", min=1, help="The largest upload of runs.")
+        int, described(metavar="MIB", min=1, help="The largest upload of runs.")
     ] = 64,
     rate: Annotated[
-        float, typer.Option(metavar="N", min=1, help="Requests a second with one token.")
+        float, described(metavar="N", min=1, help="Requests a second with one token.")
     ] = 500,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="The longest that a query may take.")
+        float, described(metavar="SECONDS", min=1, help="The longest that a query may take.")
     ] = 30,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        typer.Option(metavar="LEVEL", help="debug, info, warning or error."),
+        described(metavar="LEVEL", help="debug, info, warning or error."),
     ] = "info",
 ) -> None:
     """Serve the memory over HTTP.
@@ -89,19 +90,16 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     when all requests are answered and all runs are learned. Needs the extra "server".
 
     \b
-    With --json one object when it listens: "url", "store", "pages".
-
-    \b
     Example:
       contextgraph serve --store team.db
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
     if no_auth and not _is_loopback(host):
-        raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
+        raise click.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
     settings = common.settings()
     if settings.is_service:
-        raise typer.BadParameter(f"--store: {settings.address} is a service already")
+        raise click.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
     from contextgraph.service.app import serve as run
     from contextgraph.service.service import Limits
@@ -122,19 +120,18 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)
 
 
-@token.command()
 @common_options()
 def create(
     common: Common,
     *,
     scope: Annotated[
         list[ScopeName] | None,
-        typer.Option(
+        described(
             metavar="SCOPE", help="read, write or admin (repeatable).", show_default="read, write"
         ),
     ] = None,
     source: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose it is; runs learned with it name it.")
+        str, described(metavar="NAME", help="Whose it is; runs learned with it name it.")
     ] = "http",
     tokens: Tokens = None,
 ) -> None:
@@ -143,10 +140,6 @@ def create(
     It is shown once: only a hash is stored. Scopes: read (queries, and what the memory holds),
     write (learning, live runs, outcomes), admin (both, and consolidation, removal, export,
     metrics). A token belongs to one tenant, and sees nothing of others.
-
-    \b
-    With --json one object: "id", "token", "scopes" [], "tenant", "source",
-    "created_at".
 
     \b
     Example:
@@ -163,14 +156,9 @@ def create(
         warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
 
 
-@token.command("list")
 @common_options(without=("tenant",))
 def list_(common: Common, tokens: Tokens = None) -> None:
     """List the tokens of the service.
-
-    \b
-    With --json one line per token: "id", "scopes" [], "tenant", "source",
-    "created_at".
 
     \b
     Example:
@@ -194,19 +182,15 @@ def list_(common: Common, tokens: Tokens = None) -> None:
     common.answer_rows(map(_token_record, listed), "Tokens", columns, rows, empty=empty)
 
 
-@token.command()
 @common_options(without=("tenant",))
 def revoke(
     common: Common,
-    identity: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    identity: Annotated[str, argument(metavar="ID", help="As `token list` shows it.")],
     tokens: Tokens = None,
 ) -> None:
     """Revoke a token of the service.
 
     A running service refuses it from the next request on.
-
-    \b
-    With --json one object: "id", "revoked".
 
     \b
     Example:
@@ -224,7 +208,7 @@ def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
     from contextgraph.service.tokens import TokenFile
 
     if settings.is_service and not path:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"--store: {settings.address} is a service, whose tokens are beside its store"
         )
     return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
@@ -252,9 +236,8 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-@mcp.callback()
 @common_options(without=("as_json",))
-def _serve_tools(common: Common, context: typer.Context) -> None:
+def mcp(common: Common) -> None:
     """Serve the memory to agents over MCP.
 
     It reads standard input and writes standard output, until its input ends. An MCP client starts
@@ -266,9 +249,9 @@ def _serve_tools(common: Common, context: typer.Context) -> None:
       contextgraph mcp --store team.db
       contextgraph mcp config --client codex
     """
-    if context.invoked_subcommand:
+    if inner := click.get_current_context().invoked_subcommand:
         if common != Common():
-            raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
+            raise click.BadParameter(f"give options after {inner}")
         return
     try:
         from contextgraph.agents.mcp_server import serve
@@ -312,7 +295,6 @@ _CLIENTS: Mapping[str, _Client] = {
 }
 
 
-@mcp.command()
 @common_options()
 def config(
     common: Common,
@@ -325,17 +307,12 @@ def config(
     and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes variables to servers.
 
     \b
-    With --json one object: "client", "file" (where the configuration belongs),
-    "configuration" (its text), "add" (the command line that writes it, or null),
-    "command" [].
-
-    \b
     Example:
       contextgraph mcp config --client claude-code
       contextgraph mcp config --client cursor --store team.db
     """
     if client not in _CLIENTS:
-        raise typer.BadParameter(f"--client {client!r} is not one of {', '.join(_CLIENTS)}")
+        raise click.BadParameter(f"--client {client!r} is not one of {', '.join(_CLIENTS)}")
     chosen, command = _CLIENTS[client], _server_command(common)
     text = chosen.configuration(command)
     add = f"{chosen.add} -- {shlex.join(command)}" if chosen.add else ""
@@ -351,7 +328,7 @@ def config(
         )
         return
     print(text)
-    typer.echo(
+    click.echo(
         f"\nThis belongs in {chosen.file}." + (f" Or run:\n  {add}" if add else ""), err=True
     )
 

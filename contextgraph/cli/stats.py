@@ -6,13 +6,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from contextgraph.agents.sessions import HookFiles, HookRecord
 from contextgraph.cli.options import (
     Common,
     Repo,
+    argument,
     common_options,
+    described,
     flag,
     option,
 )
@@ -61,7 +61,7 @@ _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
 @common_options()
 def stats(
     common: Common,
-    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
+    top: Annotated[int, described("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
     repo: Annotated[
         str,
         option("--repo", "OWNER/REPO", "Failures in this repository."),
@@ -79,7 +79,7 @@ def stats(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        described(
             metavar="FOLDER",
             file_okay=False,
             help="Draw errors, transitions and outcomes over time into it.",
@@ -87,21 +87,7 @@ def stats(
         ),
     ] = None,
 ) -> None:
-    """Show counts, errors and error sequences.
-
-    \b
-    With --json one object: "store", "counts" {"nodes", "edges", "outcomes",
-    "changes", "methodologies", "repositories"}, "error_frequency" {type:
-    fragments}, "transitions" {type: {next type: probability}}, "common_mistakes"
-    [{"description", "count", "cleared"}] of the repository and situation,
-    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the
-    repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
-    an API, from this machine, "withholding" {"shown", "shown_cleared",
-    "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
-    errors (see query --withhold), "notes" {kind: live notes}, "gate"
-    {"coefficients", "intercept", "calibration", "errors", "runs"} of remedies,
-    fitted on these (null: the shipped one), "plots" [file], "people"
-    {"messages", "interrupted", "denied", "runs", "total"} (--people).
+    """Show what costs most, what is known, and how runs fail.
 
     \b
     Example:
@@ -230,16 +216,12 @@ def _followers(stats: "MemoryStats", error: str) -> str:
 def friction(
     common: Common,
     repo: Repo = None,
-    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
+    top: Annotated[int, described("--top", metavar="N", min=1, help="At most N errors.")] = 10,
 ) -> None:
     """Show errors that recur across tasks, and their remedies.
 
     Lists errors of at least two tasks, most tasks first: how many tasks cleared it, after how many
     steps (the median), and how. Several runs of one task count once.
-
-    \b
-    With --json one object: "repo", "friction" [{"error_id", "error", "tasks",
-    "cleared", "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
 
     \b
     Example:
@@ -269,7 +251,7 @@ def explain(
     common: Common,
     node: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="ID",
             help="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
             " (err_…), advice (adv_…) or note (note_…), as answers name them.",
@@ -278,13 +260,6 @@ def explain(
     ],
 ) -> None:
     """Show where an item of an answer comes from.
-
-    \b
-    With --json one object: "id", "label", "name", "facts" {…}, "relations"
-    [{"type", "direction", "id", "label", "name", …}], "evidence" of advice and
-    methodologies {"shown", "tried", "cleared", "runs", "runs_cleared", "lift",
-    "low", "high", "sources", "trust", "is_quarantined", "by_hand",
-    "randomised"}.
 
     \b
     Example:
@@ -351,20 +326,13 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
 def log(
     common: Common,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, help="The newest N answers.")
+        int, described("--limit", metavar="N", min=1, help="The newest N answers.")
     ] = 50,
 ) -> None:
     """Show the advice that hooks gave agents.
 
     Shows when, in which session and at which event it was given, and what happened next: whether
     the error was met again in the session, and, once that is learned, whether it was cleared.
-
-    \b
-    With --json one line per answer, oldest first: "at", "event", "agent",
-    "session", "subagent", "folder" (a checksum), "repo", "family", "error_type",
-    "template", "context", "text", "items", "is_withheld", "forgets" (what was
-    shown before left the context), "met_again" (times), "cleared" (true, false,
-    or null where it is not known).
 
     \b
     Example:

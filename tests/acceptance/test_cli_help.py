@@ -4,33 +4,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
-import typer
 
-from contextgraph.cli import app
+from contextgraph.cli import GATHERED, HOMES, SECTIONS
 from tests.acceptance.command_line import contextgraph
 
 DOCUMENT = Path("docs/cli.md")
 
 
-def commands_of(group: typer.Typer, prefix: str = "") -> Iterator[str]:
-    """The commands of *group*, those of its groups as two words."""
-    for command in group.registered_commands:
-        if command.callback:
-            yield f"{prefix}{command.name or command.callback.__name__}"
-    for inner in group.registered_groups:
-        assert inner.typer_instance
-        if inner.typer_instance.info.invoke_without_command is True:
-            yield f"{prefix}{inner.name}"
-        yield from commands_of(inner.typer_instance, f"{inner.name} ")
-
-
-COMMANDS = sorted(commands_of(app))
-HEAVY = ("contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich", "sqlite3")
+COMMANDS = sorted(
+    f"{name} {inner}".strip()
+    for name, home in HOMES.items()
+    for inner in ([""] if isinstance(home, str) else home)
+)
+HEAVY = ("click", "contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -82,15 +72,46 @@ def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"contextgraph \d+\.\d+\.\d+\S*\n", result.out)
 
 
-def test_without_a_command_the_help_is_shown() -> None:
-    result = contextgraph()
+def test_the_help_shows_at_most_twelve_commands_in_sections() -> None:
+    shown = [name for section in SECTIONS.values() for name in section]
+    result = contextgraph("--help")
 
-    assert result.code == 2
-    assert all(command.split()[0] in result.out + result.err for command in COMMANDS)
+    assert len(shown) <= 12
+    assert all(f"{section}:\n" in result.out for section in SECTIONS)
+    assert all(f"\n  {name} " in result.out for name in shown)
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert contextgraph().out.strip() in ("", result.out.strip())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_shown_or_in_a_group_that_is(command: str) -> None:
+    shown = {name for section in SECTIONS.values() for name in section}
+    gathered = {of for group in GATHERED.values() for of in group.values()}
+
+    assert {command, command.split(maxsplit=1)[0]} & (shown | gathered)
 
 
 @pytest.mark.parametrize(
-    "group", ["", "config", "entities", "experiment", "mcp", "notes", "pages", "token"]
+    ("group", "command"), [(group, name) for group, names in GATHERED.items() for name in names]
+)
+def test_a_command_of_a_group_is_the_one_of_its_name(group: str, command: str) -> None:
+    named = contextgraph(*GATHERED[group][command].split(), "--help")
+    gathered = contextgraph(group, command, "--help")
+
+    assert gathered.code == 0
+    assert gathered.out.splitlines()[2:] == named.out.splitlines()[2:]
+
+
+def test_the_summaries_of_the_help_are_those_of_the_commands() -> None:
+    for summary, name in (
+        (text, name) for part in SECTIONS.values() for name, text in part.items()
+    ):
+        listed = contextgraph(name, "--help").out.splitlines()
+        assert name in GATHERED or listed[2].strip() == summary
+
+
+@pytest.mark.parametrize(
+    "group", ["admin", "config", "entities", "experiment", "mcp", "note", "notes", "pages", "token"]
 )
 def test_the_summary_of_each_command_fits_into_its_line_of_the_help(group: str) -> None:
     listed = contextgraph(*group.split(), "--help").out.partition("Commands:")[2]

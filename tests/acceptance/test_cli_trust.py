@@ -69,7 +69,7 @@ def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
     clone: Path, tmp_path: Path
 ) -> None:
     ran, log = tmp_path / "ran", write_runs(tmp_path / "runs.jsonl", [recovering_run()])
-    for module in ("contextgraph.py", "typer.py", "orjson.py"):
+    for module in ("contextgraph.py", "click.py", "orjson.py"):
         (clone / module).write_text(f"open({str(ran)!r}, 'w')\n")
     session = {"cwd": str(clone), "session_id": "5f0c"}
     store = ("--store", str(tmp_path / "memory.db"))

@@ -16,7 +16,7 @@ import contextgraph
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = tuple(ROOT / "requirements" / name for name in ("runtime.txt", "server.txt", "dev.txt"))
-HEAVY = ("networkx", "numpy", "pyarrow", "pydantic", "rich", "sklearn", "typer")
+HEAVY = ("click", "networkx", "numpy", "pyarrow", "pydantic", "rich", "sklearn")
 
 
 def modules() -> list[str]:
