@@ -16,6 +16,7 @@ from contextgraph.errors import SettingsError
 
 _SECONDS = 10
 _OURS = re.compile(r"\bcontextgraph\b.*\bhook\b")
+_TOOLS = re.compile(r'"contextgraph"\s*:|^\[mcp_servers\.contextgraph\]', re.MULTILINE)
 _INDENT = re.compile(r'^([ \t]+)"', re.MULTILINE)
 
 Config: TypeAlias = dict[str, Any]
@@ -26,6 +27,7 @@ class Agent:
     """An agent with hooks: its settings file, and the event names with the tools they match.
 
     *home* is its folder in the home directory, which *home_variable* of the environment moves.
+    *tools* begins its command that adds an MCP server, *tools_file* is where it keeps these.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Agent:
     events: Mapping[str, str]
     home_variable: str = ""
     note: str = ""
+    tools: tuple[str, ...] = ()
+    tools_file: str = ""
 
     def settings_file(self, project: Path | None = None) -> Path:
         """The file of the user, or of the *project* in that folder."""
@@ -44,6 +48,23 @@ class Agent:
     def is_present(self) -> bool:
         """Whether the agent has been used on this machine."""
         return self._folder().is_dir()
+
+    def has_tools(self) -> bool:
+        """Whether it has the tools of a memory."""
+        if not self.tools_file:
+            return False
+        moved = self.home_variable in os.environ
+        # Claude Code keeps this file beside its folder, unless that was moved.
+        beside = self.tools_file.startswith(".") and not moved
+        file = (Path.home() if beside else self._folder()) / self.tools_file
+        try:
+            return _TOOLS.search(file.read_text()) is not None
+        except OSError:
+            return False
+
+    def tools_command(self, server: Sequence[str]) -> Sequence[str]:
+        """Return what gives it the tools of *server*; empty where it has no such command."""
+        return [*self.tools, "contextgraph", "--", *server] if self.tools else []
 
     def _folder(self) -> Path:
         moved = os.environ.get(self.home_variable) if self.home_variable else None
@@ -73,6 +94,8 @@ AGENTS = {
                 "PreCompact",
             ),
             home_variable="CLAUDE_CONFIG_DIR",
+            tools=("claude", "mcp", "add", "--scope", "user"),
+            tools_file=".claude.json",
         ),
         Agent(
             "openhands",
@@ -87,6 +110,8 @@ AGENTS = {
             "hooks.json",
             _events("Bash", "Bash", "SubagentStart", "PreCompact"),
             home_variable="CODEX_HOME",
+            tools=("codex", "mcp", "add"),
+            tools_file="config.toml",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",
         ),
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 # The commands of the help, by section.
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Use": {
+        "setup": "Find the histories on this machine, learn them, connect agents.",
         "learn": "Learn finished runs.",
         "query": "Show what the memory knows for a task or an error.",
     },
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 # Name of a command -> its module and function; of a group those of its commands, with "" for what
 # it does by itself.
 HOMES: Mapping[str, str | Mapping[str, str]] = {
+    "setup": "setup:setup",
     "learn": "learn:learn",
     "query": "query:query",
     "report": "runs:report",

@@ -16,6 +16,7 @@ from contextgraph.cli.output import FAILED, STORE_UNAVAILABLE, accept_any_text, 
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+INTERRUPTED = 130
 _OF_PATHS = ("exists", "file_okay", "dir_okay")
 
 
@@ -34,7 +35,9 @@ def run(arguments: Sequence[str]) -> int:
         cast(Any, error).message = mask_secrets(message)
         error.show()
         return error.exit_code
-    except click.Abort:
+    except click.Abort as aborted:
+        if isinstance(aborted.__cause__, KeyboardInterrupt):
+            return INTERRUPTED
         warn("aborted")
         return FAILED
     except StoreUnavailableError as error:
@@ -154,6 +157,9 @@ def _parameter(parameter: Parameter) -> click.Parameter:
     is_list = get_origin(hint) is list
     if is_list:
         (hint,) = get_args(hint)
+    elif get_origin(hint) is tuple:
+        details["nargs"] = len(get_args(hint))
+        hint = get_args(hint)[0]
     is_required = parameter.default is Parameter.empty
     details |= {"required": is_required, "type": _type(hint, details)}
     if not is_required and not is_list:

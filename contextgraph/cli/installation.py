@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -394,13 +395,7 @@ def integrations(
       contextgraph integrations install --auto
       contextgraph integrations uninstall claude-code
     """
-    from platformdirs import user_data_path
-
-    from contextgraph.agents.install import (
-        SettingsFile,
-        chosen_agents,
-        hook_command,
-    )
+    from contextgraph.agents.install import chosen_agents, hook_command
 
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
@@ -410,12 +405,11 @@ def integrations(
             f"hooks read a file beside the store, and {settings.address} is a service: give its "
             "agents the tools at /mcp instead"
         )
-    backups = user_data_path() / "contextgraph" / "integrations"
-    # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
-    address = settings.address if settings.is_remote else str(Path(settings.address).absolute())
-    command = hook_command(None if project and not common.store else address, is_shared=project)
+    command = hook_command(
+        None if project and not common.store else _lasting(settings), is_shared=project
+    )
     for agent in chosen_agents(agents or [], all_known=action == "list"):
-        file = SettingsFile(agent.settings_file(Path.cwd() if project else None), backups)
+        file = hooks_of(agent, Path.cwd() if project else None)
         if action == "install":
             changed = file.install(agent, command)
         else:
@@ -424,6 +418,32 @@ def integrations(
     if action == "install":
         HookFiles(settings).mark_used()
         _compile_now(common, settings)
+
+
+def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":
+    """Return the settings of *agent*: those of the user, or of the *project* in that folder."""
+    from platformdirs import user_data_path
+
+    from contextgraph.agents.install import SettingsFile
+
+    backups = user_data_path() / "contextgraph" / "integrations"
+    return SettingsFile(agent.settings_file(project), backups)
+
+
+def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
+    """Add hooks to the user's settings of *agents*, and compile what they will say."""
+    from contextgraph.agents.install import hook_command
+
+    for agent in agents:
+        hooks_of(agent).install(agent, hook_command(_lasting(settings)))
+    HookFiles(settings).mark_used()
+    _compile_now(common, settings)
+
+
+def _lasting(settings: "Settings") -> str:
+    """Return the address of the memory as hooks name it, whatever folder they run in."""
+    # A file contextgraph.toml in a checkout must not choose another memory.
+    return settings.address if settings.is_remote else str(Path(settings.address).absolute())
 
 
 def _report_hooks(common: Common, agent: "Agent", file: "SettingsFile", changed: bool) -> None:

@@ -159,8 +159,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     inputs, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
     known = None
     if discover:
-        known = _read_files(settings)
-        new = partial(known.new, learned=partial(_learned_in, common))
+        known = read_files(settings)
+        new = partial(known.new, learned=partial(learned_in, common))
         inputs = discovered_paths(exclude or (), yes=yes, address=settings.address, new=new)
     selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
     intake = partial(
@@ -173,11 +173,11 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     )
     # Of a selection of its runs a file is not known.
     known = known if selection == Selection() else None
-    learning = _Learning(common, intake, follow_links, workers, ray, queue, known)
+    learning = Learning(common, intake, follow_links, workers, ray, queue, known)
     raise click.exceptions.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
 
 
-def _read_files(settings: "Settings") -> "ReadFiles":
+def read_files(settings: "Settings") -> "ReadFiles":
     """The files that were read into the memory of *settings* from this machine."""
     from hashlib import blake2b
     from importlib.metadata import version
@@ -192,7 +192,7 @@ def _read_files(settings: "Settings") -> "ReadFiles":
     return ReadFiles(user_data_path() / "contextgraph" / "read" / f"{name}.json")
 
 
-def _learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":
+def learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":
     """Those of *runs* that the memory has; none where it cannot say."""
     if not runs or common.settings().is_service:
         return ()
@@ -210,16 +210,17 @@ def _has_stream(paths: "Iterable[StrPath]") -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Learning:
-    """What the options say about learning, whatever the paths."""
+class Learning:
+    """What the options say about learning, whatever the paths; *is_quiet*: on stderr alone."""
 
     common: Common
     intake: Callable[..., Intake]
-    follow_links: bool
-    workers: int
-    ray: str
-    queue: Sequence[Path]
+    follow_links: bool = False
+    workers: int = 1
+    ray: str = ""
+    queue: Sequence[Path] = ()
     known: "ReadFiles | None" = None
+    is_quiet: bool = False
 
     def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
         """Learn the files in *paths*, and those that are new or change; ends by an exception."""
@@ -243,7 +244,9 @@ class _Learning:
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
         intake = self.intake(paths, settings, on_unread=unread.append, on_bytes=progress.advance)
-        results = _Results(progress, self.common.as_json, settings.address, intake)
+        results = _Results(
+            progress, self.common.as_json, settings.address, intake, is_quiet=self.is_quiet
+        )
         records = _in_order(intake, unread)
         if self.queue:
             records = map(_with_content_hashes, records)
@@ -325,6 +328,7 @@ class _Results:
     waiting: "list[Record]" = field(default_factory=list)
     runs: dict[str, set[str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    is_quiet: bool = False
 
     def __enter__(self) -> Self:
         return self
@@ -377,7 +381,7 @@ class _Results:
 
     def emit(self, record_of: "Callable[..., dict[str, Json]]", *given: object) -> None:
         """Print the record of *given* for programs."""
-        if self.as_json:
+        if self.as_json and not self.is_quiet:
             emit(record_of(*given))
 
     def warn_about(self, memory: "AgentMemory") -> None:
@@ -402,7 +406,9 @@ class _Results:
         counts = {str(status): self.counts[status] for status in LearnStatus}
         counts |= {"failed": self.intake.counts.failed, "skipped": self.intake.counts.skipped}
         counts = {"records": sum(counts.values()), **counts}
-        if self.as_json:
+        if self.is_quiet:
+            warn(f"{number_of(learned, 'session')} learned in {seconds:.0f} s")
+        elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}
             emit({"summary": {**summary, "tokens": self.tokens, "cost": round(self.cost, 6)}})

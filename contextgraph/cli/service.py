@@ -313,7 +313,7 @@ def config(
     """
     if client not in _CLIENTS:
         raise click.BadParameter(f"--client {client!r} is not one of {', '.join(_CLIENTS)}")
-    chosen, command = _CLIENTS[client], _server_command(common)
+    chosen, command = _CLIENTS[client], server_command(common)
     text = chosen.configuration(command)
     add = f"{chosen.add} -- {shlex.join(command)}" if chosen.add else ""
     if common.as_json:
@@ -333,7 +333,7 @@ def config(
     )
 
 
-def _server_command(common: Common) -> list[str]:
+def server_command(common: Common) -> list[str]:
     """What starts the server, wherever the client runs: with absolute paths."""
     address = common.settings().address
     if "://" not in address and not common.settings().is_in_memory:

@@ -44,7 +44,7 @@ def test_the_documentation_has_a_section_for_every_command() -> None:
 def test_every_option_in_the_documentation_is_one_of_the_command(command: str) -> None:
     text = DOCUMENT.read_text()
     (section,) = re.findall(
-        rf"^## `contextgraph {command}(?! [a-z]).*?(?=^## |\Z)",
+        rf"^## `contextgraph {command}(?! [a-z])(?![a-z]).*?(?=^## |\Z)",
         text,
         flags=re.MULTILINE | re.DOTALL,
     )

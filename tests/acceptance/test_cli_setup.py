@@ -1,0 +1,105 @@
+"""``contextgraph setup``: from nothing to a memory that advises."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.config import load_settings
+from tests.acceptance.command_line import contextgraph
+
+SESSION = [
+    {"type": "user", "message": {"role": "user", "content": "Totals are wrong"}},
+    {
+        "type": "assistant",
+        "message": {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "tool_use",
+                    "id": "t1",
+                    "name": "Bash",
+                    "input": {"command": "python3 -m pytest -q"},
+                }
+            ],
+        },
+    },
+    {
+        "type": "user",
+        "message": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "3 passed"}],
+        },
+    },
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with two sessions of Claude Code, one of them newer."""
+    folder = tmp_path / "home" / ".claude" / "projects" / "shop"
+    folder.mkdir(parents=True)
+    for number in (1, 2):
+        lines = [
+            {"cwd": "/shop", "sessionId": f"s{number}", "uuid": f"{number}{index}", **line}
+            for index, line in enumerate(SESSION)
+        ]
+        lines[0]["message"] = {"role": "user", "content": f"Totals of order {number} are wrong"}
+        (folder / f"s{number}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path / "home"
+
+
+def test_one_command_learns_shows_and_connects(home: Path) -> None:
+    result = contextgraph("setup", "--yes", "--json")
+
+    assert result.code == 0
+    (record,) = result.records
+    assert record["histories"][0]["agent"] == "claude-code"
+    assert record["card"]["sessions"] == 2
+    (agent,) = record["agents"]
+    assert (agent["agent"], agent["hooks"]) == ("claude-code", True)
+    assert "claude mcp add" in agent["tools"]
+    assert "hooks" in json.loads((home / ".claude" / "settings.json").read_text())
+    assert any("receipt" in step for step in record["try"])
+
+
+def test_it_can_be_run_again(home: Path) -> None:
+    first = contextgraph("setup", "--yes")
+    settings = (home / ".claude" / "settings.json").read_text()
+    second = contextgraph("setup", "--yes")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "2 sessions learned" in first.err
+    assert "nothing new in 2 files" in second.err
+    assert "2 sessions" in second.out
+    assert (home / ".claude" / "settings.json").read_text() == settings
+
+
+def test_nothing_is_written_without_a_yes(home: Path) -> None:
+    result = contextgraph("setup")
+
+    assert result.code == 0
+    assert "Learn 2 new files" in result.err
+    assert "--yes" in result.err
+    assert not Path(load_settings().address).exists()
+    assert not (home / ".claude" / "settings.json").exists()
+    assert "contextgraph learn PATH" in result.out
+
+
+def test_a_machine_without_histories_says_what_to_do(tmp_path: Path) -> None:
+    result = contextgraph("setup", "--yes", "--no-agents", "--store", tmp_path / "m.db")
+
+    assert result.code == 0
+    assert "contextgraph learn PATH" in result.out
+
+
+def test_no_agents_only_learns(home: Path, tmp_path: Path) -> None:
+    store = str(tmp_path / "m.db")
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json", "--store", store).records
+
+    assert record["agents"] == []
+    assert not (home / ".claude" / "settings.json").exists()
+    with AgentMemory.open(store, read_only=True) as memory:
+        assert len(memory.store.runs.ids()) == 2
