@@ -44,6 +44,7 @@ from contextgraph.trace.remedies.command_lines import (
     folder_of,
     is_path,
     shell_line,
+    what_ran,
 )
 from contextgraph.trace.wording import identifiers
 
@@ -53,6 +54,8 @@ _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, Acti
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _NO_FOLDER = "bash: No such file or directory"
+_UNUSABLE = frozenset({"ModuleNotFoundError", "python -m: No module named"})
+_MODULE = re.compile(r"No module named '?([\w.]+)")
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
@@ -209,7 +212,10 @@ class _Seen:
                 (repository_path(path, cwd, checkout), (name,)) for path, name in definitions
             )
         elif reading.kind in _RUNNABLE and step.observation is not None:
-            for use in _uses(step, _error(step, reading), cwd, self.created):
+            error = _error(step, reading)
+            if error is not None and error.error_type in _UNUSABLE:
+                self._mark_useless(error)
+            for use in _uses(step, error, cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
                     from contextgraph.trace.errors.python_tests import failed_tests
@@ -217,6 +223,13 @@ class _Seen:
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
+
+    def _mark_useless(self, error: ErrorSignature) -> None:
+        """Note that installations of what *error* still misses did not work."""
+        missing = {name.partition(".")[0] for name in _MODULE.findall(error.message)}
+        for at, use in enumerate(self.uses):
+            if use.kind is ActionKind.INSTALL and use.ran and missing.intersection(_named(use)):
+                self.uses[at] = replace(use, ran=False, error_type=error.error_type)
 
     def _add_names(self, definitions: Iterable[tuple[str, Iterable[str]]]) -> None:
         for place, names in definitions:
@@ -229,6 +242,12 @@ class _Seen:
         runners = self.runners.setdefault(use.kind, set())
         runners.add(use.runner)
         return len(runners) > 1
+
+
+def _named(use: CommandUse) -> Iterator[str]:
+    """The packages that *use* installs, as modules are spelt."""
+    for command in commands_in(use.text):
+        yield from (name.replace("-", "_") for name in command.packages)
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
@@ -244,7 +263,7 @@ def _uses(
 
     None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
-    line = step.action.text.strip()
+    line = what_ran(step.action.text.strip(), failed=error is not None)
     is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return

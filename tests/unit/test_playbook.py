@@ -469,3 +469,17 @@ def test_the_rare_way_is_said_beside_what_never_installs(memory: AgentMemory) ->
         "never installed: `pip install -e .` (0 of 3); `SHOP_WITHOUT_C=1 pip install -e .` "
         "(3 of 3) did"
     ) in text
+
+
+def test_an_installation_worked_if_what_asked_for_it_then_ran(memory: AgentMemory) -> None:
+    learn(
+        memory,
+        ("pip install pytest", "Successfully installed pytest-8.0", 0),
+        ("python -m pytest", NO_PYTEST, 1),
+        ("apt-get install python3-pytest", "Setting up python3-pytest", 0),
+        ("python3 -m pytest", PASSED, 0),
+    )
+
+    setup = {one.line: one.worked for one in memory.playbook("acme/shop").setup}
+
+    assert setup == {"pip install pytest": 0, "apt-get install python3-pytest": 3}

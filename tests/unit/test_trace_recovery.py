@@ -553,3 +553,25 @@ def test_a_missing_test_runner_is_cleared_by_a_run_of_it_only() -> None:
     assert ended(*steps) == []
     assert ended(*steps, ("pip install pytest", "Successfully installed", 0)) == []
     assert ended(*steps, ("python -m pytest tests", "2 passed", 0)) == [(0, 3)]
+
+
+NO_YAML = "ModuleNotFoundError: No module named 'yaml'"
+
+
+def installed_by(line: str, output: str) -> list[str]:
+    """What a run is said to have installed that met a missing module, gave *line* and went on."""
+    raw = run(
+        [("python a.py", NO_YAML, 1), (line, output, 0), ("python a.py", "done", 0)],
+    )
+    return [action.target for one in trace(raw).recoveries for action in one.actions]
+
+
+def test_of_alternatives_only_what_ran_is_the_remedy() -> None:
+    line = "pip install pyyaml || pip install yaml 2>/dev/null || echo failed"
+    assert installed_by(line, "Successfully installed pyyaml-6.0") == ["pyyaml"]
+
+
+def test_what_was_installed_before_is_no_remedy() -> None:
+    output = "Requirement already satisfied: pyyaml in /usr/lib/python3/dist-packages (6.0)"
+    assert "pyyaml" not in installed_by("pip install pyyaml", output)
+    assert installed_by("pip install pyyaml", f"{output}\nSuccessfully installed a-1") == ["pyyaml"]

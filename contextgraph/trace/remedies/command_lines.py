@@ -84,6 +84,8 @@ class ShellLine:
 def line_of(step: "StepTrace") -> ShellLine:
     """What the shell line of *step* changes and runs."""
     text = step.step.action.text.strip()
+    if step.reading.verb != "edit":
+        text = what_ran(text, failed=step.error is not None)
     # The text of a window edit is not a shell line, even where the edit is malformed.
     if _SEVERAL.search(text) and step.reading.verb != "edit":
         return shell_line(text)
@@ -93,7 +95,8 @@ def line_of(step: "StepTrace") -> ShellLine:
 
 def stateful_part(step: "StepTrace") -> str:
     """The last command of the line of *step* that changes what later commands meet, or ""."""
-    parts = _parts(step.step.action.text.strip()[:_LONGEST])
+    line = what_ran(step.step.action.text.strip()[:_LONGEST], failed=step.error is not None)
+    parts = _parts(line)
     return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
 
 
@@ -108,6 +111,26 @@ def shell_line(text: str) -> ShellLine:
     changes = tuple(part for part in parts if _is_change(part))
     others = [part for part in parts if part not in changes and not part.startswith("cd ")]
     return ShellLine(changes, others[-1] if others else "")
+
+
+def what_ran(line: str, *, failed: bool) -> str:
+    """*line* with one command of each ``a || b``: the first, or the last if an error was shown."""
+    if "||" not in line or "<<" in line:
+        return line
+    kept: list[str] = []
+    is_alternative = False
+    for match in _PART.finditer(line):
+        separator = "" if match[1] else match.group()
+        if separator == "||":
+            if failed and kept:
+                kept.pop()
+            is_alternative = True
+        elif separator:
+            kept.append(separator)
+            is_alternative = False
+        elif failed or not is_alternative:
+            kept.append(match[1])
+    return "".join(kept).strip()
 
 
 def _is_change(part: str) -> bool:

@@ -24,6 +24,7 @@ from contextgraph.trace.edits import (
 )
 from contextgraph.trace.remedies.circumstances import circumstances_of
 from contextgraph.trace.remedies.command_lines import (
+    commands_in,
     line_of,
     run_of,
     stateful_part,
@@ -73,6 +74,7 @@ _DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")
 
 _MAX_CHANGES = 3
+_SATISFIED = "Requirement already satisfied"
 _TRIES = 40
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
@@ -361,7 +363,7 @@ def _parts(
         for part in line_of(step).changes:
             if _UNDOING.match(part):
                 made.clear()
-            if part not in done and _bears(part):
+            if part not in done and _bears(part) and not _was_there(part, step):
                 made[part] = _written(step, failed) if "<<" in part else None
     chosen = [part for part in made if not part.startswith("rm ")] or list(made)
     return {part: made[part] for part in chosen[-_MAX_CHANGES:]}
@@ -372,6 +374,16 @@ def _bears(part: str) -> bool:
     if part.startswith("create "):
         return False
     return not part.startswith("pip") or is_installing(part)
+
+
+def _was_there(part: str, step: StepTrace) -> bool:
+    """True for an installation of what was installed before: that cured nothing."""
+    output = step.step.observation or ""
+    return (
+        _SATISFIED in output
+        and "Successfully installed" not in output
+        and any(command.installs for command in commands_in(part))
+    )
 
 
 def _written(step: StepTrace, failed: StepTrace) -> Change:
