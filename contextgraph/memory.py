@@ -51,6 +51,7 @@ from contextgraph.knowledge.sessions import (
 from contextgraph.learning import (
     RUNS_AT_ONCE,
     Inspection,
+    bundle_of,
     checked_source,
     error_id,
     inspect_run,
@@ -75,7 +76,7 @@ from contextgraph.model import (
     State,
     Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import OnDamaged, Store
 from contextgraph.telemetry import operation
 from contextgraph.text import fence, number_of
 from contextgraph.trace import is_advice_id
@@ -720,15 +721,19 @@ class AgentMemory:
         *,
         vectors: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
-        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
+        on_damaged: OnDamaged | None = None,
+        salvage: bool = False,
     ) -> "Exported":
         """Write all that this memory holds to the file *path*, for any other store to read.
 
-        *on_damaged* is as of `rebuild`.
+        *on_damaged* is called with the id of each run that cannot be read, and the reason; without
+        it the first is raised. With *salvage* whatever else is damaged is left out and reported in
+        the same way, and a run of which only the log can be read is read again.
         """
         from contextgraph.store.archive import export_memory
 
-        self.note_exposures()
+        if not salvage:
+            self.note_exposures()
         return export_memory(
             self.store,
             path,
@@ -736,6 +741,7 @@ class AgentMemory:
             vectors=vectors,
             progress=progress,
             on_damaged=on_damaged,
+            read_again=(lambda raw: bundle_of(raw, self._now())) if salvage else None,
         )
 
     def back_up(self, path: Path) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from contextgraph.errors import StoreError
 from contextgraph.model import (
     AdviceRecord,
     Bundle,
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 # As a limit: all items.
 ALL = sys.maxsize
 NoteChange: TypeAlias = Callable[[Note], Note]
+OnDamaged: TypeAlias = Callable[[str, StoreError], None]
+"""Called with the id of what cannot be read, and why."""
 
 
 class RunStore(Protocol):
@@ -279,8 +282,11 @@ class ExposureStore(Protocol):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
 
-    def all(self) -> Iterator[Exposure]:
-        """All contexts that were shown or withheld, by id, a few of them in memory at a time."""
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+        """All contexts that were shown or withheld, by id, a few of them in memory at a time.
+
+        Those that cannot be read are given to *on_damaged*; without it the first is raised.
+        """
 
 
 class NoteStore(TextVectors, Protocol):
@@ -313,8 +319,11 @@ class NoteStore(TextVectors, Protocol):
     def counts(self) -> Mapping[NoteKind, int]:
         """How many live notes there are of each kind that has some."""
 
-    def all(self) -> Iterator[Note]:
-        """All notes, by id, a few of them in memory at a time."""
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+        """All notes, by id, a few of them in memory at a time.
+
+        Those that cannot be read are given to *on_damaged*; without it the first is raised.
+        """
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete notes; how many were known."""

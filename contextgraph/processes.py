@@ -1,6 +1,7 @@
-"""Identifies processes, so that another one on the same machine sees that one has ended."""
+"""Processes that others see end, and files that other users cannot read."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,3 +55,9 @@ def _started_at(number: int) -> str:
     # The name of the program comes second, in brackets, and may contain anything.
     state, *fields = status.rpartition(")")[2].split()
     return "" if state in "ZX" else fields[18]
+
+
+def create_private(path: Path) -> None:
+    """Create the empty file *path*, which only its owner may read, unless there is one."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -235,10 +235,13 @@ def _written(advice: Advice | RepositoryAdvice) -> str:
 @contextmanager
 def _replacing(path: Path) -> "Iterator[Path]":
     """A file to write, which then replaces *path*."""
+    from contextgraph.processes import create_private
+
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
+        create_private(part)
         yield part
         part.replace(path)
     except (OSError, sqlite3.OperationalError) as error:

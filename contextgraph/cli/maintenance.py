@@ -179,14 +179,18 @@ def export(
     ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
+    salvage: Annotated[
+        bool, flag("--salvage", "Leave out of an archive whatever else is damaged, too.")
+    ] = False,
 ) -> None:
     """Write a memory, its graph or its runs to a file.
 
     An archive has runs with what was read from them, methodologies, credit and vectors, one JSON
     object a line; `import` reads it. GraphML and JSON (node-link) have nodes and relations without
     texts. ATIF has the runs, one file each. An existing file is replaced once all is
-    written. It holds masked runs: protect it like the memory. A damaged run is reported and left
-    out.
+    written. It holds masked runs: only its owner may read it. A damaged run is reported and left
+    out. With --salvage so is anything else that is damaged, and a run of which
+    only the log can be read is read again from that.
 
     --agents-md writes what at least two tasks agree on into a section of FILE, for review. It
     replaces that section of an earlier export; the rest of FILE stays.
@@ -206,7 +210,7 @@ def export(
         if agents_md:
             counts = _export_agents_md(memory, path, agents_md)
         else:
-            counts = _export(memory, path, file_format, vectors, damaged)
+            counts = _export(memory, path, file_format, vectors, damaged, salvage)
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
@@ -220,9 +224,10 @@ def _export(
     file_format: ExportFormat,
     vectors: bool,
     damaged: DamagedRuns,
+    salvage: bool,
 ) -> dict[str, int]:
     if file_format == "archive":
-        return _export_archive(memory, path, vectors, damaged)
+        return _export_archive(memory, path, vectors, damaged, salvage)
     if file_format == "atif":
         return _export_atif(memory, path, damaged)
     memory.export_graph(path, file_format)
@@ -231,12 +236,16 @@ def _export(
 
 
 def _export_archive(
-    memory: "AgentMemory", path: Path, vectors: bool, damaged: DamagedRuns
+    memory: "AgentMemory", path: Path, vectors: bool, damaged: DamagedRuns, salvage: bool
 ) -> dict[str, int]:
     total = len(memory.store.runs.ids())
     with Progress(lambda: total) as progress:
         done = memory.export(
-            path, vectors=vectors, progress=progress.runs, on_damaged=damaged.handler
+            path,
+            vectors=vectors,
+            progress=progress.runs,
+            on_damaged=damaged.handler,
+            salvage=salvage,
         )
     return asdict(done)
 
@@ -249,7 +258,7 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
 
     runs = memory.store.runs.ids()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with Progress(lambda: len(runs)) as progress:
             for done, identity in enumerate(runs, start=1):
                 try:

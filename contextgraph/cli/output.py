@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar, TaskID
     from rich.text import Text
 
-    from contextgraph.errors import DamagedRunError
+    from contextgraph.errors import StoreError
     from contextgraph.model import Json
 
 DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
@@ -294,10 +294,10 @@ class DamagedRuns:
     ids: list[str] = field(default_factory=list)
 
     @property
-    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
+    def handler(self) -> "Callable[[str, StoreError], None] | None":
         return None if self.is_strict else self._add
 
-    def _add(self, identity: str, error: "DamagedRunError") -> None:
+    def _add(self, identity: str, error: "StoreError") -> None:
         self.ids.append(identity)
         warn(str(error))
         if self.as_json:

@@ -26,6 +26,7 @@ from contextgraph.model import (
     State,
     Step,
 )
+from contextgraph.processes import create_private
 from contextgraph.text import (
     clip,
     clip_tokens,
@@ -80,7 +81,8 @@ class ItemFile:
                         yield self._ram
                     return
                 assert self._path
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                create_private(self._path)
                 with closing(_connected(self._path)) as connection, connection:
                     yield connection
         except (OSError, sqlite3.Error) as error:

@@ -6,22 +6,24 @@ Both take constant memory.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from contextgraph.codec import decoded
-from contextgraph.errors import DamagedRunError
+from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
     Bundle,
     Exposure,
     Learned,
     LearnStatus,
     Note,
+    RawTrajectory,
     ResolvedBy,
     Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import OnDamaged, Store
 from contextgraph.store.archive_file import (
     FORMAT,
     VERSION,
@@ -41,11 +43,11 @@ from contextgraph.store.archive_file import (
 
 Item = TypeVar("Item")
 
-_EXPORT_BATCH = 64
 _IMPORT_BATCH = 32
 
 Progress: TypeAlias = Callable[[int, int], None]
-OnDamaged: TypeAlias = Callable[[str, DamagedRunError], None]
+ReadAgain: TypeAlias = Callable[[RawTrajectory], Bundle]
+"""Makes of a masked run what it teaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +85,27 @@ def export_memory(
     vectors: bool = True,
     progress: Progress = _no_progress,
     on_damaged: OnDamaged | None = None,
+    read_again: ReadAgain | None = None,
 ) -> Exported:
     """Write all that *store* holds to *path*, which is complete in the end or as it was before.
 
     *progress* is called with the number of runs written and of all runs. Runs that are forgotten
     meanwhile may be missing, runs that are learned meanwhile are not included. *on_damaged* gets
-    the id of each run that cannot be read and is left out; without it the first is raised. Raises
-    `StoreError` where the file cannot be written.
+    the id of each run whose log cannot be read and which is left out; without it the first is
+    raised. With *read_again*, all else that is damaged is left out in the same way, and a run
+    whose log alone can be read is made of that. Raises `StoreError` where the file cannot be
+    written.
     """
-    runs, methodologies = store.runs.ids(), store.methodologies.ids()
+    source = _Source(store, on_damaged, read_again)
+    runs = store.runs.ids()
+    methodologies = source.tried("methodologies", store.methodologies.ids) or ()
     # What is learned from here on is not part of this file.
-    changed = store.admin.unconsolidated()
-    consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+    consolidated = source.tried("consolidation", partial(_is_consolidated, store)) or False
     counts: Counter[type] = Counter()
     with writing(path) as file:
         header = Header(FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
         write_line(file, header)
-        for line in _lines_of(store, runs, methodologies, on_damaged, vectors=vectors):
+        for line in source.lines(runs, methodologies, vectors=vectors):
             write_line(file, line)
             counts[type(line)] += 1
             if isinstance(line, RunLine):
@@ -110,42 +116,84 @@ def export_memory(
     return Exported(counts[RunLine], counts[MethodologyLine], counts[Exposure], counts[Note])
 
 
-def _lines_of(
-    store: Store,
-    runs: Sequence[str],
-    methodologies: Sequence[str],
-    on_damaged: OnDamaged | None,
-    *,
-    vectors: bool,
-) -> Iterator[Line]:
-    space = store.vectors.active_space() if vectors else None
-    if space:
-        yield SpaceLine(space, store.vectors.space_model(space.name))
-    for run in _readable(store, runs, on_damaged):
-        embedded = run.embedded if space else None
-        yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
-    for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        for methodology in store.methodologies.get(batch):
-            yield MethodologyLine(methodology, _resolved_by(store, methodology.id))
-    for trajectory_id in runs:
-        if similar := store.recoveries.similar_to(trajectory_id):
-            yield SimilarLine(tuple(similar))
-    yield from store.exposures.all()
-    yield from store.exposures.record(()).verdicts
-    yield from store.notes.all()
+def _is_consolidated(store: Store) -> bool:
+    changed = store.admin.unconsolidated()
+    return not (changed.trajectories or changed.error_ids or changed.repos)
 
 
-def _readable(store: Store, runs: Sequence[str], on_damaged: OnDamaged | None) -> Iterator[Bundle]:
-    for trajectory_id in runs:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Reads *store*, as `export_memory` says."""
+
+    store: Store
+    on_damaged: OnDamaged | None
+    read_again: ReadAgain | None
+
+    def lines(
+        self, runs: Sequence[str], methodologies: Sequence[str], *, vectors: bool
+    ) -> Iterator[Line]:
+        store = self.store
+        active = store.vectors.active_space
+        space = self.tried("vectors", active) if vectors else None
+        if space:
+            model = self.tried("vectors", partial(store.vectors.space_model, space.name))
+            yield SpaceLine(space, model)
+        for run in filter(None, map(self._run, runs)):
+            embedded = run.embedded if space else None
+            yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
+        for id_ in methodologies:
+            if line := self.tried(id_, partial(_methodology_line, store, id_)):
+                yield line
+        for id_ in runs:
+            if similar := self.tried(id_, partial(store.recoveries.similar_to, id_)):
+                yield SimilarLine(tuple(similar))
+        skipped = self.on_damaged if self.read_again else None
+        yield from self._until_damaged("contexts", store.exposures.all(skipped))
+        record = self.tried("verdicts", partial(store.exposures.record, ()))
+        yield from record.verdicts if record else ()
+        yield from self._until_damaged("notes", store.notes.all(skipped))
+
+    def tried(self, name: str, read: Callable[[], Item]) -> Item | None:
+        """Return what *read* does; None where that is damaged and is to be left out."""
         try:
-            run = store.runs.archived(trajectory_id)
-        except DamagedRunError as error:
-            if on_damaged is None:
+            return read()
+        except (StoreError, ReadError) as error:
+            if self.on_damaged is None or self.read_again is None:
                 raise
-            on_damaged(trajectory_id, error)
-            continue
-        if run:
-            yield run
+            self.on_damaged(name, _named(name, error))
+            return None
+
+    def _until_damaged(self, name: str, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield *items* as far as they can be read."""
+        end = object()
+        while (item := self.tried(name, partial(next, items, end))) not in (end, None):
+            yield cast(Item, item)
+
+    def _run(self, id_: str) -> Bundle | None:
+        try:
+            return self.store.runs.archived(id_)
+        except DamagedRunError as error:
+            if self.on_damaged is None:
+                raise
+            self.on_damaged(id_, error)
+            return None
+        except (StoreError, ReadError) as error:
+            if self.on_damaged is None or self.read_again is None:
+                raise
+            run = self.tried(id_, partial(self.store.runs.raw, id_))
+            if run is None:
+                return None
+            self.on_damaged(id_, StoreError(f"run {id_} is damaged, and made of its log: {error}"))
+            return self.read_again(run)
+
+
+def _named(name: str, error: Exception) -> StoreError:
+    return StoreError(str(error) if name in str(error) else f"{name}: {error}")
+
+
+def _methodology_line(store: Store, id_: str) -> MethodologyLine | None:
+    known = store.methodologies.get([id_])
+    return MethodologyLine(known[0], _resolved_by(store, id_)) if known else None
 
 
 def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:

@@ -28,6 +28,7 @@ from contextgraph.model import (
     Space,
     Verdict,
 )
+from contextgraph.processes import create_private
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
@@ -126,6 +127,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     opened = zstandard.open if path.suffix == ".zst" else open
     try:
+        create_private(part)
         with opened(part, "wb") as file:
             yield file
         part.replace(path)

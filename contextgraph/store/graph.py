@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Note, NoteKind
+from contextgraph.processes import create_private
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -110,6 +111,7 @@ def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:
 
     part, graph = path.with_name(f"{path.name}.part"), without_values(graph)
     try:
+        create_private(part)
         if graph_format == "graphml":
             nx.write_graphml(_without_lists(graph), part)
         else:

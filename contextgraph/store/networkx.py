@@ -75,7 +75,7 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
-from contextgraph.ports import ALL, NoteChange, NoteStore, Store
+from contextgraph.ports import ALL, NoteChange, NoteStore, OnDamaged, Store
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.graph import NOTE_LABELS, add_note, add_relation, labelled, link_notes
@@ -866,7 +866,7 @@ class NetworkxExposures(_Part):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         self._memory.verdicts |= {verdict.advice: verdict for verdict in verdicts}
 
-    def all(self) -> Iterator[Exposure]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return iter([*self._memory.nodes("Context").values()])
 
 
@@ -926,7 +926,7 @@ class NetworkxNotes(_Part):
     def counts(self) -> Mapping[NoteKind, int]:
         return dict(sorted(Counter(note.kind for note in self.all() if note.is_live).items()))
 
-    def all(self) -> Iterator[Note]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
         return iter([*self._memory.nodes_of_notes().values()])
 
     def texts_to_embed(

@@ -4,6 +4,7 @@ A note is a point: its words are a sparse vector of ones, so that the score of a
 of them are shared; its dense vector is named after its space.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +23,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
-from contextgraph.ports import NoteChange
+from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.text import stems
@@ -139,13 +140,17 @@ class QdrantNotes:
             }
         return {kind: count for kind, count in counts.items() if count}
 
-    def all(self) -> Iterator[Note]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
         with self._client() as client:
             ids = sorted(map(_id, self._all(client, payload=["id"])))
-        for start in range(0, len(ids), _AT_ONCE):
+
+        def page(after: str, limit: int) -> list[tuple[str, str]]:
+            start = bisect_right(ids, after)
             with self._client() as client:
-                notes = self._notes(client, ids[start : start + _AT_ONCE])
-            yield from notes
+                points = self._points(client, ids[start : start + limit])
+            return sorted((point.payload["id"], point.payload["data"]) for point in points)
+
+        return rules.paged(page, rules.note_of, on_damaged)
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

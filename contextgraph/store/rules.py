@@ -34,6 +34,7 @@ from contextgraph.model import (
     adds_to,
     precedes,
 )
+from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS
 from contextgraph.store.columns import from_json
@@ -56,6 +57,7 @@ REPORTS_USED = 100
 _ITEMS_AT_ONCE = 256
 
 Item = TypeVar("Item")
+Stored = TypeVar("Stored")
 
 _HELPED = {None: "not known", True: "yes", False: "no"}
 
@@ -335,12 +337,28 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def paged(page: Callable[[str, int], Sequence[Item]], key: Callable[[Item], str]) -> Iterator[Item]:
-    """All items, in the order of their *key*: *page* gives so many that are greater than one."""
+def paged(
+    page: Callable[[str, int], Sequence[tuple[str, Stored]]],
+    read: Callable[[Stored], Item],
+    on_damaged: OnDamaged | None = None,
+) -> Iterator[Item]:
+    """Yield all items in the order of their ids.
+
+    *page* returns the next ones after an id with what is stored of them, *read* makes items of
+    that. Those that cannot be read are given to *on_damaged*; without it the first is raised.
+    """
     after = ""
-    while items := page(after, _ITEMS_AT_ONCE):
-        yield from items
-        after = key(items[-1])
+    while stored := page(after, _ITEMS_AT_ONCE):
+        for id_, one in stored:
+            try:
+                item = read(one)
+            except StoreError as error:
+                if on_damaged is None:
+                    raise
+                on_damaged(id_, error)
+            else:
+                yield item
+        after = stored[-1][0]
 
 
 def check_space(active: Space | None, vector: Vector) -> None:

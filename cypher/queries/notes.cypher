@@ -100,8 +100,8 @@ ORDER BY kind
 // All notes, by id.
 MATCH (n:Note {tenant: $tenant})
 WHERE n.id > $after AND n.data IS NOT NULL
-RETURN n.data AS data
-ORDER BY n.id LIMIT $limit
+RETURN n.id AS id, n.data AS data
+ORDER BY id LIMIT $limit
 
 // name: notes_to_embed
 // Live notes without a vector in a space.

@@ -1,6 +1,7 @@
 """Damage of a memory file: `doctor` finds what changes stored data, a backup is whole."""
 
 import sqlite3
+import stat
 import subprocess
 import sys
 from contextlib import closing
@@ -9,14 +10,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from contextgraph.model import Space
+from contextgraph.model import Note, Space
 from contextgraph.store import SqliteStore
+from contextgraph.store.archive import export_memory
+from contextgraph.store.graph import export_graph
 from contextgraph.vectors import Vector
 from tests.acceptance.command_line import contextgraph
+from tests.builders import NOON
 from tests.made_bundles import made_bundle
 
 RUNS = 40
 SPACE = "made/up@4"
+SCHEMA = "UPDATE sqlite_schema SET sql = replace(sql, '{}', '{}') WHERE name = '{}'"
 LEARN = """
 import sys
 from itertools import count
@@ -41,6 +46,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.vectors.add(SPACE, {one.trajectory.id: vector for one in bundles})
     store.vectors.switch(SPACE)
     store.runs.forget([bundles[3].trajectory.id])
+    store.notes.change(new=[Note(f"note_{n}", "Use ruff.", "", "user", NOON) for n in range(3)])
     store.close()
     return path
 
@@ -143,3 +149,67 @@ def test_a_backup_is_made_while_another_process_learns_and_can_be_restored(
     assert not [*tmp_path.glob("*.part*")]
     whole.close()
     later.close()
+
+
+def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
+    """What `export --salvage` reports of a memory, and the ids of the runs in its archive."""
+    archive = path.with_name("archive.jsonl")
+    done = contextgraph("export", "--salvage", archive, "--store", path, "--json")
+    into = path.with_name(f"{path.stem}-new.db")
+    assert contextgraph("import", archive, "--store", into).code == 0
+    store = SqliteStore(str(into))
+    ids = store.runs.ids()
+    store.close()
+    return done.records, list(ids)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told", "runs"),
+    [
+        # A row that cannot be read: the run is read again from its log.
+        ("UPDATE fragment SET outcome = 'compl' WHERE id = 'run0007/0'", "made of its log", 39),
+        ("UPDATE recovered SET actions = '[{' WHERE fragment_id LIKE 'run0008%'", "run0008", 39),
+        # The row of the run itself.
+        ("UPDATE trajectory SET files = '[' WHERE id = 'run0009'", "run0009", 38),
+        ("UPDATE note SET data = '{' WHERE id = 'note_1'", "note_1", 39),
+        # Definitions of a trigger, an index and a table.
+        (SCHEMA.format("INSERT INTO checksum", "INSERT INTO chec", "checksum_met_insert"), "", 39),
+        (SCHEMA.format("ON fragment", "OM fragment", "fragment_newest"), "", 39),
+        (SCHEMA.format("CREATE TABLE", "CREATE TABEL", "methodology"), "methodologies", 39),
+    ],
+)
+def test_what_is_damaged_is_left_out_and_all_else_is_salvaged(
+    sound: Path, tmp_path: Path, statement: str, told: str, runs: int
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(sound.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        drop = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+        triggers = [] if "sqlite_schema" in statement else connection.execute(drop).fetchall()
+        for (name,) in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("PRAGMA writable_schema = ON")
+        assert connection.execute(statement).rowcount == 1
+
+    reported, ids = salvaged(path)
+
+    assert len(ids) == runs
+    assert told in str(reported)
+    asked = contextgraph("query", "--store", path, "--repo", "acme/part1", "--error", "boom")
+    assert "Traceback" not in asked.err
+
+
+@pytest.mark.parametrize("command", ["learn", "backup", "export"])
+def test_files_of_a_memory_are_for_its_owner_only(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "new folder" / "memory.db"
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
+    if command == "backup":
+        store.admin.back_up(path.with_name("copy.db"))
+    elif command == "export":
+        export_memory(store, path.with_name("archive.jsonl.zst"), "default")
+        export_graph(store.admin.graph(), path.with_name("graph.json"), "json")
+    modes = {stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+    store.close()
+    assert modes == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

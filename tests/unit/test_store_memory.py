@@ -16,6 +16,7 @@ from contextgraph.model import (
     ErrorQuestion,
     Exposure,
     LearnStatus,
+    Note,
     Outcome,
     Scope,
     ShownItem,
@@ -372,3 +373,12 @@ def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
     assert store.recoveries.for_error([question], 5) == []
     assert store.recoveries.for_text(["boom"], nowhere, 5) == []
     assert store.recoveries.errors(nowhere, 5) == []
+
+
+def test_the_graph_of_a_memory_without_a_file_has_its_notes() -> None:
+    store = SqliteStore(":memory:")
+    store.notes.change(new=[Note("note_1", "Use ruff.", "", "user", NOON)])
+    assert store.admin.graph().nodes["note_1"]["label"] == "Note"
+    store.notes.delete(["note_1"])
+    assert "note_1" not in store.admin.graph()
+    store.close()

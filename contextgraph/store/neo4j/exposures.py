@@ -9,6 +9,7 @@ from contextgraph.model import (
     Exposure,
     Verdict,
 )
+from contextgraph.ports import OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
@@ -60,12 +61,12 @@ class Neo4jExposures:
         ]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
-    def all(self) -> Iterator[Exposure]:
-        return rules.paged(self._page, attrgetter("context_id"))
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+        return rules.paged(self._page, rows.exposure_of, on_damaged)
 
-    def _page(self, after: str, limit: int) -> Sequence[Exposure]:
+    def _page(self, after: str, limit: int) -> Sequence[tuple[str, rows.Row]]:
         later = self._connection.rows("exposures", after=after, limit=limit)
-        return list(map(rows.exposure_of, later))
+        return [(row["context"]["context_id"], row) for row in later]
 
 
 def report_of_runs(transaction: Transaction, bundles: Sequence[Bundle]) -> None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 
 from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
 )
-from contextgraph.ports import NoteChange
+from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j import rows
@@ -79,11 +78,12 @@ class Neo4jNotes:
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
 
-    def all(self) -> Iterator[Note]:
-        return rules.paged(self._page, attrgetter("id"))
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+        return rules.paged(self._page, rules.note_of, on_damaged)
 
-    def _page(self, after: str, limit: int) -> Sequence[Note]:
-        return _notes_of(self._connection.rows("notes_after", after=after, limit=limit))
+    def _page(self, after: str, limit: int) -> Sequence[tuple[str, str]]:
+        later = self._connection.rows("notes_after", after=after, limit=limit)
+        return [(row["id"], row["data"]) for row in later]
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from contextgraph.model import (
@@ -11,7 +10,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
-from contextgraph.ports import NoteChange
+from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.postgres.connection import Connection, row_of
@@ -153,15 +152,16 @@ class PostgresNotes:
         )
         return {NoteKind(kind): count for kind, count in counts}
 
-    def all(self) -> Iterator[Note]:
-        return rules.paged(self._page, attrgetter("id"))
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+        return rules.paged(self._page, rules.note_of, on_damaged)
 
-    def _page(self, after: str, limit: int) -> Sequence[Note]:
+    def _page(self, after: str, limit: int) -> Sequence[tuple[str, str]]:
         sql = (
-            "SELECT data FROM contextgraph_note WHERE tenant = %s AND id > %s ORDER BY id LIMIT %s"
+            "SELECT id, data FROM contextgraph_note WHERE tenant = %s AND id > %s "
+            "ORDER BY id LIMIT %s"
         )
         given = (self._tenant, after, limit)
-        return self._connection.run(lambda cursor: _notes(cursor, sql, given))
+        return self._connection.run(lambda cursor: cursor.execute(sql, given).fetchall())
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

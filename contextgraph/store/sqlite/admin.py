@@ -115,7 +115,7 @@ class SqliteAdmin:
             return next(filter(None, explanations), None)
 
     def graph(self) -> "Graph":
-        notes = self._notes.all()
+        notes = [*self._notes.all()]  # before reading: a memory in RAM has one connection
         with self._database.reading() as transaction:
             return self._database.caches.graph.at(transaction, notes)
 

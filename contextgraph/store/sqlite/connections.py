@@ -1,7 +1,6 @@
 """A pool of connections to one memory file; a forked process gets its own."""
 
 import os
-import shutil
 import sqlite3
 import threading
 import time
@@ -10,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.processes import create_private
 from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.schema import (
     check_schema,
@@ -38,10 +38,12 @@ _UNAVAILABLE = {
 }
 _REFUSED = {
     sqlite3.SQLITE_NOTADB: "is not a memory of contextgraph; name another file",
-    sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy, or learn the runs again",
+    sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy, or move what is left of it with "
+    "contextgraph export --salvage and import",
     sqlite3.SQLITE_TOOBIG: "cannot hold a text as long as this",
 }
 
+_MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Deleted rows are overwritten: a forgotten run must not be found in free pages.
@@ -71,6 +73,7 @@ class Connections:
         self.in_memory = path == MEMORY
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._damage = ""
         self._renew()
 
     @contextmanager
@@ -85,13 +88,11 @@ class Connections:
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only")
         self._renew_after_fork()
-        with (
-            store_errors(self.path),
-            self._writer,
-            self._borrowed() as connection,
-            _transaction(connection, "IMMEDIATE"),
-        ):
-            yield connection
+        with store_errors(self.path), self._writer, self._borrowed() as connection:
+            if self._damage:
+                raise StoreError(f"{self.path} {_REFUSED[sqlite3.SQLITE_CORRUPT]} ({self._damage})")
+            with _transaction(connection, "IMMEDIATE"):
+                yield connection
 
     @contextmanager
     def trying_to_write(self) -> Iterator[sqlite3.Connection]:
@@ -128,6 +129,7 @@ class Connections:
                 raise StoreError(f"{taken} exists; name a new file")
         part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
+            create_private(part)
             with (
                 self.reading() as connection,
                 store_errors(str(path)),
@@ -135,8 +137,6 @@ class Connections:
             ):
                 schema_version(connection)  # reading begins: all steps see one revision
                 connection.backup(copy, pages=_PAGES_AT_ONCE)
-            if not self.in_memory:
-                shutil.copymode(self.path, part)
             part.replace(path)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
@@ -216,12 +216,27 @@ class Connections:
         self._prepare_file()
         connection = self._connected("ro" if self.read_only else "rwc")
         try:
+            self._look_past_damage(connection)
             checksums.prepare(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _look_past_damage(self, connection: sqlite3.Connection) -> None:
+        """Let *connection* read a file of whose tables, indexes and triggers some are damaged.
+
+        SQLite then knows the others. Nothing may be written: triggers keep the checksums.
+        """
+        try:
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _MALFORMED:
+                raise
+            self._damage = str(error)
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("PRAGMA query_only = ON")
 
     def _connected(self, mode: str) -> sqlite3.Connection:
         return sqlite3.connect(
@@ -243,7 +258,8 @@ class Connections:
             return
         if not self._create:
             raise not_created(self.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private(path)
 
     def _address(self, mode: str) -> str:
         if self.in_memory:

@@ -1,7 +1,6 @@
 """`ExposureStore` in SQLite: advice that was shown, and whether it helped."""
 
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 
 from contextgraph.model import (
     AdviceRecord,
@@ -9,6 +8,7 @@ from contextgraph.model import (
     Exposure,
     Verdict,
 )
+from contextgraph.ports import OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
@@ -92,14 +92,17 @@ class SqliteExposures:
                 [(transaction.tenant, *rows.VERDICTS.row(verdict)) for verdict in verdicts],
             )
 
-    def all(self) -> Iterator[Exposure]:
-        return rules.paged(self._page, attrgetter("context_id"))
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+        return rules.paged(self._page, self._value, on_damaged)
 
-    def _page(self, after: str, limit: int) -> Sequence[Exposure]:
+    def _page(self, after: str, limit: int) -> Sequence[tuple[str, rows.Row]]:
         with self._database.reading() as transaction:
-            return _values(
-                transaction, transaction.rows(_LATER, (transaction.tenant, after, limit))
-            )
+            later = transaction.rows(_LATER, (transaction.tenant, after, limit))
+            return [(row[1], row) for row in later]
+
+    def _value(self, row: rows.Row) -> Exposure:
+        with self._database.reading() as transaction:
+            return _values(transaction, [row])[0]
 
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from contextgraph.model import (
@@ -11,7 +10,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
-from contextgraph.ports import NoteChange
+from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
 from contextgraph.store.sqlite import rows, word_index
@@ -143,16 +142,13 @@ class SqliteNotes:
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
 
-    def all(self) -> Iterator[Note]:
-        return rules.paged(self._page, attrgetter("id"))
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+        return rules.paged(self._page, rules.note_of, on_damaged)
 
-    def _page(self, after: str, limit: int) -> Sequence[Note]:
+    def _page(self, after: str, limit: int) -> Sequence[tuple[str, str]]:
         with self._database.reading() as transaction:
-            return _notes_of(
-                transaction,
-                "SELECT data FROM note WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
-                (transaction.tenant, after, limit),
-            )
+            sql = "SELECT id, data FROM note WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?"
+            return transaction.rows(sql, (transaction.tenant, after, limit))
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

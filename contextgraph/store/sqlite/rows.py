@@ -51,8 +51,11 @@ def text_of(items: Iterable[object]) -> str:
 
 
 def tuple_of(text: str) -> tuple[Any, ...]:
-    """The tuple that `text_of` gave *text* for."""
-    return tuple(orjson.loads(text))
+    """Return the tuple that `text_of` gave *text* for; raises `StoreError`."""
+    try:
+        return tuple(orjson.loads(text))
+    except ValueError as error:
+        raise StoreError(f"a stored list is damaged: {error}") from error
 
 
 @lru_cache(1_024)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any, TypeAlias
 
+from contextgraph.errors import StoreError
 from contextgraph.model import (
     ErrorPattern,
     Fragment,
@@ -14,6 +15,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.cache import ValueCache
+from contextgraph.store.columns import DAMAGE
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.rows import Row
 
@@ -259,7 +261,10 @@ class Transaction:
     def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
         """The values that *sql* finds for *keys*; its first column is the key."""
         named = (str(sorted(set(keys))),)
-        return {row[0]: value(row[1:]) for row in self.rows(sql, named)}
+        try:
+            return {row[0]: value(row[1:]) for row in self.rows(sql, named)}
+        except DAMAGE as error:
+            raise StoreError(f"a stored row is damaged: {error}") from error
 
     def _read_trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
         return self._read(
