@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, overload
 from uuid import uuid4
 
+from contextgraph.advising.channels import readable
 from contextgraph.advising.freshness import (
     fresh_history,
     fresh_playbook,
@@ -23,6 +24,7 @@ from contextgraph.advising.wording import (
     MAX_TOKENS,
     render_warning,
     rendered,
+    statement_lines,
 )
 from contextgraph.config import (
     OPENAI_EMBEDDER,
@@ -75,6 +77,7 @@ from contextgraph.model import (
     Snapshot,
     State,
     Verdict,
+    new_context_id,
 )
 from contextgraph.ports import OnDamaged, Store
 from contextgraph.telemetry import operation
@@ -93,11 +96,11 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
     from contextgraph.knowledge import (
-        Candidates,
         Entities,
         MaintenancePolicy,
         Notes,
         Pages,
+        Statements,
     )
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.ports import Graph
@@ -223,11 +226,9 @@ class AgentMemory:
         return self._parts.notes
 
     @cached_property
-    def candidates(self) -> "Candidates":
+    def statements(self) -> "Statements":
         """What people wrote in learned runs and may be worth a note: see docs/notes.md."""
-        from contextgraph.knowledge import Candidates
-
-        return Candidates(self.notes, self.store.notes, self._now)
+        return self._parts.statements
 
     @cached_property
     def pages(self) -> "Pages":
@@ -356,6 +357,35 @@ class AgentMemory:
         if not (tree or told or withheld):
             return context
         return settle(context, limit, tree=tree, told=told, withheld=withheld)
+
+    def decided(
+        self,
+        request: str = "",
+        *,
+        repo: str = "",
+        names: Collection[str] = (),
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> MemoryContext:
+        """Return what people decided about *request*, or about the files and symbols *names*.
+
+        In `MemoryContext.statements`, often nothing: only what is probably about it and still
+        holds, as much as fits into 150 tokens. *exclude_instances* and *as_of* are as for `query`.
+        """
+        found = [
+            *(
+                self.statements.for_request(request, repo=repo or None, as_of=as_of)
+                if request
+                else ()
+            ),
+            *(self.statements.naming(names, repo=repo or None, as_of=as_of) if names else ()),
+        ]
+        notes = {one.note.id: one.note for one in found}
+        seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
+        ids = {note.id for note in seen}
+        probable = self.retriever.gate.statements(one for one in found if one.note.id in ids)
+        shown = tuple(statement for statement, _ in statement_lines(probable))
+        return MemoryContext(new_context_id(), statements=shown)
 
     def playbook(
         self,
@@ -518,7 +548,7 @@ class AgentMemory:
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(raw, source)
-        self._add_candidates(raw, receipt)
+        self._add_statements(raw, receipt)
         self._trigger.after_learning(receipt, background=background)
         return receipt
 
@@ -563,7 +593,7 @@ class AgentMemory:
                     on_error(error)
             return
         for raw, receipt in zip(raws, receipts, strict=True):
-            self._add_candidates(raw, receipt)
+            self._add_statements(raw, receipt)
             self._trigger.after_learning(receipt)
             yield receipt
 
@@ -592,9 +622,9 @@ class AgentMemory:
         """Counts, error frequency and transitions, common mistakes, failure patterns."""
         return self.stats.get_stats()
 
-    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
         if any(step.user_message for step in raw.steps):
-            self.candidates.add(raw, receipt.trajectory_id)
+            self.statements.add(raw, receipt.trajectory_id)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
@@ -668,6 +698,8 @@ class AgentMemory:
         known = self.store.runs.learned([*trajectory_ids])
         ids = [run.trajectory_id for run in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
+            for id_ in ids:
+                self.statements.remove_run(id_)
             return self.store.runs.forget(ids)
 
     def retire(self, methodology_ids: Iterable[str]) -> int:

@@ -28,10 +28,10 @@ from contextgraph.advising.wording import MAX_TOKENS, render, render_playbook
 from contextgraph.agents.live import LiveRun
 from contextgraph.errors import AmbiguousRunError, NotFoundError
 from contextgraph.knowledge import (
-    Candidates,
     Entities,
     Notes,
     Pages,
+    Statements,
     shareable,
     shareable_snapshot,
     without_secret,
@@ -570,11 +570,14 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     "": (
         AgentMemory,
         {
-            Scope.READ: "explain",
+            Scope.READ: "decided explain",
             Scope.ADMIN: "consolidate forget maintain quarantine release retire",
         },
     ),
-    "candidates": (Candidates, {Scope.READ: "of repeated", Scope.ADMIN: "accept reject"}),
+    "statements": (
+        Statements,
+        {Scope.READ: "for_request naming of", Scope.ADMIN: "accept edit reject remove_run"},
+    ),
     "entities": (
         Entities,
         {

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contextgraph.errors import ReadError
+    from contextgraph.knowledge import Statement
     from contextgraph.learning.statistics import (
         Friction,
         Interventions,
@@ -212,6 +213,7 @@ def context_record(
         playbook=playbook,
         notes=[*map(recalled_record, context.notes)],
         silenced=[*map(_silenced_record, context.silenced)],
+        statements=[*map(shown_statement_record, context.statements)],
     )
     return {"key": key, **lists, "text": text}
 
@@ -269,6 +271,42 @@ def _suggestion_record(remedy: "Remedy") -> "dict[str, Json]":
         "remedies": record["actions"],
         "words": record_of(by)["words"],
         **{name: record[name] for name in names},
+    }
+
+
+def shown_statement_record(recollection: "Recollection") -> "dict[str, Json]":
+    """The JSON object of a statement that an agent is shown."""
+    note = recollection.note
+    return {
+        "id": note.id,
+        "kind": note.statement_kind,
+        "text": note.content,
+        "speaker": note.speaker,
+        "date": f"{note.created_at:%Y-%m-%d}",
+        "session": note.session,
+        "about": [*note.about],
+        "probability": round(recollection.probability, 4),
+    }
+
+
+def statement_record(statement: "Statement") -> "dict[str, Json]":
+    """The JSON object of a statement with every time it was made."""
+    note = statement.note
+    return {
+        "id": note.id,
+        "kind": note.statement_kind,
+        "text": note.content,
+        "context": note.summary,
+        "speaker": note.speaker,
+        "time": note.created_at.isoformat(),
+        "session": note.session,
+        "repo": note.repo,
+        "about": [*note.about],
+        "superseded_by": statement.superseded_by,
+        "occurrences": [
+            {"session": one.session, "time": one.time.isoformat(), "text": one.text}
+            for one in statement.occurrences
+        ],
     }
 
 

@@ -10,6 +10,7 @@ from contextgraph.advising.channels import (
     WEIGHTS,
     Channel,
     by_notes,
+    by_statements,
 )
 from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
@@ -30,7 +31,7 @@ from contextgraph.embedding import (
 )
 from contextgraph.embedding.openai import RemoteEmbedder, remote_model
 from contextgraph.errors import OF_STORE, SettingsError
-from contextgraph.knowledge import MaintenancePolicy, Notes
+from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.learning import MemoryWriter
@@ -79,6 +80,7 @@ class Parts:
     chat: Chat | None
     now: Callable[[], datetime]
     notes: Notes
+    statements: Statements
     settings: Settings
     read_only: bool = False
 
@@ -132,7 +134,15 @@ def build(
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     notes = Notes(store.notes, clock, learning, querying, judge)
-    channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
+    statements = Statements(notes, store.notes, clock)
+    channels = _channels(
+        settings,
+        {
+            **CHANNELS,
+            "notes": by_notes(notes.recall),
+            "statements": by_statements(statements.for_request),
+        },
+    )
     return Parts(
         store=store,
         writer=MemoryWriter(store, learning, clock=clock, source=settings.source),
@@ -144,6 +154,7 @@ def build(
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, clock),
         now=clock,
         notes=notes,
+        statements=statements,
         settings=settings,
         read_only=read_only,
     )

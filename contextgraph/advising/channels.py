@@ -25,6 +25,7 @@ from contextgraph.model import (
     Methodology,
     Near,
     Note,
+    NoteKind,
     Recollection,
     RecoveryCandidate,
     Scope,
@@ -202,6 +203,7 @@ class Findings:
     cases: tuple[CaseHit, ...] = ()
     methodologies: tuple[Methodology, ...] = ()
     notes: tuple[Recollection, ...] = ()
+    statements: tuple[Recollection, ...] = ()
     degraded: str = ""
 
 
@@ -473,7 +475,8 @@ def by_notes(recall: Recall) -> Channel:
             return Findings()
         try:
             recollections = recall(title, repo=query.state.repo, limit=_RECALLED)
-            notes = (recollection.note for recollection in recollections)
+            # Statements have a channel of their own.
+            notes = (one.note for one in recollections if one.note.kind is NoteKind.NOTE)
             seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
         except ContextGraphError as error:  # notes may be in a database of their own
             return Findings(degraded=str(error))
@@ -483,6 +486,33 @@ def by_notes(recall: Recall) -> Channel:
                 recollection for recollection in recollections if recollection.note.id in ids
             )
         )
+
+    return channel
+
+
+class ForRequest(Protocol):
+    """Finds what people said about a request, as `contextgraph.knowledge.Statements`."""
+
+    def __call__(
+        self, request: str, *, repo: str | None, as_of: datetime | None
+    ) -> tuple[Recollection, ...]: ...
+
+
+def by_statements(for_request: ForRequest) -> Channel:
+    """The channel of what people decided in earlier sessions; not used at errors."""
+
+    def channel(query: Query, store: Store) -> Findings:
+        request, scope = query.state.task_description, query.scope
+        if query.is_at_error or not request.strip():
+            return Findings()
+        try:
+            found = for_request(request, repo=query.state.repo or None, as_of=scope.as_of)
+            notes = (recollection.note for recollection in found)
+            seen = readable(notes, store, scope.exclude_instances, scope.as_of)
+        except ContextGraphError as error:  # notes may be in a database of their own
+            return Findings(degraded=str(error))
+        ids = {note.id for note in seen}
+        return Findings(statements=tuple(one for one in found if one.note.id in ids))
 
     return channel
 

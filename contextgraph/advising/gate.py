@@ -132,6 +132,7 @@ class Gate:
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
+    min_statement_precision: float = 0.5
 
     def refusal(self, features: RemedyFeatures, probability: float) -> str:
         """Return why a remedy is not worth showing; empty where it is."""
@@ -153,6 +154,14 @@ class Gate:
             if recollection.probability >= self.min_note_precision
         )
 
+    def statements(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
+        """Return those of *recollections* that are probably about the request, in their order."""
+        return tuple(
+            recollection
+            for recollection in recollections
+            if recollection.probability >= self.min_statement_precision
+        )
+
 
 def may_be_shown(methodology: Methodology) -> bool:
     """False for a methodology that harmed, that another replaced, or that is never advice."""
@@ -162,7 +171,7 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(0.0, 0.0, 0.0, 0.0)
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

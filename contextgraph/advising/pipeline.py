@@ -52,6 +52,7 @@ from contextgraph.advising.wording import (
     note_line,
     playbook_lines,
     remedy_text,
+    statement_lines,
 )
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
@@ -159,6 +160,7 @@ class MemoryRetriever:
             remedies, known = self._remedies(query, findings)
             playbook = self._playbook(query, degraded)
             notes = _not_pinned(findings, playbook)
+            statements = [one for of in findings.values() for one in of.statements]
             cases = {name: found.cases for name, found in findings.items() if name in self.weights}
             contexts = []
             for gate in gates:
@@ -168,6 +170,9 @@ class MemoryRetriever:
                     error=query.signature,
                     playbook=playbook,
                     notes=gate.notes(notes)[:limit],
+                    statements=tuple(
+                        one for one, _ in statement_lines(gate.statements(statements))
+                    ),
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
                 )
@@ -332,6 +337,7 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     yield from (warning.text for warning in context.warnings)
     yield from (case_line(case) for case in context.similar_cases if case.is_shown)
     yield from (note_line(recollection.note) for recollection in context.notes)
+    yield from (recollection.note.id for recollection in context.statements)
     if context.loop:
         yield from (escape.text for escape in context.loop.escape_suggestions)
     if context.playbook:
@@ -396,7 +402,7 @@ def _by_chance(remedy: Remedy) -> Remedy:
 
 
 def without_told(context: MemoryContext, told: Collection[str]) -> MemoryContext:
-    """*context* without past runs, notes, warnings, ways out and facts that *told* has."""
+    """*context* without runs, notes, statements, warnings, ways out and facts that *told* has."""
     loop, playbook = context.loop, context.playbook
     if loop:
         new = tuple(escape for escape in loop.escape_suggestions if escape.text not in told)
@@ -408,6 +414,7 @@ def without_told(context: MemoryContext, told: Collection[str]) -> MemoryContext
         similar_cases=tuple(one for one in context.similar_cases if case_line(one) not in told),
         warnings=tuple(one for one in context.warnings if one.text not in told),
         notes=tuple(one for one in context.notes if note_line(one.note) not in told),
+        statements=tuple(one for one in context.statements if one.note.id not in told),
         loop=loop,
         playbook=playbook,
     )

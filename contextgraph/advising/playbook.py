@@ -24,6 +24,7 @@ from contextgraph.model import (
     FragmentOutcome,
     MachineFact,
     Note,
+    NoteKind,
     NoteScope,
     PatchSummary,
     RecoveryCandidate,
@@ -205,7 +206,8 @@ class Playbooks:
 
         Notes may be in a database of their own: while it is away the rest is still known.
         """
-        scope = NoteScope((repo.casefold(),), pinned=True)
+        kinds = (NoteKind.NOTE, NoteKind.STATEMENT)
+        scope = NoteScope((repo.casefold(),), kinds, pinned=True)
         try:
             pinned = self._store.notes.newest(scope, _PINNED) if repo else ()
         except ContextGraphError as error:

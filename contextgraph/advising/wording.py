@@ -20,6 +20,7 @@ from contextgraph.model import (
     Outcome,
     PatchSummary,
     PlaybookFile,
+    Recollection,
     Remedy,
     RemedyPattern,
     RepositoryPlaybook,
@@ -27,6 +28,7 @@ from contextgraph.model import (
     ShownItem,
     SignatureLevel,
     SimilarCase,
+    StatementKind,
     Why,
 )
 from contextgraph.text import (
@@ -35,6 +37,7 @@ from contextgraph.text import (
     fence,
     gives_instructions,
     number_of,
+    stems,
 )
 from contextgraph.trace import SCRIPT, advice_id
 
@@ -57,6 +60,18 @@ _INSTALLS_ONE = re.compile(r"\S.* (?!-|\.)[\w.\[\]-]+")
 _NEVER = 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
+# Of statements of people, all together. One that shares so many words with another that is shown
+# says nothing new; a short one may be unclear without what it answers.
+STATEMENT_TOKENS, _TOLD, _SHORT_STATEMENT = 150, 0.7, 60
+_ATTRIBUTED = {
+    StatementKind.DECISION: "decided",
+    StatementKind.CORRECTION: "corrected",
+    StatementKind.CONSTRAINT: "required",
+    StatementKind.PREFERENCE: "preferred",
+    StatementKind.AGREED: "agreed",
+}
+# A clause is the least that is shown of a long statement.
+_CLAUSE = re.compile(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
 # Agents try these by themselves.
 _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
@@ -86,6 +101,8 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
     items: list[ShownItem] = []
     enough = _TOKENS_AT_START if context.playbook and not context.error else None
+    if enough and context.statements:
+        enough += STATEMENT_TOKENS
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry.text]), context.id))
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
@@ -348,6 +365,8 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     if context.error:
         yield from _numbered(_Entry(remedy_text(one), shown_item(one)) for one in context.shown)
         return
+    for recollection, quoted in statement_lines(context.statements):
+        yield _Entry(quoted, ShownItem(recollection.note.id))
     if context.playbook:
         head = _playbook_head(context.playbook)
         for line in _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS):
@@ -362,6 +381,45 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     yield from _titled("What people said:", noted)
     shown_cases = (_Entry(case_line(case)) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
+
+
+def statement_lines(
+    recollections: Sequence[Recollection], max_tokens: int = STATEMENT_TOKENS
+) -> list[tuple[Recollection, str]]:
+    """The statements that fit, with the line by which each is shown, in the order of time.
+
+    They come best first. Of one that is too long its first clauses are shown.
+    """
+    lines: list[tuple[Recollection, str]] = []
+    shown: set[str] = set()
+    left = max_tokens
+    for recollection in recollections:
+        note = recollection.note
+        words = {*stems(note.content)}
+        is_told = bool(words) and len(words & shown) > _TOLD * len(words)
+        if is_told or gives_instructions(note.content):
+            continue
+        if line := _statement_line(note, left):
+            lines.append((recollection, line))
+            shown |= words
+            left -= count_tokens(line) + 1
+    return sorted(lines, key=lambda pair: (pair[0].note.created_at, pair[0].note.locator))
+
+
+def _statement_line(note: Note, max_tokens: int) -> str:
+    head = f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}: "
+    content = " ".join(note.content.split())
+    context = " ".join(note.summary.split())
+    tail = f" (asked: {context})" if context and len(content) < _SHORT_STATEMENT else ""
+    for text in (f'{head}"{content}"{tail}', f'{head}"{content}"'):
+        if count_tokens(text) <= max_tokens:
+            return text
+    ends = [match.start() for match in _CLAUSE.finditer(content)]
+    for end in reversed([end for end in ends if end >= _SHORT_STATEMENT]):
+        text = f'{head}"{content[:end]} …"'
+        if count_tokens(text) <= max_tokens:
+            return text
+    return ""
 
 
 def note_line(note: Note, most: int = _NOTE_CHARS) -> str:

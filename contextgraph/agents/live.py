@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+import re
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -39,6 +40,7 @@ from contextgraph.trace import (
     command_use,
     state_at,
 )
+from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400
@@ -129,13 +131,22 @@ class LiveRun:
         self._steps.append(replace(step, observation=observation + advice))
         return advice or None
 
+    def prompt(self, text: str) -> str | None:
+        """What people decided about the request *text*; None for nothing, or nothing new."""
+        return self._decided(request=text) or None
+
     def before(self, action: str | Action) -> str | None:
         """What to know before this *action* is taken; None for nothing, or nothing new.
 
-        That is: no run of the repository got this command to run. There is no such text for a
-        command that has run in this run, nor twice for the same command.
+        That is: no run of the repository got this command to run, or what people decided about the
+        file that it edits. There is no such text for a command that has run in this run, nor twice
+        for the same command.
         """
-        use = command_use(action if isinstance(action, str) else action.text)
+        if isinstance(action, str):
+            action = Action("bash", action, {"command": action})
+        if names := edited_names(action):
+            return self._decided(names=names) or None
+        use = command_use(action.text)
         if use is None or use.form in self._commands:
             return None
         try:
@@ -256,6 +267,13 @@ class LiveRun:
         self._alarms.add(attempt)
         return loop
 
+    def _decided(self, *, request: str = "", names: Sequence[str] = ()) -> str:
+        def search() -> MemoryContext:
+            repo, excluded = self._raw.repo, {*self._excluded, self._raw.instance_id}
+            return self._memory.decided(request, repo=repo, names=names, exclude_instances=excluded)
+
+        return self._shown(search, STEP_TOKENS)
+
     def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
         self._warned.update(signs)
         return submission_context(self._memory.stats, signs, self._excluded)
@@ -270,6 +288,20 @@ class LiveRun:
         text = self._memory.render(context, max_tokens)
         self._told.update(sayings(context) if text else ())
         return text
+
+
+# Names that say what they mean: a word alone may be about anything.
+_SYMBOL = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
+_MOST_SYMBOLS = 60
+
+
+def edited_names(action: Action) -> tuple[str, ...]:
+    """The files that *action* changes, and the symbols in the text that it puts in."""
+    reading = read_action(action, None, None)
+    if not reading.changed:
+        return ()
+    symbols = dict.fromkeys(_SYMBOL.findall("\n".join(new_text(action, reading))))
+    return (*reading.changed, *[*symbols][:_MOST_SYMBOLS])
 
 
 def submission_context(

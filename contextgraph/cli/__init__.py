@@ -15,6 +15,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "query": "Show what the memory knows for a task or an error.",
     },
     "Look": {
+        "decisions": "Show what people decided in learned sessions; accept, edit, reject.",
         "playbook": "Show what runs of a repository agree on, and its notes.",
         "stats": "Show what costs most, what is known, and how runs fail.",
         "runs": "List the runs in the memory, the newest first.",
@@ -56,6 +57,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "doctor": "installation:doctor",
     "remember": "notes:remember",
     "recall": "notes:recall",
+    "decisions": "notes:decisions",
     "snapshot": "notes:snapshot",
     "maintain": "notes:maintain",
     "set": "pages:set_",

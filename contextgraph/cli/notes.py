@@ -1,9 +1,10 @@
 """``contextgraph remember``, ``recall``, ``notes``, ``snapshot`` and ``maintain``: notes."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,16 +31,20 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.records import recalled_record, record_of
-from contextgraph.text import number_of
+from contextgraph.records import recalled_record, record_of, statement_record
+from contextgraph.text import gives_instructions, number_of
 
 if TYPE_CHECKING:
+    from contextgraph.knowledge import Statement
     from contextgraph.model import Note
 
 
 RepoOrNone = Annotated[
     str | None, option("--repo", "OWNER/REPO", "Only notes about this repository, or about none.")
 ]
+
+# The section of CLAUDE.md or AGENTS.md for rules that people had to repeat.
+_RULES = "## Rules that had to be repeated"
 
 
 @common_options()
@@ -225,7 +230,6 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
 
 
 _COLUMNS = ("when", "note", "source", "id")
-_CANDIDATES = ("when", "what people said", "where", "id")
 
 
 def _row(note: "Note") -> tuple[str, ...]:
@@ -254,49 +258,104 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
 def review(
     common: Common,
     accept: Annotated[
-        list[str] | None, option("--accept", "ID", "Remember it as a note (repeatable).")
+        list[str] | None, option("--accept", "ID", "Mark it as right (repeatable).")
     ] = None,
     reject: Annotated[
-        list[str] | None, option("--reject", "ID", "Do not propose it again (repeatable).")
+        list[str] | None, option("--reject", "ID", "Never take it again (repeatable).")
     ] = None,
     repo: Repo = None,
 ) -> None:
-    """Show what people said in learned sessions, for review.
+    """Show what people said in learned sessions: see `contextgraph decisions`."""
+    if accept or reject:
+        _decide(common, accept or [], reject or [], "")
+        return
+    _list_statements(common, repo, recurring=False)
 
-    That is what they corrected, refused or decided. `recall` finds it once it is accepted here, or
-    once a second session says it. Below are the notes that people had to repeat.
+
+@common_options()
+def decisions(
+    common: Common,
+    repo: Annotated[
+        str | None, argument(metavar="[REPO]", help="owner/repo; without it, all.")
+    ] = None,
+    recurring: Annotated[
+        bool, flag("--recurring", "Only what people said in two sessions or more, most first.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None, option("--accept", "ID", "Mark it as right (repeatable).")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, option("--reject", "ID", "Never show or take it again (repeatable).")
+    ] = None,
+    edit: Annotated[
+        str, option("--edit", "ID", "Put --text in its place, and mark it as right.")
+    ] = "",
+    text: Annotated[str, option("--text", "TEXT", "The new text for --edit.")] = "",
+    propose: Annotated[
+        Path | None,
+        option("--propose", "FILE", "Print what is recurring as a diff of CLAUDE.md or AGENTS.md."),
+    ] = None,
+) -> None:
+    """Show what people decided, corrected or required in learned sessions.
+
+    Agents are shown it when a request or an edited file is about it; a later decision about the
+    same takes its place. What looks like an instruction to the reader is never shown.
 
     \b
     Example:
-      contextgraph notes review --repo acme/shop
-      contextgraph notes review --accept candidate_1f0c3a5b7d9e2468
+      contextgraph decisions acme/shop --recurring
+      contextgraph decisions --reject statement_1f0c3a5b7d9e2468
+      contextgraph decisions acme/shop --propose CLAUDE.md | patch -p0
     """
-    if accept or reject:
-        _decide(common, accept or [], reject or [])
-        return
+    if accept or reject or edit:
+        if bool(edit) != bool(text):
+            raise click.BadParameter("--edit needs --text", param_hint="'--edit'")
+        _decide(common, accept or [], reject or [], edit, text)
+    elif propose is not None:
+        with common.open(read_only=True) as memory:
+            print(_proposed(propose, memory.statements.of(repo, recurring=True)), end="")
+    else:
+        _list_statements(common, repo, recurring=recurring)
+
+
+def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> None:
     with common.open(read_only=True) as memory:
-        waiting = [(note, len(note.links)) for note in memory.candidates.of(repo)]
-        repeated = memory.candidates.repeated(repo)
+        listed = memory.statements.of(repo, recurring=recurring)
     if common.as_json:
-        for note, sessions in (*waiting, *repeated):
-            emit(record_of(note, sessions=sessions))
+        for statement in listed:
+            emit(statement_record(statement))
         return
     print_table(
-        number_of(len(waiting), "candidate"),
-        _CANDIDATES,
-        [_candidate_row(note) for note, _ in waiting],
-    )
-    print_table(
-        "Repeated by people",
-        ("sessions", *_CANDIDATES),
-        [(str(sessions), *_candidate_row(note)) for note, sessions in repeated],
+        number_of(len(listed), "statement"),
+        ("date", "kind", "statement", "sessions", "repository", "id"),
+        [
+            (
+                f"{one.note.created_at:%Y-%m-%d}",
+                ", ".join(_marks(one)),
+                one.note.content,
+                str(one.sessions),
+                one.note.repo,
+                one.note.id,
+            )
+            for one in listed
+        ],
         numeric=("sessions",),
     )
-    if not waiting:
-        print("nothing to review")
+    if not listed:
+        print("nobody decided anything in the sessions that were learned")
 
 
-def _decide(common: Common, accept: list[str], reject: list[str]) -> None:
+def _marks(statement: "Statement") -> Iterator[str]:
+    yield statement.note.statement_kind
+    if statement.superseded_by:
+        yield "superseded"
+    if gives_instructions(statement.note.content):
+        yield "an instruction to the reader, never shown"
+
+
+def _decide(
+    common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
+) -> None:
     with common.open(create=False) as memory:
         accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
     if accepted + rejected < len({*accept}) + len({*reject}):
@@ -307,8 +366,19 @@ def _decide(common: Common, accept: list[str], reject: list[str]) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _candidate_row(note: "Note") -> tuple[str, ...]:
-    return f"{note.created_at:%Y-%m-%d}", note.content, note.repo, note.id
+def _proposed(path: Path, recurring: "Sequence[Statement]") -> str:
+    """A diff that adds the *recurring* rules which *path* does not have."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    known = before.casefold()
+    rules = [" ".join(one.note.content.split()) for one in recurring if not one.superseded_by]
+    added = [f"- {rule}" for rule in rules if rule.casefold() not in known]
+    if not added:
+        return ""
+    head = before if before.endswith("\n") or not before else f"{before}\n"
+    title = "" if _RULES in before else f"{chr(10) if before else ''}{_RULES}\n\n"
+    after = f"{head}{title}" + "".join(f"{line}\n" for line in added)
+    diff = unified_diff(before.splitlines(True), after.splitlines(True), str(path), str(path))
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff)
 
 
 @common_options()

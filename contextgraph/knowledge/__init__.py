@@ -1,6 +1,5 @@
 """Notes, pages and entities: statements of people and agents. See docs/notes.md."""
 
-from contextgraph.knowledge.candidates import Candidates as Candidates
 from contextgraph.knowledge.notes import (
     MaintenancePolicy as MaintenancePolicy,
     NoteProperties as NoteProperties,
@@ -22,3 +21,4 @@ from contextgraph.knowledge.recall import (
     shareable_snapshot as shareable_snapshot,
     without_secret as without_secret,
 )
+from contextgraph.knowledge.statements import Statement as Statement, Statements as Statements

@@ -6,23 +6,20 @@ project.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextgraph.model import RawTrajectory, StatementKind
-from contextgraph.text import (
-    compiled,
-    gives_instructions,
-    stems,
-)
+from contextgraph.text import compiled, stems, words
 
 # Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
 _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
 # A first request is the task; only a short one can lay down a rule.
 _LONGEST_RULE = 400
 _LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
-_LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES = 400, 300, 8, 3
+_LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES, _TOPIC = 400, 300, 8, 3, 150
 
 # What stands in a message though nobody typed it.
 _BLOCK = re.compile(
@@ -118,7 +115,7 @@ _CUES: dict[str, tuple[float, str]] = {
     "name": (
         0.6,
         (
-            r"`[^`]+`|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b[\w/]+\.[a-z]{2,4}\b|'[^']{1,30}'"
+            r"`[^`]+`|\b\w+_\w+\b|(?-i:\b[a-z]+[A-Z]\w+)|\b[\w/]+\.[a-z]{2,4}\b|'[^']{1,30}'"
             r"|\"[^\"]{1,30}\"|(?<!\w)--?[a-z][\w-]+"
         ),
     ),
@@ -150,18 +147,22 @@ _CUES: dict[str, tuple[float, str]] = {
             r"|yup,? )*(?:use|keep|make|put|drop|remove|add|call|name|rename|return|treat|ignore"
             r"|match|write|follow|leave|order|sort|prefer|skip|move|split|store|log|round|map|cap"
             r"|limit|pin|mask|normali[sz]e|preserve|allow|require|reject|raise|set|start|stop|record"
-            r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid)\b"
+            r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid"
+            r"|you (?:should|must|need to|have to))\b"
         ),
     ),
 }
-_DURABLE = 2.0
+_DURABLE = 1.5
 _PREFERENCE = re.compile(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
 _QUESTION = re.compile(
     r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when|why|how"
     r"|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
-    r"|have (?:you|we))\b(?!n['’]t\b)",
+    r"|have (?:you|we))\b(?!n['’]t\b)[^.]*\Z",
     re.IGNORECASE,
+)
+_TAG_QUESTION = re.compile(
+    r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct)\s*\?\W*$", re.IGNORECASE
 )
 # Of the moment: it ends with the step that it is about.
 _MOMENTARY = re.compile(
@@ -234,13 +235,12 @@ _DEPENDENT = re.compile(
     r"|both|if not|which|with)\b",
     re.IGNORECASE,
 )
-# A conversation with such a sentence changes what an earlier one decided.
 _AMENDS = re.compile(
-    r"\b(?:amend\w*|supersed\w*|revis(?:e|ed|ing|it\w*)|chang(?:e|ed|ing) (?:our|my) minds?"
+    r"\b(?:amend\w*|supersed\w*|revis(?:ed|ing|ion)|chang(?:e|ed|ing) (?:our|my) minds?"
     r"|no longer|from now on|instead of the (?:old|previous|earlier)|scratch that"
-    r"|(?:rule|decision|policy|convention|agreement|plan) (?:from|of|in) (?:last|the|a)"
+    r"|(?:rule|policy|convention|agreement|decision|plan) from (?:last|the|a)"
     r"|(?:earlier|previous|old|last (?:week|month|quarter|year)['’]s?) (?:rule|decision|policy"
-    r"|convention|plan|agreement)|we (?:used to|moved|switched|dropped)|turns out)\b",
+    r"|convention|plan|agreement)|we (?:used to|moved|switched)|turns out)\b",
     re.IGNORECASE,
 )
 _LASTING_RULE = re.compile(
@@ -276,11 +276,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class SaidInRun:
-    """The *statements* of a session, its *title*, and whether it changes earlier decisions."""
+    """The *statements* of a session, and its *title*: how it began, and what it was about."""
 
     statements: tuple[Said, ...]
     title: str
-    amends: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,15 +310,30 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     if found and (restated := _recap(last, exchanges)):
         said = Said(StatementKind.AGREED, restated, exchanges[-1].step + 1, exchanges[-1].at)
         found.setdefault(_normal(restated), replace(said, weight=4.0, is_recap=True))
-    typed = [_typed(one) for one in exchanges]
     return SaidInRun(
         tuple(
             replace(said, about=_about(said, files if len(files) <= _MOST_FILES else ()))
             for said in found.values()
         ),
-        title=" ".join(_BLOCK.sub(" ", run.task).split())[:_LONGEST_TITLE],
-        amends=any(_AMENDS.search(text) for text in typed if len(text) <= _LONGEST_MESSAGE),
+        title=_topic(run.task, exchanges, last),
     )
+
+
+def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
+    """The first request, and the words that the session used most."""
+    opening = " ".join(_BLOCK.sub(" ", task).split())[:_LONGEST_TITLE]
+    turns = [text for one in exchanges for text in (one.before, _typed(one))]
+    counts = Counter(words(_BLOCK.sub(" ", "\n".join([*turns, last]))))
+    for word in words(opening):
+        counts.pop(word, None)
+    return "\n".join(
+        filter(None, [opening, " ".join(word for word, _ in counts.most_common(_TOPIC))])
+    )
+
+
+def amends(text: str) -> bool:
+    """Whether *text* says that it changes what was decided earlier."""
+    return bool(_AMENDS.search(text))
 
 
 def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
@@ -340,7 +354,7 @@ def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
 
 def _statements_of(exchange: _Exchange) -> Iterator[Said]:
     text = _typed(exchange)
-    if not text or gives_instructions(exchange.said):
+    if not text:
         return
     if exchange.is_task and (len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)):
         return
@@ -373,14 +387,14 @@ def _own(
         ):
             weight, cues = max(weight, rated[end][0]) + 0.3, cues | rated[end][1]
             text, end = f"{text} {sentences[end]}", end + 1
-        words, is_reply = _word_count(text), bool(asked) and start < 2
-        is_short = is_reply and words <= 8 and "number" in cues and not _MOMENTARY.search(text)
+        length, is_reply = _word_count(text), bool(asked) and start < 2
+        is_short = is_reply and length <= 8 and "number" in cues and not _MOMENTARY.search(text)
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and "lasting" not in cues
         if (
             (
                 is_short
-                or (weight >= _DURABLE and words >= least and not text.endswith(("...", ":")))
+                or (weight >= _DURABLE and length >= least and not text.endswith(("...", ":")))
             )
             and len(text) <= 2 * _LONGEST_STATEMENT
             and not is_task
@@ -415,7 +429,9 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     cues = _cues_in(sentence)
     weight = sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects
     weight -= 2.2 * bool(_REMARK.search(sentence)) + 2.0 * bool(_MOMENTARY.search(sentence))
-    return weight - 3.0 * bool(_QUESTION.search(sentence)), cues
+    # A decision may be put as a question: "we drop it, yes?"
+    asks = 1.0 if _TAG_QUESTION.search(sentence) else 6.0
+    return weight - asks * bool(_QUESTION.search(sentence)), cues
 
 
 def _cues_in(sentence: str) -> frozenset[str]:
@@ -507,13 +523,13 @@ def _recap(last: str, exchanges: Sequence[_Exchange]) -> str:
             continue
         restated: list[str] = []
         for one in sentences[start:]:
-            words = {*stems(one)}
-            share = len(words & said) / len(words) if words else 0.0
+            own = {*stems(one)}
+            share = len(own & said) / len(own) if own else 0.0
             if _QUESTION.search(one) or _REPORT.search(one) or share < (0.4 if restated else 0.25):
                 break
             restated.append(one)
         text = " ".join(restated)[:_LONGEST_AGREED]
-        if sum(_CUES[cue][0] for cue in _cues_in(text)) >= 3:
+        if sum(_CUES[cue][0] for cue in _cues_in(text)) >= 1:
             return text
     return ""
 

@@ -35,6 +35,7 @@ from contextgraph.knowledge.recall import (
     searched_text,
     snapshot_of,
     stem_counts,
+    superseded_in,
     walk,
     with_link,
 )
@@ -64,6 +65,7 @@ from contextgraph.vectors import Vector
 
 RECALLED = 5
 _COMPARED = 20
+_RECALLED_KINDS = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
 _COUNTED = 4_096
 # Of a snapshot: notes of each kind, in this order.
@@ -168,7 +170,7 @@ class Notes:
         recalled, nor is what answers with less than *min_probability*. Where the question cannot be
         embedded, only words decide, with a warning.
         """
-        scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
+        scope = NoteScope(_places(repo), _RECALLED_KINDS, tuple(map(str.casefold, tags)))
         probable = (
             recollection
             for recollection in self._answers(question, scope)
@@ -187,7 +189,7 @@ class Notes:
             note_id = note.superseded_by
         ids = [
             recollection.note.id
-            for recollection in self._answers(question, NoteScope(_places(repo)))
+            for recollection in self._answers(question, NoteScope(_places(repo), _RECALLED_KINDS))
         ]
         return ids.index(note_id) + 1 if note_id in ids else None
 
@@ -197,7 +199,9 @@ class Notes:
         if scope.repos is not None and not self._store.newest(scope, 1):
             return []
         query = Question.of(question, self._vector(question), scope, self._now())
-        return recollections(self._store, query)
+        found = recollections(self._store, query)
+        replaced = superseded_in(self._store, [one.note.id for one in found])
+        return [one for one in found if one.note.id not in replaced]
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500

@@ -89,6 +89,27 @@ def recollections(store: NoteStore, question: Question) -> list[Recollection]:
     return sorted(ranked, key=lambda recollection: (-recollection.score, recollection.note.id))
 
 
+def superseded_in(
+    store: NoteStore, ids: Collection[str], as_of: datetime | None = None
+) -> dict[str, str]:
+    """Id -> the note that took its place, of those of *ids* that were superseded by *as_of*.
+
+    It is read from the links of what superseded it, so that it ends when that is deleted.
+    """
+    wanted = {*ids}
+    later = [
+        note
+        for note in store.linking([*wanted])
+        if note.is_live and (as_of is None or note.created_at <= as_of)
+    ]
+    return {
+        target: note.id
+        for note in sorted(later, key=lambda note: (note.created_at, note.id))
+        for target in note.targets(LinkType.SUPERSEDES)
+        if target in wanted
+    }
+
+
 @lru_cache(8_192)
 def stem_counts(text: str) -> Counter[str]:
     """The stems in *text* with their counts; not to be changed."""

@@ -363,6 +363,7 @@ class MemoryContext:
     loop: LoopInfo | None = None
     playbook: RepositoryPlaybook | None = None
     notes: tuple[Recollection, ...] = ()
+    statements: tuple[Recollection, ...] = ()
 
     @property
     def ranked(self) -> tuple[Remedy, ...]:
@@ -403,7 +404,7 @@ class MemoryContext:
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         items = self.ranked or self.similar_cases or self.warnings
-        return bool(items or self.loop or self.playbook or self.notes)
+        return bool(items or self.loop or self.playbook or self.notes or self.statements)
 
 
 def new_context_id() -> str:

@@ -117,6 +117,27 @@ class Note:
         """The ids to which its links of this type lead."""
         return tuple(link.target for link in self.links if link.type == type_)
 
+    @property
+    def statement_kind(self) -> StatementKind:
+        """The kind of a statement; one of an earlier version is a correction."""
+        tag = self.tags[0] if self.tags else ""
+        return StatementKind(tag) if tag in {*StatementKind} else StatementKind.CORRECTION
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The files, symbols and words that a statement is about."""
+        return self.tags[1:]
+
+    @property
+    def speaker(self) -> str:
+        """Who made a statement: the user, or the agent whose words the user confirmed."""
+        return "agent, confirmed by user" if self.source.endswith(":agent") else "user"
+
+    @property
+    def session(self) -> str:
+        """The name of the session in which a statement was made."""
+        return self.locator.rpartition("#")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class NoteScope:

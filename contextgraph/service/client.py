@@ -37,7 +37,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.knowledge import Candidates, Entities, Notes, Pages
+from contextgraph.knowledge import Entities, Notes, Pages, Statements
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.learning.trigger import ConsolidationTrigger
@@ -443,6 +443,7 @@ class Client(_OverHttp, AgentMemory):
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
 
+    decided = _requested(AgentMemory.decided, "decided")
     explain = _requested(AgentMemory.explain, "explain")
     quarantine = _requested(AgentMemory.quarantine, "quarantine")
     release = _requested(AgentMemory.release, "release")
@@ -451,7 +452,7 @@ class Client(_OverHttp, AgentMemory):
     consolidate = _requested(AgentMemory.consolidate, "consolidate")
     maintain = _requested(AgentMemory.maintain, "maintain")
 
-    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
         """Nothing: the service adds them itself."""
 
     @cached_property
@@ -460,9 +461,9 @@ class Client(_OverHttp, AgentMemory):
         return _Notes(self._service, _WRITE)
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def statements(self) -> Statements:
         """What people wrote in learned runs, as of `AgentMemory`."""
-        return _Candidates(self._service, _WRITE)
+        return _Statements(self._service, _WRITE)
 
     @cached_property
     def pages(self) -> Pages:
@@ -599,7 +600,7 @@ class _Notes(_Part, Notes, path="notes"):
     """Notes of the service; the token decides the source and credibility of a new one."""
 
 
-class _Candidates(_Part, Candidates, path="candidates"):
+class _Statements(_Part, Statements, path="statements"):
     """What people wrote in runs that the service has."""
 
 

@@ -1,5 +1,6 @@
 """``contextgraph remember``, ``recall`` and ``notes``."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -76,25 +77,34 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
     assert not store.exists()
 
 
-def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
+def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
     message = "Don't commit generated files. Always squash before merging."
     step = Step(0, "", Action("bash", "make"), "ok", user_message=message)
     run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
-    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), *at)
-    one, other = contextgraph("notes", "review", *REPO, *at, "--json").records
-    assert {one["content"], other["content"]} == {*message.replace(". ", ".|").split("|")}
-    assert (one["kind"], one["sessions"]) == ("candidate", 1)
-    assert "Always squash" in contextgraph("notes", "review", *at).out
-    decided = contextgraph(
-        "notes", "review", "--accept", one["id"], "--reject", other["id"], *at, "--json"
-    )
-    assert decided.records == [{"accepted": 1, "rejected": 1}]
-    assert contextgraph("notes", "review", *at).out == "nothing to review\n"
-    (note,) = contextgraph("notes", *at, "--json").records
-    assert (note["content"], note["source"]) == (one["content"], "user:session")
-    again = contextgraph("notes", "review", "--accept", one["id"], *at)
-    assert (again.code, "reviewed before" in again.err) == (1, True)
+    again = replace(run, instance_id="b", task="Totals differ")
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run, again]), *at)
+    one, other = contextgraph("decisions", "acme/shop", *at, "--json").records
+    assert {one["text"], other["text"]} == {*message.replace(". ", ".|").split("|")}
+    assert [said["session"] for said in one["occurrences"]] == ["a", "b"]
+    assert "Always squash" in contextgraph("decisions", *at).out
+    rules = tmp_path / "CLAUDE.md"
+    rules.write_text("# Shop\n\n- always squash before merging.\n", encoding="utf-8")
+    diff = contextgraph("decisions", "acme/shop", "--propose", rules, *at).out
+    assert [line for line in diff.splitlines() if line.startswith("+-")] == [
+        "+- Don't commit generated files."
+    ]
+    decide = ("--accept", one["id"], "--reject", other["id"])
+    decided = contextgraph("decisions", *decide, *at, "--json")
+    assert decided.records == [{"accepted": 1, "rejected": 1, "edited": 0}]
+    edit = ("--edit", one["id"], "--text", "Squash, always.")
+    assert contextgraph("decisions", *edit, *at, "--json").records[0]["edited"] == 1
+    (left,) = contextgraph("notes", "review", *at, "--json").records
+    assert left["text"] == "Squash, always."
+    assert contextgraph("decisions", "bob/pump", *at).code == 0
+    unknown = contextgraph("decisions", "--reject", other["id"], *at)
+    assert (unknown.code, "rejected before" in unknown.err) == (1, True)
+    assert contextgraph("decisions", "--edit", one["id"], *at).code == 2
     assert contextgraph("notes", "--repo", "acme/shop", "review").code == 2
 
 

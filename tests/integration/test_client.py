@@ -217,7 +217,7 @@ MISSING = {
     **dict.fromkeys(("retriever.playbooks.known", "retriever.playbooks.runs"), OF_EVALUATION),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
-    "candidates.add": "the service adds them when it learns a run",
+    "statements.add": "the service adds them when it learns a run",
     "notes.count_recalls": "the service counts them when it answers",
     "notes.without_counts": "the service uses it for tokens that may only read",
 }
@@ -226,7 +226,7 @@ OWN = {
     *("query", "playbook", "how", "before", "check_loop", "render", "withholds", "report_outcome"),
     *("note_exposures", "learn", "learn_many", "batch", "set_outcome", "get_stats"),
     *("close", "inspect", "is_service", "live", "of", "of_settings", "open", "working"),
-    *("candidates", "entities", "export", "export_graph", "graph", "notes", "pages", "snapshot"),
+    *("entities", "export", "export_graph", "graph", "notes", "pages", "snapshot", "statements"),
     *("loop_detector.detect", "loop_detector.detect_all", "stats.get_stats"),
     *("loop_detector.is_same_predicament", "loop_detector.min_repeat"),
     *("loop_detector.get_escape_suggestions",),

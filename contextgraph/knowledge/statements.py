@@ -1,0 +1,429 @@
+"""Statements of people in recorded sessions: what they are about, and what superseded them.
+
+A statement is a note of kind *statement*: its tags are its kind and what it is about, its title is
+the request with which the session began, its summary what it answers or confirms. Links lead to the
+run in which it was said, to earlier statements that it supersedes, and to the first that says the
+same. What supersedes is read from the links, so that it ends when the later session is deleted.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from math import exp, log, sqrt
+
+from contextgraph.errors import InvalidNoteError
+from contextgraph.governance import Relation, verdict
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
+from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
+from contextgraph.knowledge.recall import searched_text, stem_counts, superseded_in
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+    RawTrajectory,
+    Recollection,
+    StatementKind,
+)
+from contextgraph.ports import NoteStore
+from contextgraph.ranking import dice, overlap, rarity
+from contextgraph.text import clean, mask_secrets, stems
+
+SOURCE = "conversation"
+_CREDIBILITY, _REVIEWED = 0.85, 0.95
+_KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
+# How many statements are proposed for a request, and words of it that are looked up.
+_PROPOSED, _SESSIONS, _WORDS, _LISTED = 120, 24, 48, 10_000
+# A word of a small memory is not rarer than in one of so many sessions.
+_FEWEST_TEXTS = 50
+# From here on two statements say the same, are worth a comparison word by word, and two sessions
+# are about the same subject.
+_SAME, _COMPARED, _SAME_SUBJECT = 0.7, 0.3, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A session in which a statement was made, in the words used there."""
+
+    session: str
+    time: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A *note* of a conversation, the id of what superseded it, and every time it was said."""
+
+    note: Note
+    superseded_by: str | None
+    occurrences: tuple[Occurrence, ...]
+
+    @property
+    def sessions(self) -> int:
+        """The number of sessions in which people said so."""
+        return len({occurrence.session for occurrence in self.occurrences})
+
+
+class Statements:
+    """The statements of a memory."""
+
+    def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
+        self._notes, self._store, self._now = notes, store, clock
+
+    def add(self, run: RawTrajectory, run_id: str) -> None:
+        """Store what people said in *run*, which has the id *run_id*.
+
+        Doing it again changes nothing; what was rejected stays rejected.
+        """
+        said = statements_in(run)
+        if not said.statements:
+            return
+        made = [_note_of(one, said, run, run_id, self._now()) for one in said.statements]
+        rejected = self._store.get([_rejection_id(note) for note in made])
+        known = self._store.get([note.id for note in made])
+        new = [
+            note for note in made if note.id not in known and _rejection_id(note) not in rejected
+        ]
+        # Said in what was learned of the session before it went on.
+        said_in = partial(_said_in, run_id=run_id)
+        moved = [
+            note.id
+            for note in known.values()
+            if note.session == run.instance_id and _session_of(note) != run_id
+        ]
+        if moved:
+            self._store.change(moved, said_in)
+        if new:
+            links = self._links(new, run_id)
+            new = [replace(note, links=(*note.links, *links.pop(note.id, ()))) for note in new]
+            self._store.change([*links], partial(_linked, links=links), new)
+
+    def remove_run(self, run_id: str) -> int:
+        """Delete the statements of a run; returns how many there were."""
+        said = [
+            note.id
+            for note in self._store.linking([run_id])
+            if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
+        ]
+        return self._store.delete(said)
+
+    def of(self, repo: str | None = None, *, recurring: bool = False) -> tuple[Statement, ...]:
+        """The statements of *repo* (None: all), the newest first.
+
+        With *recurring* those that people made in two sessions or more, the most frequent first.
+        """
+        notes = {note.id: note for note in self._store.newest(_scope(repo), _LISTED)}
+        superseded = superseded_in(self._store, notes)
+        same: defaultdict[str, list[Note]] = defaultdict(list)
+        for note in notes.values():
+            first = next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
+            same[first].append(note)
+        listed = [
+            Statement(notes[id_], superseded.get(id_), _occurrences(repeats))
+            for id_, repeats in same.items()
+        ]
+        if recurring:
+            listed = [one for one in listed if one.sessions > 1]
+            return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
+        return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
+
+    def accept(self, ids: Collection[str]) -> int:
+        """Mark these statements as reviewed and right; returns how many there were."""
+        waiting = [note.id for note in self._store.get([*ids]).values() if _is_listed(note)]
+        reviewed = partial(replace, credibility=_REVIEWED, importance=1.0)
+        return len(self._store.change(waiting, reviewed))
+
+    def edit(self, id_: str, text: str) -> bool:
+        """Put *text* in the place of a statement, reviewed; false where it is unknown.
+
+        Raises `InvalidNoteError` for a text that is empty or too long.
+        """
+        content = _masked(text)
+        if not content or len(content) > MAX_NOTE:
+            raise InvalidNoteError(f"a statement has 1 to {MAX_NOTE:,} characters")
+        return self.accept([id_]) > 0 and bool(
+            self._store.change([id_], partial(replace, content=content, updated_at=self._now()))
+        )
+
+    def reject(self, ids: Collection[str]) -> int:
+        """Never show or store these statements again; returns how many there were."""
+        waiting = [note for note in self._store.get([*ids]).values() if _is_listed(note)]
+        named = {note.id for note in waiting}
+        repeats = [
+            note
+            for note in self._store.linking([*named])
+            if not named.isdisjoint(note.targets(LinkType.REPEATS))
+        ]
+        marks = {
+            _rejection_id(note): replace(
+                note, id=_rejection_id(note), links=(), archived_at=self._now()
+            )
+            for note in (*waiting, *repeats)
+        }
+        self._store.change(new=[*marks.values()])
+        self._store.delete([note.id for note in repeats])
+        return self._store.delete([*named])
+
+    def for_request(
+        self, request: str, *, repo: str | None = None, as_of: datetime | None = None
+    ) -> tuple[Recollection, ...]:
+        """The statements that *request* is about, those that say most first; often none.
+
+        They are of the one conversation whose words the request shares most, or of a later one
+        that superseded it. Nothing newer than *as_of*, nothing that was superseded by then.
+        """
+        words = tuple(dict.fromkeys(stems(request)))[:_WORDS]
+        proposed = self._store.for_text(words, _scope(repo), _PROPOSED)
+        runs = dict.fromkeys(map(_session_of, proposed))
+        sessions = self._sessions([*runs][:_SESSIONS], as_of)
+        ranked = _ranked(words, sessions)
+        if not ranked:
+            return ()
+        superseded = superseded_in(
+            self._store, [one.id for run in sessions.values() for one in run], as_of
+        )
+        (score, run), *others = ranked
+        while superseding := [superseded[one.id] for one in sessions[run] if one.id in superseded]:
+            later = self._store.get(superseding).values()
+            newest = _session_of(max(later, key=lambda note: (note.created_at, note.id)))
+            if newest == run:
+                break
+            run = newest
+            sessions |= self._sessions([run], as_of)
+            superseded |= superseded_in(self._store, [one.id for one in sessions[run]], as_of)
+        counted = {id_: _words_of(notes) for id_, notes in sessions.items()}
+        alike = _similarities(counted[run], counted)
+        rival = next((other for other, id_ in others if alike[id_] < _SAME_SUBJECT), 0.0)
+        matched = len(counted[ranked[0][1]].keys() & {*words})
+        probability = _probability(score, rival, matched)
+        current = [note for note in sessions[run] if note.id not in superseded]
+        return _rated(words, current, probability)
+
+    def naming(
+        self,
+        names: Collection[str],
+        *,
+        repo: str | None = None,
+        as_of: datetime | None = None,
+    ) -> tuple[Recollection, ...]:
+        """The statements about one of the files or symbols *names*, the newest first."""
+        wanted = {_last_part(name) for name in names}
+        words = [stem for name in names for stem in stems(name)][:_WORDS]
+        proposed = [
+            note
+            for note in self._store.for_text(words, _scope(repo), _PROPOSED)
+            if _is_seen(note, as_of) and wanted & {_last_part(name) for name in note.about}
+        ]
+        superseded = superseded_in(self._store, [note.id for note in proposed], as_of)
+        current = [note for note in proposed if note.id not in superseded]
+        newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
+        return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
+
+    def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
+        """The statements of *runs*, by run."""
+        sessions: dict[str, list[Note]] = {run: [] for run in runs}
+        for note in self._store.linking([*runs]):
+            if _is_listed(note) and _is_seen(note, as_of) and _session_of(note) in sessions:
+                sessions[_session_of(note)].append(note)
+        return {run: notes for run, notes in sessions.items() if notes}
+
+    def _links(self, new: Sequence[Note], run_id: str) -> dict[str, list[Link]]:
+        """Id -> links between *new* statements, all of one run, and those of other sessions."""
+        words = Counter(stem for note in new for stem in stem_counts(note.content))
+        common = [word for word, _ in words.most_common(_WORDS)]
+        scope = NoteScope((new[0].repo,), _KINDS)
+        proposed = self._store.for_text(common, scope, _PROPOSED)
+        others = [note for note in proposed if _session_of(note) != run_id]
+        links: defaultdict[str, list[Link]] = defaultdict(list)
+        for note in new:
+            for other in others:
+                earlier, later = sorted((note, other), key=lambda one: (one.created_at, one.id))
+                relation = _relation(later, earlier)
+                if relation is Relation.SAME and not links[later.id]:
+                    first = next(iter(earlier.targets(LinkType.REPEATS)), earlier.id)
+                    links[later.id].append(Link(LinkType.REPEATS, first))
+                elif relation is Relation.SUPERSEDES:
+                    links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
+        sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
+        for amending, amended in _amendments(run_id, {**sessions, run_id: new}):
+            strongest = max(amending, key=lambda note: (note.importance, note.id))
+            links[strongest.id] += [Link(LinkType.SUPERSEDES, note.id) for note in amended]
+        return links
+
+
+def _amendments(
+    run_id: str, sessions: Mapping[str, Sequence[Note]]
+) -> Iterator[tuple[Sequence[Note], Sequence[Note]]]:
+    """The statements of a session that amends an earlier one, and of that; one is *run_id*.
+
+    It says that it changes something, and is about the same.
+    """
+    counted = {run: _words_of(notes) for run, notes in sessions.items()}
+    alike = _similarities(counted[run_id], counted)
+    for run, notes in sessions.items():
+        if run == run_id or alike[run] < _SAME_SUBJECT:
+            continue
+        earlier, later = sorted(
+            (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)
+        )
+        if any(amends(f"{note.title}\n{note.content}") for note in later):
+            yield later, earlier
+
+
+def _note_of(
+    said: Said, session: SaidInRun, run: RawTrajectory, run_id: str, now: datetime
+) -> Note:
+    content, repo = _masked(said.text)[:MAX_NOTE], repo_name(run.repo)
+    # A copy of a session under another name says nothing new.
+    known_by = f"{repo}\n{said.at or run.instance_id}\n{content.casefold()}"
+    by_agent = said.kind is StatementKind.AGREED and (said.is_recap or said.context != "")
+    return Note(
+        id=f"statement_{blake2b(known_by.encode(), digest_size=8).hexdigest()}",
+        content=content,
+        repo=repo,
+        source=f"{SOURCE}:agent" if by_agent else SOURCE,
+        created_at=said.at or run.started_at or now,
+        credibility=_CREDIBILITY,
+        kind=NoteKind.STATEMENT,
+        title=_masked(session.title),
+        summary=_masked(said.context),
+        tags=(said.kind, *dict.fromkeys(map(_masked, said.about))),
+        locator=f"{run.instance_id}#{said.step}",
+        links=(Link(LinkType.SAID_IN, run_id),),
+        importance=min(1.0, said.weight / 6),
+    )
+
+
+def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
+    return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
+
+
+def _said_in(note: Note, *, run_id: str) -> Note:
+    others = (link for link in note.links if link.type != LinkType.SAID_IN)
+    return replace(note, links=(*others, Link(LinkType.SAID_IN, run_id)))
+
+
+def _masked(text: str) -> str:
+    return mask_secrets(clean(text)).strip()
+
+
+def _rejection_id(note: Note) -> str:
+    said = f"{note.repo}\n{' '.join(note.content.casefold().split())}"
+    return f"rejected_{blake2b(said.encode(), digest_size=8).hexdigest()}"
+
+
+def _is_listed(note: Note) -> bool:
+    return note.kind in _KINDS and note.is_live
+
+
+def _is_seen(note: Note, as_of: datetime | None) -> bool:
+    return as_of is None or note.created_at <= as_of
+
+
+def _scope(repo: str | None) -> NoteScope:
+    return NoteScope(None if repo is None else (repo_name(repo),), _KINDS)
+
+
+def _session_of(note: Note) -> str:
+    return next(iter(note.targets(LinkType.SAID_IN)), note.id)
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
+
+
+def _occurrences(notes: Iterable[Note]) -> tuple[Occurrence, ...]:
+    said = [
+        Occurrence(note.session, note.created_at, note.content)
+        for note in notes
+        for _ in note.targets(LinkType.SAID_IN) or ("",)
+    ]
+    return tuple(sorted(said, key=lambda one: (one.time, one.session)))
+
+
+def _words_of(notes: Sequence[Note]) -> Counter[str]:
+    """The stems of a conversation: of its title once, and of each statement."""
+    counts = Counter(stem_counts(notes[0].title))
+    for note in notes:
+        counts.update(stem_counts(f"{note.summary} {note.content}"))
+        counts.update(stem for tag in note.about for stem in stem_counts(tag))
+    return counts
+
+
+def _similarities(words: Counter[str], others: Mapping[str, Counter[str]]) -> dict[str, float]:
+    """How much each of *others* is about the same as *words*, 0 to 1: rare words count most."""
+    met = Counter(word for counts in (words, *others.values()) for word in counts)
+    texts = max(_FEWEST_TEXTS, len(others) + 1)
+
+    def weight(word: str, count: int) -> float:
+        return rarity(met[word], texts) ** 2 * count
+
+    def cosine(counts: Counter[str]) -> float:
+        shared = words.keys() & counts.keys()
+        norm = sqrt(
+            sum(weight(word, count) for word, count in words.items())
+            * sum(weight(word, count) for word, count in counts.items())
+        )
+        return sum(
+            weight(word, 1) * sqrt(words[word] * counts[word]) for word in sorted(shared)
+        ) / (norm or 1.0)
+
+    return {run: cosine(counts) for run, counts in others.items()}
+
+
+def _ranked(
+    words: Sequence[str], sessions: Mapping[str, Sequence[Note]]
+) -> list[tuple[float, str]]:
+    """How much of the request each of *sessions* shares, 0 to 1, the most first."""
+    counted = {run: _words_of(notes) for run, notes in sessions.items()}
+    met = Counter(word for counts in counted.values() for word in counts.keys() & {*words})
+    texts = max(_FEWEST_TEXTS, len(counted))
+    weights = {word: rarity(met[word], texts) for word in words}
+    scores = ((overlap(weights, counts), run) for run, counts in counted.items())
+    return sorted((pair for pair in scores if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
+
+
+def _probability(share: float, rival: float, matched: int) -> float:
+    """How likely a conversation is the one that a request is about.
+
+    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
+    Fitted on requests of the development part, on tasks of other projects, and on questions about
+    nothing that was said.
+    """
+    if not matched:
+        return 0.0
+    margin = max(0.0, 1 - rival / share)
+    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
+
+
+def _rated(
+    words: Sequence[str], notes: Sequence[Note], probability: float
+) -> tuple[Recollection, ...]:
+    """*notes* of one conversation, those that say most of the request first."""
+    counts = {note.id: stem_counts(searched_text(note)) for note in notes}
+    met = Counter(word for counted in counts.values() for word in counted.keys() & {*words})
+    weights = {word: rarity(met[word], len(notes)) for word in words}
+    total = sum(weights.values()) or 1.0
+    rated = []
+    for note in notes:
+        own = stem_counts(f"{note.summary} {note.content}")
+        shared = sum(weights[word] for word in own.keys() & weights.keys()) / total
+        restates = 0.5 * (note.statement_kind is StatementKind.AGREED)
+        why = {"weight": note.importance, "words": shared, "agreed": restates}
+        rated.append(Recollection(note, note.importance + 3 * shared + restates, why, probability))
+    return tuple(sorted(rated, key=lambda one: (-one.score, one.note.id)))
+
+
+def _relation(note: Note, earlier: Note) -> Relation:
+    """What *note* is to a statement of another session, by their words."""
+    similar = dice(stem_counts(note.content).keys(), stem_counts(earlier.content).keys())
+    if similar < _COMPARED:
+        return Relation.UNRELATED
+    relation = verdict(statement_of(note), statement_of(earlier)).relation
+    is_same = relation is Relation.UNRELATED and similar >= _SAME
+    return Relation.SAME if is_same else relation
