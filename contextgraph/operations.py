@@ -607,7 +607,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
         MemoryRetriever,
         {Scope.READ: "by_error by_state by_task retrieve"},
     ),
-    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes history of"}),
+    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes facts history of"}),
     "stats": (
         StatisticsEngine,
         {
