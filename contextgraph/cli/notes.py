@@ -357,12 +357,15 @@ def _decide(
     common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
 ) -> None:
     with common.open(create=False) as memory:
-        accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
-    if accepted + rejected < len({*accept}) + len({*reject}):
-        warn("some of these candidates are not in the memory, or were reviewed before")
-    text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
-    common.answer({"accepted": accepted, "rejected": rejected}, text)
-    if not accepted + rejected:
+        done = {
+            "accepted": memory.statements.accept(accept),
+            "rejected": memory.statements.reject(reject),
+            "edited": int(bool(edit) and memory.statements.edit(edit, text)),
+        }
+    if sum(done.values()) < len({*accept}) + len({*reject}) + bool(edit):
+        warn("some of these statements are not in the memory, or were rejected before")
+    common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items()))
+    if not any(done.values()):
         raise click.exceptions.Exit(FAILED)
 
 
