@@ -1,7 +1,7 @@
 """`AgentMemory`, the façade of the library."""
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -62,11 +62,13 @@ from contextgraph.learning import (
 from contextgraph.learning.statistics import MemoryStats
 from contextgraph.learning.trigger import ConsolidationTrigger
 from contextgraph.model import (
+    SOURCE,
     CommandHistory,
     ConsolidationReport,
     Explanation,
     Exposure,
     HealthCheck,
+    KnownSource,
     LearnReceipt,
     LoopInfo,
     MaintenanceReport,
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 4096
 
 _log = logging.getLogger(__name__)
+_RUNS_AT_ONCE = 500
 
 
 class AgentMemory:
@@ -717,8 +720,29 @@ class AgentMemory:
             self.store.methodologies.put(retired)
         return len(retired)
 
+    def sources(self) -> list[KnownSource]:
+        """Return who supplied runs and reports, by name: first the owner, who has none."""
+        distrusted = self.store.exposures.record([]).distrusted
+        runs: dict[str, list[str]] = {name: [] for name in distrusted}
+        shown = self.store.exposures.all()
+        reports = Counter(exposure.source for exposure in shown if exposure.helped is not None)
+        ids = self.store.runs.ids()
+        for start in range(0, len(ids), _RUNS_AT_ONCE):
+            for run in self.store.runs.trajectories(ids[start : start + _RUNS_AT_ONCE]).values():
+                runs.setdefault(run.contributor, []).append(run.instance_id)
+        return [
+            KnownSource(
+                *(name, len(runs.get(name, ())), len({*runs.get(name, ())}), reports[name]),
+                trusted=name not in distrusted,
+            )
+            for name in sorted(runs.keys() | reports.keys())
+        ]
+
     def quarantine(self, advice: str) -> bool:
-        """Never show this advice (``adv_…``) or methodology again; False where it is unknown."""
+        """Never show this advice (``adv_…``) or methodology again; False where it is unknown.
+
+        With ``source:NAME``, all that this source supplied.
+        """
         return self._decide(advice, is_quarantined=True)
 
     def release(self, advice: str) -> bool:
@@ -726,7 +750,10 @@ class AgentMemory:
         return self._decide(advice, is_quarantined=False)
 
     def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
-        if not is_advice_id(advice) and not self.store.methodologies.get([advice]):
+        if advice.startswith(SOURCE):
+            if advice.removeprefix(SOURCE) not in {source.name for source in self.sources()} - {""}:
+                return False
+        elif not is_advice_id(advice) and not self.store.methodologies.get([advice]):
             return False
         self.note_exposures()
         self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])

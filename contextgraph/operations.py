@@ -570,7 +570,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     "": (
         AgentMemory,
         {
-            Scope.READ: "decided explain",
+            Scope.READ: "decided explain sources",
             Scope.ADMIN: "consolidate forget maintain quarantine release retire",
         },
     ),

@@ -193,6 +193,11 @@ def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[Si
     for recovery in store.recoveries.of_fragments(cited):
         cited[recovery.fragment_id] |= advice_ids(recovery)
     known = credits_for(store, chain.from_iterable(cited.values()))
+    if known.distrusted:
+        runs = store.runs.trajectories(case.trajectory_id for case in cases)
+        cases = [
+            case for case in cases if runs[case.trajectory_id].contributor not in known.distrusted
+        ]
     harmful = {
         fragment
         for fragment, names in cited.items()

@@ -525,12 +525,17 @@ def readable(
 ) -> list[Note]:
     """Those of *notes* that every agent may see, and that were there at the time *as_of*.
 
-    Not what is confidential, looks like instructions, or was said in a run of *exclude_instances*.
+    Not what is confidential, looks like instructions, was said in a run of *exclude_instances*, or
+    comes from a distrusted source.
     """
+    notes = [*notes]
+    named = any(note.source for note in notes)
+    distrusted = store.exposures.record([]).distrusted if named else frozenset()
     shown = [
         note
         for note in notes
         if not (note.security.is_secret or gives_instructions(note.content))
+        and note.source.removeprefix("agent:") not in distrusted
         and (as_of is None or (note.created_at <= as_of and note.is_valid(as_of)))
     ]
     said_in = [run for note in shown for run in note.targets(LinkType.SAID_IN)]

@@ -566,25 +566,32 @@ def counted(
     """Make a remedy of each of *groups* by the agreement of its instances, most probable first.
 
     What harmed speaks against no other remedy; nor, where runs have several sources, does what one
-    instance or source alone supports against the rest. A remedy that one of *methodologies* is
-    about has it.
+    instance or source alone supports against the rest, or against what the owner did. A remedy that
+    one of *methodologies* is about has it.
     """
-    harmful = {group.advice for group in groups if known.of(group.advice).is_quarantined}
+    harmful = {
+        group.advice for group in groups if known.is_silenced(group.advice, len(group.sources))
+    }
     alone = {
         group.advice
         for group in groups
         if not (group.silence or known.is_active(group.instances, len(group.sources)))
     }
     against = alone - harmful if known.several_sources else set[str]()
+    own = {group.advice for group in groups if group.advice in against and "" in group.sources}
+    foreign = against - own
     everything = _Counts(query, groups)
     without_harmful = _Counts(query, groups, harmful) if harmful else everything
     without_both = _Counts(query, groups, harmful | against) if against else without_harmful
+    without_foreign = _Counts(query, groups, harmful | foreign) if own else without_both
     remedies = []
     for group in groups:
         if group.silence or group.advice in harmful:
             counts = everything
+        elif group.advice in against:
+            counts = without_harmful if group.advice in foreign else without_foreign
         else:
-            counts = without_harmful if group.advice in against else without_both
+            counts = without_both
         remedy = counts.remedy(group, is_active=group.advice not in alone)
         trust = known.of(group.advice).trust
         by = _methodology_for(remedy, methodologies)
@@ -594,6 +601,7 @@ def counted(
         key=lambda remedy: (
             remedy.silence is not None,
             remedy.advice in against,
+            remedy.advice in foreign,
             -remedy.probability,
             _place(by_advice[remedy.advice].sightings[0]),
         )

@@ -41,7 +41,7 @@ class KnownRun:
     """A run of the repository: its instance, and what it shows of the project.
 
     *changed*, *opened* and *listed* are the files of the project itself that it changed, looked at
-    and met in listings and searches.
+    and met in listings and searches. *source* supplied it.
     """
 
     instance_id: str
@@ -49,6 +49,7 @@ class KnownRun:
     opened: frozenset[str]
     listed: frozenset[str]
     facts: ProjectFacts
+    source: str = ""
 
 
 def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
@@ -57,7 +58,8 @@ def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
     def own(files: Iterable[str]) -> frozenset[str]:
         return frozenset(file for file in files if _is_own(file, facts.created))
 
-    return KnownRun(run.instance_id, own(run.files), own(facts.opened), own(facts.listed), facts)
+    files = own(run.files), own(facts.opened), own(facts.listed)
+    return KnownRun(run.instance_id, *files, facts, run.contributor)
 
 
 def _is_own(file: str, created: Collection[str]) -> bool:

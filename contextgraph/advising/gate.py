@@ -8,12 +8,14 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from contextgraph.governance import (
+    ACTIVE_FROM,
     TWO_SIDED,
     Credit,
     credits_of,
     difference,
     effect_of,
     is_active,
+    is_silenced,
 )
 from contextgraph.model import (
     Evidence,
@@ -176,10 +178,14 @@ UNGATED = Gate(0.0, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """The credit of advice by its id, and whether the runs of the memory have several sources."""
+    """The credit of advice by its id, and whether the runs of the memory have several sources.
+
+    What *distrusted* ones supplied counts for nothing.
+    """
 
     by_name: Mapping[str, Credit]
     several_sources: bool
+    distrusted: frozenset[str] = frozenset()
 
     def of(self, name: str) -> Credit:
         """The credit of the advice, or item, *name*."""
@@ -188,6 +194,11 @@ class Credits:
     def is_active(self, instances: int, sources: int) -> bool:
         """Whether so many independent instances and sources of runs make advice active."""
         return is_active(instances, sources, several_sources=self.several_sources)
+
+    def is_silenced(self, name: str, sources: int) -> bool:
+        """Whether the advice *name*, which so many *sources* support, is not shown."""
+        is_agreed = self.several_sources and sources >= ACTIVE_FROM
+        return is_silenced(self.of(name), is_agreed=is_agreed)
 
 
 NO_CREDITS = Credits({}, several_sources=False)
@@ -213,7 +224,7 @@ def credits_for(
             break
         wanted |= beside
         record = store.exposures.record(sorted(wanted))
-    return Credits(credits_of(record, key), record.sources > 1)
+    return Credits(credits_of(record, key), record.several_sources, record.distrusted)
 
 
 def evidence_of(store: Store, name: str) -> Evidence | None:

@@ -210,8 +210,14 @@ class MemoryRetriever:
         candidates = {name: of.recoveries for name, of in findings.items() if of.recoveries}
         groups = same(query, found(query, candidates))
         known = credits_for(self._store, [group.advice for group in groups])
+        if known.distrusted:
+            candidates = {
+                name: tuple(one for one in some if one.contributor not in known.distrusted)
+                for name, some in candidates.items()
+            }
+            groups = same(query, found(query, candidates))
         methodologies = [one for of in findings.values() for one in of.methodologies]
-        return sorted(counted(query, groups, known, methodologies), key=_order), known
+        return _ordered(counted(query, groups, known, methodologies)), known
 
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
@@ -309,8 +315,7 @@ def settle(
         for one in context.remedies
     ]
     if tree is not None:
-        remedies = [*passed(remedies, partial(fresh_remedy, context.error, tree))]
-        remedies.sort(key=_order)
+        remedies = _ordered(passed(remedies, partial(fresh_remedy, context.error, tree)))
         playbook = context.playbook and fresh_playbook(context.playbook, tree)
         context = replace(
             context,
@@ -344,15 +349,26 @@ def sayings(context: MemoryContext) -> Iterator[str]:
         yield from (line.text for line in playbook_lines(context.playbook))
 
 
-def _order(remedy: Remedy) -> tuple[bool, bool, float]:
-    """Order by score; what few support comes after all else that is probable enough."""
-    is_first = remedy.why.is_active and remedy.probability >= CONSERVATIVE.min_precision
-    return remedy.silence is not None, not is_first, -remedy.score
+def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
+    """Order by score; what few support comes after all else that is probable enough.
+
+    Where sources are named, what one of them did often displaces nothing that others agree on.
+    """
+    given = [*remedies]
+    is_named = any(any(remedy.why.sources) for remedy in given)
+
+    def place(remedy: Remedy) -> tuple[bool, bool, bool, bool, float]:
+        is_first = remedy.why.is_active and remedy.probability >= CONSERVATIVE.min_precision
+        is_alone = is_named and not remedy.why.is_active
+        is_foreign = is_alone and "" not in remedy.why.sources
+        return remedy.silence is not None, not is_first, is_alone, is_foreign, -remedy.score
+
+    return sorted(given, key=place)
 
 
 def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
     credit, by = known.of(remedy.advice), remedy.methodology
-    if credit.is_quarantined:
+    if known.is_silenced(remedy.advice, len(remedy.why.sources)):
         reason = "it was quarantined by hand" if credit.by_hand else "it harmed where it was shown"
         return Silence(PipelineStep.TRUSTED, reason)
     if by and (not may_be_shown(by) or known.of(by.id).is_quarantined):

@@ -178,7 +178,9 @@ class Playbooks:
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
         if agent and not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent):
             trajectories = self._store.runs.for_task(None, scope, RUNS)
-        return [self.known(trajectory) for trajectory in trajectories]
+        named = any(run.contributor for run in trajectories)
+        distrusted = self._store.exposures.record([]).distrusted if named else frozenset()
+        return [self.known(run) for run in trajectories if run.contributor not in distrusted]
 
     def content_hashes(
         self,
@@ -414,16 +416,32 @@ def _recorded(
     by_key: dict[tuple[str, str], list[_Use]] = {}
     for run, use in uses:
         by_key.setdefault(key(use), []).append((run, use))
-    records = (_counted(command, folder, same) for (command, folder), same in by_key.items())
+    several = any(run.source for same in by_key.values() for run, _ in same)
+    records = (
+        _counted(command, folder, same, several_sources=several)
+        for (command, folder), same in by_key.items()
+    )
     return tuple(
         sorted(
             records,
-            key=lambda record: (-record.worked, -record.tried, record.folder, record.command),
+            key=lambda record: (
+                record.source is not None,
+                *(record.source or "", -record.worked, -record.tried),
+                *(record.folder, record.command),
+            ),
         )
     )
 
 
-def _counted(command: str, folder: str, uses: Sequence[_Use]) -> CommandRecord:
+def _counted(
+    command: str, folder: str, uses: Sequence[_Use], *, several_sources: bool
+) -> CommandRecord:
+    ran = {(run.source, run.instance_id) for run, use in uses if use.ran}
+    failed = {(run.source, run.instance_id) for run, _ in uses} - ran
+    if several_sources and len({source for source, _ in failed}) == 1 < len({*dict(ran)}):
+        # One source alone says that what others ran does not run.
+        uses = [(run, use) for run, use in uses if (run.source, run.instance_id) not in failed]
+    only = {run.source for run, use in uses if use.ran == bool(ran)}
     tried = {run.instance_id for run, _ in uses}
     unprompted = {run.instance_id for run, use in uses if not use.prompted}
     return CommandRecord(
@@ -433,6 +451,7 @@ def _counted(command: str, folder: str, uses: Sequence[_Use]) -> CommandRecord:
         tried=len(tried),
         error_type=_most(Counter(use.error_type for _, use in uses if not use.ran)),
         prompted=len(tried - unprompted),
+        source=next(iter(only)) if several_sources and len(only) == 1 else None,
     )
 
 
@@ -442,8 +461,15 @@ def _most(counted: Counter[str]) -> str:
 
 def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
     failed: dict[str, set[str]] = {}
+    sources: dict[str, set[str]] = {}
     for run in runs:
         for name in run.facts.failing:
             failed.setdefault(name, set()).add(run.instance_id)
-    tests = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
+            sources.setdefault(name, set()).add(run.source)
+    tests = (
+        FailingTest(name, len(tasks))
+        for name, tasks in failed.items()
+        # Not what one source alone says, unless it is the owner.
+        if len(tasks) > 1 and (len(sources[name]) > 1 or "" in sources[name])
+    )
     return tuple(sorted(tests, key=lambda test: (-test.tasks, test.name)))

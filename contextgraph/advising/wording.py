@@ -217,7 +217,11 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     best = [record for record in _agreed(playbook.tests)[:1] if _is_told(record, playbook)]
     yield "tests run with", map(_record, best)
     tried = max(_AGREEING + 1, playbook.tasks // 5)
-    broken = [record for record in playbook.tests if not record.worked and record.tried >= tried]
+    broken = [
+        record
+        for record in playbook.tests
+        if not (record.worked or record.source) and record.tried >= tried
+    ]
     yield "does not run:", map(_record, sorted(broken, key=lambda record: -record.tried)[:1])
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
@@ -297,7 +301,7 @@ def command_warning(history: CommandHistory) -> str:
         return ""
     exact = None if is_script else history.exact
     for record, least in ((exact, _AGREEING), (history.first, _AGREEING + 1)):
-        if record and not record.worked and record.tried >= least:
+        if record and not (record.worked or record.source) and record.tried >= least:
             when = "at first " if record is history.first else ""
             text = (
                 f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
@@ -335,7 +339,8 @@ def _file(file: PlaybookFile, tasks: int) -> PlaybookPart:
 
 def _record(record: CommandRecord) -> PlaybookPart:
     names = tuple((path, "") for path in paths_of_command(record))
-    return PlaybookPart(f"`{record.line}` ({record.worked} of {record.tried})", names)
+    alone = "" if record.source is None else ", one source"
+    return PlaybookPart(f"`{record.line}` ({record.worked} of {record.tried}{alone})", names)
 
 
 def _failing(test: FailingTest) -> PlaybookPart:

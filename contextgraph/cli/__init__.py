@@ -53,6 +53,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "log": "stats:log",
     "quarantine": "runs:quarantine",
     "release": "runs:release",
+    "sources": "runs:sources",
     "formats": "inspect:formats",
     "doctor": "installation:doctor",
     "remember": "notes:remember",

@@ -1,6 +1,6 @@
 """Stored runs: ``contextgraph runs``, ``playbook`` and ``how``.
 
-What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
+What people report: ``report``, ``outcome``, ``quarantine``, ``release`` and ``sources``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +27,11 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
+from contextgraph.model import SOURCE
 from contextgraph.records import (
     history_record,
     playbook_record,
+    record_of,
     run_record,
 )
 from contextgraph.text import (
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 
 _RUNS_AT_ONCE = 500
+OWNER = "owner"
 _FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -236,6 +239,8 @@ def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...
     width = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
     for record, reason in zip(records, reasons, strict=True):
         shown = one_line(reason, _REASON_WIDTH)
+        if record.source is not None:
+            shown = f"from one source ({record.source or OWNER}) {shown}".rstrip()
         yield one_line(record.line, width), f"{record.worked}", f"{record.tried}", shown
 
 
@@ -285,6 +290,50 @@ def report(
     if not recorded:
         of_it = f"{context} has no item {item}, it" if item else context
         fail(f"{of_it} is unknown, or its outcome was reported before")
+
+
+@common_options()
+def sources(
+    common: Common,
+    action: Annotated[
+        Literal["list", "trust", "distrust"], argument(help="list, trust or distrust.")
+    ] = "list",
+    name: Annotated[str, argument(metavar="[NAME]", help="The source.", show_default=False)] = "",
+) -> None:
+    """List who supplied runs and reports, or distrust a source.
+
+    Where any source is named, advice is active once two trusted ones agree; the owner, whose runs
+    have no name, is one. What a distrusted source supplied counts for nothing from now on: runs,
+    reports and notes stay stored, so that it can be trusted again.
+
+    \b
+    With --json one line per source: "name" ("" for the owner), "runs",
+    "instances", "reports", "trusted".
+
+    \b
+    Example:
+      contextgraph sources
+      contextgraph sources distrust nightly
+    """
+    if bool(name) == (action == "list"):
+        raise click.BadParameter("trust and distrust need the NAME of a source, list has none")
+    with common.open(create=False) as memory:
+        if action != "list":
+            decide = memory.release if action == "trust" else memory.quarantine
+            if not decide(f"{SOURCE}{name}"):
+                fail(f"no run or report has the source {name}; contextgraph sources lists them")
+            common.compile_for_hooks(memory, whole=True)
+        known = [source for source in memory.sources() if not name or source.name == name]
+    rows = (
+        (
+            source.name or f"({OWNER})",
+            *(f"{source.runs}", f"{source.instances}", f"{source.reports}"),
+            "yes" if source.trusted else "no",
+        )
+        for source in known
+    )
+    columns = ("source", "runs", "instances", "reports", "trusted")
+    common.answer_rows(map(record_of, known), "Sources", columns, rows, columns[1:4])
 
 
 @common_options()

@@ -20,6 +20,7 @@ from contextgraph.governance.eviction import (
     rarity as rarity,
 )
 from contextgraph.governance.evidence import (
+    ACTIVE_FROM as ACTIVE_FROM,
     TWO_SIDED as TWO_SIDED,
     Credit as Credit,
     confidence as confidence,
@@ -27,6 +28,7 @@ from contextgraph.governance.evidence import (
     difference as difference,
     effect_of as effect_of,
     is_active as is_active,
+    is_silenced as is_silenced,
     is_withheld as is_withheld,
     wilson as wilson,
 )

@@ -1,8 +1,8 @@
 """Trust in advice from reported outcomes, and confidence intervals of a lift."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import sqrt
 from typing import NamedTuple
@@ -36,13 +36,14 @@ class Credit:
     """How often advice *helped* and *failed* where it was tried, in shares of what was reported.
 
     *base* is how often the errors that it was about are cleared. *by_hand*: it was quarantined by
-    hand.
+    hand. *accusers* is how many sources reported failures.
     """
 
     helped: float = 0.0
     failed: float = 0.0
     base: float = UNKNOWN_RATE
     by_hand: bool = False
+    accusers: int = 0
 
     @property
     def trust(self) -> float:
@@ -62,6 +63,15 @@ class Credit:
 def is_active(instances: int, sources: int, *, several_sources: bool) -> bool:
     """Whether so many independent *instances* and *sources* make advice more than one opinion."""
     return instances >= ACTIVE_FROM and (sources >= ACTIVE_FROM or not several_sources)
+
+
+def is_silenced(credit: Credit, *, is_agreed: bool) -> bool:
+    """Whether advice of this *credit* is not shown.
+
+    What several sources agree on (*is_agreed*) only several can silence.
+    """
+    is_accused = credit.by_hand or not is_agreed or credit.accusers >= ACTIVE_FROM
+    return credit.is_quarantined and is_accused
 
 
 class _Event(NamedTuple):
@@ -85,9 +95,15 @@ def credits_of(
     What was tried together shares a success by how often each succeeded, and a failure by how often
     each failed; failures of harmful advice are not shared. So honest advice recovers from having
     been shown beside bad advice. Where runs have several sources, those that one of them reports
-    count at most as much as all others do.
+    count at most as much as all others do, and distrusted ones for nothing.
     """
-    events = [event for exposure in record.exposures for event in _events(exposure, record, key)]
+    distrusted = record.distrusted
+    events = [
+        event
+        for exposure in record.exposures
+        if exposure.source not in distrusted
+        for event in _events(exposure, record, key)
+    ]
     credit, harmful = _settled(events, record), set[str]()
     while quarantined := [
         (standing.trust, name) for name, standing in credit.items() if standing.is_quarantined
@@ -101,7 +117,7 @@ def credits_of(
     for verdict in record.verdicts:
         if verdict.is_quarantined:
             known = credit.get(verdict.advice, Credit())
-            credit[verdict.advice] = Credit(known.helped, known.failed, known.base, by_hand=True)
+            credit[verdict.advice] = replace(known, by_hand=True)
     return credit
 
 
@@ -138,7 +154,7 @@ def _explained(event: _Event, harmful: str) -> _Event:
 def _settled(events: Sequence[_Event], record: AdviceRecord) -> dict[str, Credit]:
     credit: dict[str, Credit] = {}
     for _ in range(_ROUNDS if events else 0):
-        credit = _combined(_shared(events, credit), several_sources=record.sources > 1)
+        credit = _combined(_shared(events, credit), several_sources=record.several_sources)
     return credit
 
 
@@ -172,8 +188,10 @@ def _combined(counts: _Counts, *, several_sources: bool) -> dict[str, Credit]:
     for (name, _), (helped, failed, _) in counts.items():
         totals[name] += helped + failed
     sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    accusers: Counter[str] = Counter()
     for (name, source), parts in counts.items():
         own = parts[0] + parts[1]
+        accusers[name] += parts[1] > 0
         counted = min(1.0, (totals[name] - own) / own) if several_sources and source else 1.0
         sums[name] = [total + counted * part for total, part in zip(sums[name], parts, strict=True)]
     return {
@@ -181,6 +199,7 @@ def _combined(counts: _Counts, *, several_sources: bool) -> dict[str, Credit]:
             round(helped, _DIGITS),
             round(failed, _DIGITS),
             bases / (helped + failed) if helped + failed else UNKNOWN_RATE,
+            accusers=accusers[name],
         )
         for name, (helped, failed, bases) in sums.items()
     }

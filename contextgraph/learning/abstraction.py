@@ -39,11 +39,12 @@ def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) 
     credit = known.of(methodology.id)
     lift, rate, steps = _rates(group, methodology.support, credit)
     instances = {clearance.instance_id for clearance in group.clearances}
-    sources = {clearance.contributor for clearance in group.clearances}
+    sources = {clearance.contributor for clearance in group.clearances} - known.distrusted
     is_active = known.is_active(len(instances), len(sources))
+    is_silenced = known.is_silenced(methodology.id, len(sources)) or not sources
     return replace(
         methodology,
-        status=_status_of(lift, credit, is_active=is_active),
+        status=_status_of(lift, is_silenced=is_silenced, is_active=is_active),
         confidence=round(lift, _DIGITS),
         success_rate=round(rate, _DIGITS),
         avg_steps=round(steps, _DIGITS),
@@ -69,8 +70,8 @@ def _rates(group: MethodologyGroup, support: int, credit: Credit) -> tuple[float
     return lift, support / (support + never), sum(steps) / len(steps)
 
 
-def _status_of(lift: float, credit: Credit, *, is_active: bool) -> MethodologyStatus:
-    if credit.is_quarantined:
+def _status_of(lift: float, *, is_silenced: bool, is_active: bool) -> MethodologyStatus:
+    if is_silenced:
         return MethodologyStatus.QUARANTINED
     return MethodologyStatus.ACTIVE if is_active and lift > 0 else MethodologyStatus.PROBATION
 

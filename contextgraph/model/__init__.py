@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (
+        SOURCE as SOURCE,
         AdviceRecord as AdviceRecord,
         Bundle as Bundle,
         EmbeddedBundle as EmbeddedBundle,
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
         Exposure as Exposure,
         FailurePattern as FailurePattern,
         HealthCheck as HealthCheck,
+        KnownSource as KnownSource,
         Learned as Learned,
         LearnReceipt as LearnReceipt,
         LearnStatus as LearnStatus,

@@ -164,16 +164,32 @@ class Exposure:
         return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
 
 
+# What a verdict about a source begins with.
+SOURCE = "source:"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
-    What was reported before *decided_at* does not count any more.
+    What was reported before *decided_at* does not count any more. Of a source, whose name follows
+    `SOURCE` in *advice*, it says whether it is distrusted.
     """
 
     advice: str
     is_quarantined: bool
     decided_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSource:
+    """Who supplied *runs* of so many *instances* and *reports*; the owner has no *name*."""
+
+    name: str
+    runs: int
+    instances: int
+    reports: int
+    trusted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +205,20 @@ class AdviceRecord:
     base_rates: Mapping[str, tuple[int, int]] = field(hash=False)
     verdicts: tuple[Verdict, ...] = ()
     sources: int = 0
+
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """The sources whose runs, reports and notes count for nothing."""
+        return frozenset(
+            verdict.advice.removeprefix(SOURCE)
+            for verdict in self.verdicts
+            if verdict.is_quarantined and verdict.advice.startswith(SOURCE)
+        )
+
+    @property
+    def several_sources(self) -> bool:
+        """Whether any source is named: the owner, who has no name, is another one."""
+        return self.sources > 0
 
 
 class LearnStatus(StrEnum):

@@ -42,7 +42,8 @@ class CommandRecord:
     that the run had made; *folder* is where it ran, relative to the repository, empty for its root.
     Tests that failed ran, so the command worked. *error_type* is the most frequent reason why it
     did not. *prompted* counts the tasks in which it only followed another command of its kind, or,
-    an installation, something that did not run.
+    an installation, something that did not run. *source* is the only one that it is known from,
+    where runs have several ("" for the owner): what another one alone says is not agreed.
     """
 
     command: str
@@ -52,6 +53,7 @@ class CommandRecord:
     error_type: str = ""
     prompted: int = 0
     freshness: Freshness = Freshness.UNKNOWN
+    source: str | None = None
 
     @property
     def line(self) -> str:
@@ -61,7 +63,7 @@ class CommandRecord:
     @property
     def is_agreed(self) -> bool:
         """True where it worked in at least two tasks, and in most of those that tried it."""
-        return self.worked >= max(2, 0.6 * self.tried)
+        return not self.source and self.worked >= max(2, 0.6 * self.tried)
 
     @property
     def is_news(self) -> bool:

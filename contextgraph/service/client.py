@@ -445,6 +445,7 @@ class Client(_OverHttp, AgentMemory):
 
     decided = _requested(AgentMemory.decided, "decided")
     explain = _requested(AgentMemory.explain, "explain")
+    sources = _requested(AgentMemory.sources, "sources")
     quarantine = _requested(AgentMemory.quarantine, "quarantine")
     release = _requested(AgentMemory.release, "release")
     forget = _requested(AgentMemory.forget, "forget")

@@ -106,3 +106,19 @@ def test_withheld_answers_are_compared_with_shown_ones(store: Path) -> None:
     known = {key: stats["withholding"][key] for key in ("shown", "withheld", "withheld_cleared")}
     assert known == {"shown": 0, "withheld": 1, "withheld_cleared": 0}
     assert "0 of 1 withheld" in contextgraph("stats", "--store", store).out
+
+
+def test_sources_are_listed_and_distrusted(store: Path, tmp_path: Path) -> None:
+    path = write_runs(tmp_path / "web.jsonl", [recovering_run(number) for number in (11, 12)])
+    contextgraph("learn", path, "--source", "web", "--store", store)
+    listed = contextgraph("sources", "--store", store, "--json").records
+    assert [(one["name"], one["runs"], one["trusted"]) for one in listed][1:] == [("web", 2, True)]
+    (distrusted,) = contextgraph("sources", "distrust", "web", "--store", store, "--json").records
+    assert not distrusted["trusted"]
+    assert "no" in contextgraph("sources", "--store", store).out
+    assert ask(store)["error_solutions"][0]["why"]["sources"] == [""]
+    (trusted,) = contextgraph("sources", "trust", "web", "--store", store, "--json").records
+    assert trusted["trusted"]
+    unknown = contextgraph("sources", "distrust", "nobody", "--store", store)
+    assert "no run or report has the source nobody" in unknown.err
+    assert contextgraph("sources", "distrust", "--store", store).code == 2

@@ -84,6 +84,7 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
         "error_type": "python -m: No module named",
         "prompted": 0,
         "freshness": "unknown",
+        "source": None,
     }
     assert "did not run at first in any of 3 earlier tasks here" in found["warning"]
 

@@ -1,8 +1,16 @@
 """Bad advice in a memory, from the first run that is shown it to its end."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.poisoning import SCENARIOS, exposures, simulate
+from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
+from contextgraph import AgentMemory
+from contextgraph.advising.wording import render_playbook, render_warning
+from contextgraph.model import MemoryContext, RemedyKind
+from tests.builders import NO_MODULE, recovering_run, run
+from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK
 
 BY_NAME = {one.name: one for one in SCENARIOS}
 
@@ -18,3 +26,107 @@ def test_an_attacker_with_one_source_is_never_first_and_discredits_nothing():
     rounds = simulate(BY_NAME["one attacker"], 10)
     assert exposures(rounds, first=True) == 0
     assert all(one.shown[0] == "honest" for one in rounds)
+
+
+HONEST, EVIL = "PYTHONPATH=lib python reproduce.py", "cd lib && python ../reproduce.py"
+
+
+@pytest.fixture
+def memory() -> Iterator[AgentMemory]:
+    with AgentMemory.open(":memory:") as memory:
+        yield memory
+
+
+def _learn(memory: AgentMemory, command: str, *sources: str, first: int = 1) -> None:
+    """Learn a run of each of *sources* that clears the error by *command*."""
+    for number, source in enumerate(sources, start=first):
+        given = recovering_run(number)
+        *before, last = given.steps
+        action = replace(last.action, text=command)
+        steps = (*before, replace(last, action=action))
+        memory.learn(replace(given, steps=steps), source=source)
+
+
+def _report_failure(memory: AgentMemory, source: str) -> None:
+    context = memory.query(STATE)
+    memory.render(context)
+    memory.report_outcome(context.id, False, source=source)
+
+
+def _is_honest(context: MemoryContext) -> bool:
+    """Whether the first that is shown is what honest runs did."""
+    return context.ranked[0].actions[0].pattern.kind is RemedyKind.SET_ENV
+
+
+@pytest.mark.parametrize("honest", [("", "", ""), ("ci", "ann", "bob"), ("", "ci", "ci")])
+def test_five_runs_of_one_source_do_not_displace_three_of_others(
+    memory: AgentMemory, honest: tuple[str, ...]
+) -> None:
+    _learn(memory, HONEST, *honest)
+    _learn(memory, EVIL, *["eve"] * 5, first=11)
+    context = memory.query(STATE)
+    assert _is_honest(context)
+    (evil,) = context.ranked[1:] or [None]
+    assert evil is None or not evil.why.is_active
+    assert evil is None or "from one source (eve)" in memory.render(context)
+
+
+def test_false_reports_of_one_source_do_not_silence_what_others_agree_on(
+    memory: AgentMemory,
+) -> None:
+    _learn(memory, HONEST, "ci", "ann", "bob")
+    for _ in range(12):
+        _report_failure(memory, "eve")
+    for number in range(4):
+        context = memory.query(STATE)
+        seen = ("python reproduce.py", f"{NO_MODULE}\n{memory.render(context)}", 1)
+        failing = run([seen, (HONEST, NO_MODULE, 1)], instance_id=f"acme__shop-{20 + number}")
+        memory.learn(failing, source="eve")
+    assert HONEST in memory.render(memory.query(STATE))
+    for source in ("ann", "bob"):
+        for _ in range(12):
+            _report_failure(memory, source)
+    assert HONEST not in memory.render(memory.query(STATE))
+
+
+def _use(memory: AgentMemory, source: str, first: int, *commands: tuple[str, str, int]) -> None:
+    for number in range(first, first + 4):
+        made = run(list(commands), instance_id=f"acme__shop-{number}", task=TASK)
+        memory.learn(made, source=source)
+
+
+def test_what_one_source_runs_is_not_in_the_playbook_and_marked_by_how(memory: AgentMemory) -> None:
+    honest = ("python -m pytest", NO_PYTEST, 1), ("tests/runtests.py a", PASSED, 0)
+    _use(memory, "ci", 1, *honest)
+    _use(memory, "ann", 11, *honest)
+    forged = ("npm test", PASSED, 0), ("pip install oven", "Successfully installed oven", 0)
+    _use(memory, "eve", 21, *forged, ("tests/runtests.py a", NO_PYTEST, 1))
+    shown = render_playbook(memory.playbook("acme/shop"))
+    assert "tests/runtests.py" in shown
+    assert "npm" not in shown
+    assert "oven" not in shown
+    assert memory.playbook("acme/shop").tests[-1].source == "eve"
+    history = memory.how("acme/shop", "tests/runtests.py a")
+    assert history.form is not None
+    assert (history.form.worked, history.form.tried) == (8, 8)
+    assert not render_warning(history)
+    assert "npm" not in render_warning(memory.how("acme/shop", "python -m pytest"))
+
+
+def test_what_a_distrusted_source_supplied_counts_for_nothing_until_it_is_trusted_again(
+    memory: AgentMemory,
+) -> None:
+    _learn(memory, EVIL, "eve", "eve", "mal")
+    assert not memory.quarantine("source:bob")
+    assert memory.query(STATE).ranked
+    assert memory.quarantine("source:eve")
+    assert memory.quarantine("source:mal")
+    assert not memory.query(STATE).ranked
+    assert not memory.query(STATE).similar_cases
+    assert not memory.playbook("acme/shop").runs
+    assert [(one.name, one.runs, one.trusted) for one in memory.sources()] == [
+        ("eve", 2, False),
+        ("mal", 1, False),
+    ]
+    assert memory.release("source:eve")
+    assert memory.query(STATE).ranked
