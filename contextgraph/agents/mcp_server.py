@@ -1,41 +1,51 @@
-"""The tools of the MCP server: each calls the memory in a thread of the SDK."""
+"""The tools of the MCP server: each calls the memory in a thread of the SDK.
+
+Advice is in "text" only. Claude Code and VS Code show an agent the structured result and not the
+plain text beside it, so nothing is in it that the gate of the memory holds back.
+"""
 
 import json
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
+from inspect import Parameter, getdoc, signature
 from io import BytesIO
 from itertools import islice
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, cast
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from contextgraph.advising.wording import render_playbook, render_warning
-from contextgraph.agents import mcp_results as results
 from contextgraph.agents.live import submission_context
+from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
 from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
+    Action as ToolAction,
+    Json,
     MemoryContext,
     Outcome,
     Phase,
     RawTrajectory,
     Scope,
     State,
+    Step,
+    Trajectory,
     new_context_id,
 )
 from contextgraph.readers import read_file
-from contextgraph.text import mask_secrets, words
-from contextgraph.trace import submission_signs
+from contextgraph.text import clip, mask_secrets, words
+from contextgraph.trace import command_lines, submission_signs
 
 _INSTRUCTIONS = """\
 Long-term memory of coding agents: what earlier runs in this repository and others did.
@@ -52,7 +62,8 @@ Codex CLI, OpenHands, chat messages, ATIF, or ContextGraph's own form {"contextg
 "action": {"tool", "text"}, "observation", "exit_code"}]}."""
 _NOTHING = "Nothing known applies."
 
-_STEPS, _PARTS, _ITEMS, _FILES = 300, 50, 10, 5
+_STEPS, _PARTS, _ITEMS, _FILES, _FILES_OF_RUN = 300, 50, 10, 5, 10
+_ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 200, 1_500
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -61,21 +72,55 @@ _WRITES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-Text = Annotated[str, Field(max_length=results.OBSERVATION_CHARS)]
-Action = Annotated[str, Field(max_length=results.ACTION_CHARS)]
+Text = Annotated[str, Field(max_length=_OBSERVATION_CHARS)]
+Action = Annotated[str, Field(max_length=_ACTION_CHARS)]
 Name = Annotated[str, Field(max_length=500)]
-Repository = Annotated[str, Field(max_length=500, description="The repository: owner/repo.")]
-Instance = Annotated[str, Field(max_length=500, description="The id of the task being worked on.")]
-Limit = Annotated[int, Field(ge=1, le=_ITEMS)]
-FailedActions = Annotated[
-    tuple[Action, ...],
-    Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
-]
-TakenSteps = Annotated[list[results.TakenStep], Field(min_length=1, max_length=_STEPS)]
+Repository = Annotated[Name, Field(description="The repository: owner/repo.")]
+Task = Annotated[Text, Field(description="The issue or task.")]
+Instance = Annotated[Name, Field(description="The id of the task being worked on.")]
+Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of each kind.")]
+Tokens = Annotated[int, Field(ge=50, le=4000, description="The longest text.")]
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R", bound=BaseModel)
+# The arguments of query_memory are fields of a state, with these types and descriptions.
+_STATE: Mapping[str, Any] = {
+    "repo": Repository,
+    "task_description": Task,
+    "current_error": Annotated[Text, Field(description="The error as it was printed.")],
+    "phase": Annotated[Phase | None, Field(description="What you are doing.")],
+    "open_file": Annotated[Name, Field(description="The file that you look at.")],
+    "last_action": Annotated[Action, Field(description="Your last command.")],
+    "last_outcome": Annotated[Text, Field(description="The output of last_action.")],
+    "failed_actions": Annotated[
+        tuple[Action, ...],
+        Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
+    ],
+    "instance_id": Annotated[Name | None, Field(description="The id of the task.")],
+}
+
+Result = dict[str, Json]
+_Tool = Callable[..., Result]
 _log = logging.getLogger(__name__)
+
+
+class TakenStep(BaseModel):
+    """A step of the agent, as `check_loop` and `check_submit` take it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Annotated[Action, Field(description="The command line.")]
+    observation: Annotated[Text, Field(description="Its output; the end is enough.")] = ""
+    exit_code: Annotated[int | None, Field(description="Its exit code.")] = None
+
+    def at(self, index: int) -> Step:
+        """Convert to the step *index* of a run."""
+        action = ToolAction("bash", self.action, {"command": self.action})
+        return Step(index, "", action, self.observation, exit_code=self.exit_code)
+
+
+TakenSteps = Annotated[
+    list[TakenStep],
+    Field(min_length=1, max_length=_STEPS, description="Your steps, oldest first."),
+]
 
 
 def serve(memory: AgentMemory) -> None:
@@ -96,37 +141,98 @@ def server_of(
     *memory* and *source*, who supplies runs and reports (as of `AgentMemory.learn`), are called in
     the context of each call of a tool.
     """
-    server = MCPServer(
+    tools = _Tools(memory, source)
+    names = [name for name in vars(_Tools) if not name.startswith("_")]
+    return MCPServer(
         "contextgraph",
         instructions=_INSTRUCTIONS,
         version=version("contextgraph-memory"),
         log_level="WARNING",
+        tools=[_tool(getattr(tools, name)) for name in names if writes or name not in _WRITING],
     )
-    tools = _Tools(memory, source)
-    for name in (name for name in vars(_Tools) if not name.startswith("_")):
-        tool: Callable[..., BaseModel] = getattr(tools, name)
-        if name not in _WRITING:
-            server.add_tool(_guarded(tool), annotations=_READS)
-        elif writes:
-            server.add_tool(_guarded(tool), annotations=_WRITES)
-    return server
 
 
-def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
-    """*tool* with failures of the memory as errors of the tool, and advice as plain text."""
+def _tool(function: _Tool) -> Tool:
+    """Return a tool by signature and docstring; it refuses arguments that it does not have."""
+    notes = _WRITES if function.__name__ in _WRITING else _READS
+    tool = Tool.from_function(
+        _guarded(function),
+        description=getdoc(function),
+        annotations=notes,
+        structured_output=False,
+    )
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    schema = arguments.model_json_schema()
+    return tool.model_copy(update={"parameters": _short(schema, schema.get("$defs", {}))})
+
+
+def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Leave out of a schema what costs an agent tokens and tells it nothing.
+
+    That is titles, limits of length, empty defaults and null; what it refers to is written in.
+    """
+    if isinstance(schema, list):
+        return [_short(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        part = _short(parts[schema["$ref"].rpartition("/")[2]], parts)
+        part.pop("description", None)  # of the class, not of the argument
+        return part | {name: schema[name] for name in schema.keys() & {"description"}}
+    if (choices := schema.get("anyOf")) and {"type": "null"} in choices:
+        chosen, *_ = (one for one in choices if one != {"type": "null"})
+        rest = {name: one for name, one in schema.items() if name != "anyOf"}
+        return _short(rest, parts) | _short(chosen, parts)
+    return {
+        name: {one: _short(value, parts) for one, value in entry.items()}
+        if name == "properties"
+        else _short(entry, parts)
+        for name, entry in schema.items()
+        if name not in ("title", "maxLength", "maxItems", "$defs")
+        and not (name == "default" and entry in ("", None, []))
+    }
+
+
+def _guarded(tool: _Tool) -> Callable[..., CallToolResult]:
+    """Wrap *tool*: failures of the memory become errors of the tool, advice plain text."""
 
     @wraps(tool)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | CallToolResult:
+    def call(*args: Any, **kwargs: Any) -> CallToolResult:
         try:
             result = tool(*args, **kwargs)
         except (ContextGraphError, ToolError) as error:
             raise ToolError(mask_secrets(str(error))) from error
-        if not isinstance(result, results.Advice):
-            return result
-        text = TextContent(type="text", text=result.text or _NOTHING)
-        return CallToolResult(content=[text], structured_content=result.model_dump(mode="json"))
+        is_advice = {"text", "context_id"} <= result.keys()
+        shown = result["text"] or _NOTHING if is_advice else json.dumps(result, ensure_ascii=False)
+        text = TextContent(type="text", text=f"{shown}")
+        return CallToolResult(content=[text], structured_content=result)
 
     return call
+
+
+def _fields(value: object, names: str) -> Result:
+    """Return some fields of *value* as JSON; long titles are cut, probabilities rounded."""
+    record: Result = {name: encoded(getattr(value, name)) for name in names.split()}
+    for name, entry in record.items():
+        if name in ("task", "line", "description") and isinstance(entry, str):
+            record[name] = clip(entry, _TITLE_CHARS, at="end")
+        elif name == "probability" and isinstance(entry, float):
+            record[name] = round(entry, 4)
+    return record
+
+
+_RUN_FIELDS = "id instance_id repo agent outcome total_steps task"
+_COMMAND = "line worked tried error_type"
+
+
+def _found(run: Trajectory) -> Result:
+    return {**_fields(run, _RUN_FIELDS), "files": [*run.files[:_FILES_OF_RUN]]}
+
+
+def _each(values: Iterable[object], names: str) -> list[Json]:
+    return [_fields(value, names) for value in values]
 
 
 class _Tools:
@@ -140,126 +246,122 @@ class _Tools:
     def _memory(self) -> AgentMemory:
         return self._of_call()
 
-    def query_memory(  # noqa: PLR0913  (one parameter per field of a state)
-        self,
-        *,
-        repo: Repository = "",
-        task_description: Annotated[Text, Field(description="The issue or task.")] = "",
-        current_error: Annotated[Text, Field(description="The error as it was printed.")] = "",
-        phase: Phase | None = None,
-        open_file: Name = "",
-        last_action: Action = "",
-        last_outcome: Annotated[Text, Field(description="The output of last_action.")] = "",
-        failed_actions: FailedActions = (),
-        instance_id: Instance = "",
-        limit: Limit = 3,
-    ) -> results.QueryAdvice:
-        """What earlier runs know for your state: at the start of a task, or at an error.
+    def query_memory(self, *, limit: Limit = 3, **fields: Any) -> Result:
+        """Return what earlier runs know for your state: at the start of a task, or at an error.
 
         Give repo with task_description to begin a task; give repo with current_error at an error.
         """
-        state = State(
-            repo=repo,
-            task_description=task_description,
-            current_error=current_error,
-            phase=phase,
-            last_action=last_action,
-            last_outcome=last_outcome,
-            open_file=open_file,
-            instance_id=instance_id or None,
-            failed_actions=failed_actions,
-        )
+        state = State(**fields)
         if state == State():
             raise ToolError("describe a state: at least repo, task_description or current_error")
         context = self._memory.query(state, limit, degrade=True)
-        text, context_id = self._shown(context)
-        return results.QueryAdvice(
-            text=text,
-            context_id=context_id,
-            remedies=[*map(results.Remedy.of, context.ranked[:limit])] if context.error else [],
-            similar_runs=results.Case.each(case for case in context.similar_cases if case.is_shown),
-            degraded=[*context.degraded],
-        )
+        remedies: list[Json] = [
+            {
+                "id": item.id,
+                "actions": [*command_lines(item.actions)],
+                "probability": round(item.probability, 4),
+                "runs": item.why.support,
+            }
+            for item in (context.ranked[:limit] if context.error else ())
+        ]
+        shown = (case for case in context.similar_cases if case.is_shown)
+        return {
+            **self._shown(context),
+            "remedies": remedies,
+            "similar_runs": _each(shown, "trajectory_id instance_id outcome probability"),
+            "degraded": [*context.degraded],
+        }
 
-    def check_loop(self, steps: TakenSteps, repo: Repository = "") -> results.LoopAdvice:
-        """Whether your latest steps repeat an attempt without a new outcome, and what ended that.
+    # Of the tool, which is the method of an object: without self.
+    cast(Any, query_memory).__signature__ = signature(query_memory).replace(
+        parameters=[
+            *(
+                Parameter(
+                    name, Parameter.KEYWORD_ONLY, default=getattr(State(), name), annotation=kind
+                )
+                for name, kind in _STATE.items()
+            ),
+            signature(query_memory).parameters["limit"],
+        ]
+    )
 
-        Give the latest 10 to 50 steps, oldest first.
+    def check_loop(self, steps: TakenSteps, repo: Repository = "") -> Result:
+        """Detect whether your latest steps repeat an attempt without a new outcome.
+
+        Give the latest 10 to 50 steps; the text says what ended such loops.
         """
         trace = self._inspected(steps, repo).trace
         loops = self._memory.loop_detector.detect_all(trace)
         loop = next((loop for loop in loops if loop.end == len(steps) - 1), None)
-        text, context_id = self._shown(MemoryContext(new_context_id(), loop=loop))
-        shown_loop = results.Loop.model_validate(loop) if loop else None
-        return results.LoopAdvice(text=text, context_id=context_id, loop=shown_loop)
+        names = "kind start end repetitions severity"
+        return {
+            **self._shown(MemoryContext(new_context_id(), loop=loop)),
+            "loop": _fields(loop, names) if loop else None,
+        }
 
     def check_submit(
         self, steps: TakenSteps, repo: Repository = "", instance_id: Instance = ""
-    ) -> results.Advice:
-        """What seems to be missing before you submit; call it when you believe you are done.
+    ) -> Result:
+        """Return what seems to be missing before you submit; call it when you believe you are done.
 
-        Give all steps of the run, oldest first; observations may be left out where an edit or a
-        command succeeded.
+        Give all steps of the run; observations may be left out where an edit or a command
+        succeeded.
         """
         signs = submission_signs(self._inspected(steps, repo).trace.steps)
         excluded = frozenset([instance_id] if instance_id else [])
-        context = submission_context(self._memory.stats, signs, excluded)
-        text, context_id = self._shown(context)
-        return results.Advice(text=text, context_id=context_id)
+        return self._shown(submission_context(self._memory.stats, signs, excluded))
 
     def playbook(
-        self, repo: Repository, task_description: Text = "", limit: Limit = _FILES
-    ) -> results.Playbook:
-        """What the runs of a repository agree on: likely files, test command, set-up."""
+        self, repo: Repository, task_description: Task = "", limit: Limit = _FILES
+    ) -> Result:
+        """Return what the runs of a repository agree on: likely files, test command, set-up."""
         playbook = self._memory.playbook(repo, task_description)
-        return results.Playbook(
-            text=render_playbook(playbook),
-            tasks=playbook.tasks,
-            files=results.File.each(playbook.files[:limit]),
-            tests=results.Command.each(playbook.tests[:limit]),
-            setup=results.Command.each(playbook.setup[:limit]),
-        )
+        return {
+            "text": render_playbook(playbook),
+            "tasks": playbook.tasks,
+            "files": _each(playbook.files[:limit], "path changed probability"),
+            "tests": _each(playbook.tests[:limit], _COMMAND),
+            "setup": _each(playbook.setup[:limit], _COMMAND),
+        }
 
     def how(
         self,
         repo: Repository,
-        command: Annotated[
-            str, Field(max_length=results.ACTION_CHARS, description="A shell line.")
-        ],
+        command: Annotated[Action, Field(description="A shell line.")],
         limit: Limit = _FILES,
-    ) -> results.How:
-        """How a command is really run in a repository; text warns of one that never worked."""
+    ) -> Result:
+        """Return how a command is really run here; text warns of one that never worked."""
         history = self._memory.how(repo, command)
-        return results.How(
-            text=render_warning(history),
-            runs=history.runs,
-            form=results.Command.model_validate(history.form) if history.form else None,
-            ways=results.Command.each(history.ways[:limit]),
-            others=results.Command.each(history.others[:limit]),
-        )
+        return {
+            "text": render_warning(history),
+            "runs": history.runs,
+            "form": _fields(history.form, _COMMAND) if history.form else None,
+            "ways": _each(history.ways[:limit], _COMMAND),
+            "others": _each(history.others[:limit], _COMMAND),
+        }
 
     def search_trajectories(
         self,
         text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
         repo: Repository = "",
         limit: Limit = _ITEMS,
-    ) -> results.Found:
-        """Past runs by the words of their task; without words solved ones first, then newest."""
+    ) -> Result:
+        """List past runs by words of their task; without words solved ones first, then newest."""
         runs, scope = self._memory.store.runs, Scope(repo or None)
         matches = (
             runs.for_text([*dict.fromkeys(words(text))], scope, limit)
             if text
             else runs.for_task(None, scope, limit)
         )
-        return results.Found(runs=results.FoundRun.each(matches))
+        return {"runs": [*map(_found, matches)]}
 
     def get_trajectory(
         self,
-        trajectory_id: Name,
-        first_step: Annotated[int, Field(ge=0)] = 0,
-        steps: Annotated[int, Field(ge=0, le=50)] = 20,
-    ) -> results.Run:
-        """A past run: its parts (errors and what cleared them), and a window of its steps."""
+        trajectory_id: Annotated[Name, Field(description="As search_trajectories gives it.")],
+        first_step: Annotated[int, Field(ge=0, description="The first step to show.")] = 0,
+        steps: Annotated[int, Field(ge=0, le=50, description="The most steps to show.")] = 20,
+    ) -> Result:
+        """Return a past run: its parts (errors and what cleared them), and some of its steps."""
         runs = self._memory.store.runs
         known = runs.learned([trajectory_id]).get(trajectory_id)
         identity = known.trajectory_id if known else ""
@@ -269,82 +371,88 @@ class _Tools:
                 f"no run {trajectory_id} in this memory; search_trajectories finds those there are"
             )
         read = self._memory.inspect(raw)
-        return results.Run(
-            run=results.FoundRun.model_validate(run),
-            parts=results.Part.each(read.fragments[:_PARTS]),
-            steps=[*map(results.RunStep.of, read.trace.steps[first_step : first_step + steps])],
-        )
-
-    def set_memory(
-        self,
-        key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
-        json_content: Annotated[JsonValue, Field(description="What to keep; null removes it.")],
-        source: Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")],
-    ) -> results.KeyedEntry:
-        """Keep JSON under a key, on plain files that ls, grep and jq read."""
-        return results.KeyedEntry.model_validate(
-            self._memory.keyed.set_memory(key, json_content, source)
-        )
-
-    def report_outcome(
-        self,
-        context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
-        helped: bool,
-    ) -> results.Report:
-        """Report whether advice helped; advice that often hurts is not shown any more."""
-        if not self._memory.report_outcome(context_id, helped, source=self._source()):
-            raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
-        return results.Report(context_id=context_id, helped=helped)
+        shown: list[Json] = [
+            {
+                "index": one.index,
+                "action": clip(one.step.action.text, _TEXT_CHARS),
+                "observation": clip(one.step.observation or "", _TEXT_CHARS),
+                "exit_code": one.step.exit_code,
+                "error": one.error.error_type if one.error else None,
+            }
+            for one in read.trace.steps[first_step : first_step + steps]
+        ]
+        parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
+        return {"run": _found(run), "parts": parts, "steps": shown}
 
     def recall(
         self,
         question: Annotated[Text, Field(description="What you want to know.")],
         repo: Repository = "",
         limit: Limit = _FILES,
-    ) -> results.Recalled:
-        """What people and agents noted about a repository, or about anything."""
+    ) -> Result:
+        """Return what people and agents noted about a repository, or about anything."""
         known = self._memory.notes.recall(question, repo=repo or None, limit=limit)
         recollections = [*map(shareable, known)]
-        ids = [recollection.note.id for recollection in recollections]
-        return results.Recalled(text=render_notes(recollections), context_id=None, ids=ids)
+        ids: list[Json] = [recollection.note.id for recollection in recollections]
+        return {"text": render_notes(recollections), "context_id": None, "ids": ids}
 
     def snapshot(
         self,
         trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
         focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
         repo: Repository = "",
-        max_tokens: Annotated[int, Field(ge=50, le=4000)] = 500,
-    ) -> results.Recalled:
-        """The notes that matter now: pinned, about the trigger, of the last day."""
+        max_tokens: Tokens = 500,
+    ) -> Result:
+        """Return the notes that matter now: pinned, about the trigger, of the last day."""
         snapshot = shareable_snapshot(
             self._memory.snapshot(trigger, focus, repo=repo or None, max_tokens=max_tokens),
             max_tokens,
         )
-        return results.Recalled(
-            text=snapshot.text, context_id=None, ids=[note.id for note in snapshot.notes]
-        )
+        ids: list[Json] = [note.id for note in snapshot.notes]
+        return {"text": snapshot.text, "context_id": None, "ids": ids}
+
+    def brief(
+        self,
+        tags: Annotated[
+            list[Name], Field(max_length=20, description="Entries with these come first.")
+        ] = [],  # noqa: B006  (a new one each call)
+        max_tokens: Tokens = 500,
+    ) -> Result:
+        """Return the entries of set_memory to know at the start of a task, best first."""
+        briefing = self._memory.keyed.brief(max_tokens, tags)
+        return {**_fields(briefing, "text keys omitted"), "context_id": None}
+
+    def report_outcome(
+        self,
+        context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
+        helped: Annotated[bool, Field(description="Whether it helped.")],
+    ) -> Result:
+        """Report whether advice helped; advice that often hurts is not shown any more."""
+        if not self._memory.report_outcome(context_id, helped, source=self._source()):
+            raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
+        return {"context_id": context_id, "helped": helped}
 
     def remember(
         self,
         content: Annotated[str, Field(max_length=2_000, description="One statement.")],
         repo: Repository = "",
-        tags: Annotated[list[Name], Field(max_length=20)] = [],  # noqa: B006  (a new one each call)
-    ) -> results.Remembered:
+        tags: Annotated[list[Name], Field(max_length=20, description="Words to find it by.")] = [],  # noqa: B006
+    ) -> Result:
         """Note a statement that later runs should know; the same again confirms it.
 
         Leave repo out where it is true of any. Secrets are masked.
         """
         source = f"agent:{self._source()}".rstrip(":")
         receipt = self._memory.notes.remember(content, repo=repo, source=source, tags=tags)
-        return results.Remembered.model_validate(receipt)
+        return _fields(receipt, "id status others")
 
     def learn_trajectory(
         self,
         run: Annotated[JsonValue, Field(description=_RUN)],
         repo: Repository = "",
         instance_id: Instance = "",
-        outcome: Outcome | None = None,
-    ) -> results.Learned:
+        outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,
+    ) -> Result:
         """Learn a finished run; learning it again changes nothing. Secrets are masked.
 
         repo, instance_id and outcome replace what the log says.
@@ -365,10 +473,21 @@ class _Tools:
             raise ToolError("; ".join(failed) or "there is no run in it")
         source = self._source()
         receipts = (self._memory.learn(raw, source=source, background=True) for raw in raws)
-        return results.Learned(runs=results.LearnedRun.each(receipts), failed=failed)
+        names = "trajectory_id status fragments error_patterns"
+        return {"runs": _each(receipts, names), "failed": [*failed]}
 
-    def _shown(self, context: MemoryContext) -> tuple[str, str | None]:
-        """The text of *context*, and its id where there is any.
+    def set_memory(
+        self,
+        key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
+        json_content: Annotated[JsonValue, Field(description="What to keep; null removes it.")],
+        source: Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")],
+    ) -> Result:
+        """Keep JSON under a key, on plain files that ls, grep and jq read."""
+        entry = self._memory.keyed.set_memory(key, json_content, source)
+        return _fields(entry, "key status")
+
+    def _shown(self, context: MemoryContext) -> Result:
+        """Return the text of *context*, and its id where there is any.
 
         It is stored as shown at once: a client may kill this process.
         """
@@ -377,9 +496,9 @@ class _Tools:
             self._memory.note_exposures()
         except StoreError as error:
             _log.warning("what was shown is not recorded: %s", error)
-        return text, context.id if text else None
+        return {"text": text, "context_id": context.id if text else None}
 
-    def _inspected(self, steps: Sequence[results.TakenStep], repo: str) -> Inspection:
+    def _inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:
         taken = tuple(step.at(index) for index, step in enumerate(steps))
         return self._memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
 

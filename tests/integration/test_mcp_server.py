@@ -14,7 +14,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent, Tool
 
 from contextgraph import AgentMemory
 from contextgraph.readers import read, to_record
@@ -23,6 +23,7 @@ from tests.builders import run
 ROOT = Path(__file__).parents[2]
 REPO, ERROR = "fernway/parcelkit", "ModuleNotFoundError: No module named 'parcelkit'"
 FAILED = {"action": "python -m unittest", "observation": ERROR, "exit_code": 1}
+UNTYPED = {"json_content", "source", "run"}
 FAKE_KEY = "AKIA" + "Q3EGRIPZ7TLMVX2B"
 
 Call: TypeAlias = Callable[..., CallToolResult]
@@ -40,10 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(store: Path) -> Iterator[tuple[Client, Call]]:
-    """A client of one server process, and its `call_tool` as a plain function.
-
-    The client raises where a result does not fit the output schema of its tool.
-    """
+    """A client of one server process, and its `call_tool` as a plain function."""
     command = ["-m", "contextgraph", "mcp", "--store", str(store)]
     server = stdio_client(StdioServerParameters(command=sys.executable, args=command, cwd=ROOT))
     with (
@@ -73,19 +71,40 @@ def answer_of(result: CallToolResult) -> Any:
     return result.structured_content
 
 
-def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
+@pytest.fixture
+def tools(store: Path) -> list[Tool]:
     from contextgraph.agents.mcp_server import server_of
 
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
-        tools = portal.call(server_of(lambda: memory).list_tools)
+        return portal.call(server_of(lambda: memory).list_tools)
 
-    assert all(tool.description and tool.output_schema for tool in tools)
+
+def test_each_tool_says_what_it_does_and_none_destroys(tools: list[Tool]) -> None:
+    assert all(tool.description for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
-    assert len(notes) == len(tools) == 13
+    assert len(notes) == len(tools) == 14
     writing = {name for name, note in notes.items() if not note.read_only_hint}
     assert writing == {"learn_trajectory", "report_outcome", "remember", "set_memory"}
     assert not any(notes[name].destructive_hint for name in writing)
     assert all(notes[name].idempotent_hint for name in writing)
+
+
+def test_each_argument_is_described_in_few_words(tools: list[Tool]) -> None:
+    for tool in tools:
+        arguments = tool.input_schema["properties"]
+        steps = arguments.get("steps", {}).get("items", {}).get("properties", {})
+        for name, argument in (arguments | steps).items():
+            assert argument.get("description"), f"{tool.name}: {name}"
+            assert argument.keys() & {"type", "enum", "anyOf", "$ref"} or name in UNTYPED
+    listing = [(tool.name, tool.description, tool.input_schema) for tool in tools]
+    assert len(orjson.dumps(listing)) < 9_000
+
+
+def test_an_unknown_argument_is_refused(call: Call) -> None:
+    refused = call("recall", question="what do the tests need?", repository=REPO)
+
+    assert refused.is_error
+    assert "repository" in text_of(refused)
 
 
 def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
@@ -142,6 +161,9 @@ def test_an_entry_is_kept_under_its_key(call: Call) -> None:
     content = {"summary": "small commits"}
     stored = answer_of(call("set_memory", key="/user/style", json_content=content, source="user"))
     assert stored == {"key": "/user/style", "status": "set"}
+    briefing = answer_of(call("brief", tags=["style"]))
+    assert briefing["keys"] == ["/user/style"]
+    assert "small commits" in briefing["text"]
 
 
 def test_where_nothing_is_known_nothing_is_said(call: Call) -> None:
