@@ -94,7 +94,8 @@ class Settings:
     each tenant; empty means one beside the memory. *notes* is where notes are, at ``postgresql://``
     or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http to this machine and
     to the *http_hosts*, separated by commas. *withhold* applies to answers at errors. Maintenance
-    keeps *max_notes* notes, and unused ones for *note_retention* days.
+    keeps *max_notes* notes, and unused ones for *note_retention* days. *announce* ``off``: hooks
+    tell the person nothing of the advice that an agent is given.
     """
 
     store: str = ""
@@ -138,6 +139,7 @@ class Settings:
         default=0.0,
         metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
     )
+    announce: str = "on"
     max_notes: float = 10_000
     note_retention: float = 365
 

@@ -31,6 +31,7 @@ _BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
 _NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
+_HEADLINE = 140
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = dict[str, "Json"]
 
@@ -66,6 +67,8 @@ class _Responder:
         self._event = event
         self._files = HookFiles(settings)
         self._withhold = settings.withhold
+        self._announces = settings.announce != "off"
+        self._said: list[str] = []
         self._options = ("--store", settings.address, "--tenant", settings.tenant)
 
     def output(self) -> _Output:
@@ -73,7 +76,8 @@ class _Responder:
         name = self._event.name
         if name == "SessionEnd" and (log := self._event.log):
             self._files.enqueue(log)
-        elif name == "SessionStart":
+            return self._receipt()
+        if name == "SessionStart":
             self._files.mark_used()
             self._learn_waiting()
         if not self._files.advice.exists():
@@ -187,6 +191,15 @@ class _Responder:
             self._files.append(replace(self._record(), text=text))
         return {"systemMessage": f"ContextGraph: {'; '.join(shown)}"} if shown else {}
 
+    def _receipt(self) -> _Output:
+        """Tell the person how much advice the session was given."""
+        shown = sum(record.text != "" for record in self._session)
+        if not (shown and self._announces and self._event.agent == "claude-code"):
+            return {}
+        pieces = "1 piece" if shown == 1 else f"{shown} pieces"
+        message = f"ContextGraph: {pieces} of advice in this session; see contextgraph receipt"
+        return {"systemMessage": message}
+
     def _signs(self) -> Sequence[str]:
         """The signs of a run that is submitted too early, at the end of the session's log."""
         from contextgraph.trace import read_steps, submission_signs
@@ -218,6 +231,8 @@ class _Responder:
                 record, context=context, text=shown, items=tuple(advice.items), is_withheld=withheld
             )
         self._files.append(record)
+        if record.text:
+            self._said.append(record.text)
         return fence(record.text, record.context) if text else ""
 
     def _withholds(self, context: str) -> bool | None:
@@ -235,6 +250,9 @@ class _Responder:
         output: _Output = {"hookEventName": self._event.name, "additionalContext": text}
         if self._event.agent == "openhands":
             return {"additionalContext": text}
+        if self._said and self._announces and self._event.agent == "claude-code":
+            line = "; ".join(map(headline, self._said))
+            return {"hookSpecificOutput": output, "systemMessage": f"ContextGraph: {line}"}
         return {"hookSpecificOutput": output}
 
     def _record(self) -> HookRecord:
@@ -286,6 +304,13 @@ class _Responder:
         from contextgraph.text import masked_name
 
         return masked_name(repository_name(self._event.cwd))
+
+
+def headline(text: str) -> str:
+    """Return the line of *text* that says what to do, for a person to read."""
+    lines = [line.strip(" -*") for line in text.splitlines() if line.strip(" -*")]
+    line = next((line for line in lines if "`" in line), lines[0] if lines else "")
+    return line if len(line) <= _HEADLINE else f"{line[: _HEADLINE - 1]}…"
 
 
 def _ignore(_error: object) -> None:

@@ -18,6 +18,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "decisions": "Show what people decided in learned sessions; accept, edit, reject.",
         "playbook": "Show what runs of a repository agree on, and its notes.",
         "stats": "Show what costs most, what is known, and how runs fail.",
+        "receipt": "Show what advice was given, and what became of it.",
         "runs": "List the runs in the memory, the newest first.",
     },
     "Connect": {
@@ -50,6 +51,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "stats": "stats:stats",
     "friction": "stats:friction",
     "explain": "stats:explain",
+    "receipt": "stats:receipt",
     "log": "stats:log",
     "quarantine": "runs:quarantine",
     "release": "runs:release",

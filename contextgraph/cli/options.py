@@ -60,10 +60,10 @@ def flag(name: str, help_text: str) -> Marker:
 
 def time_option(flag: str, help_text: str) -> Any:
     """A flag for a time in ISO 8601; one without a zone is UTC."""
-    return option(flag, "TIME", help_text, parser=_time_of)
+    return option(flag, "TIME", help_text, parser=time_of)
 
 
-def _time_of(text: str) -> datetime:
+def time_of(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

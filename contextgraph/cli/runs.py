@@ -367,6 +367,7 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
         decide = memory.quarantine if status == "quarantined" else memory.release
         if not decide(advice):
             fail(f"no advice or methodology has the id {advice}; query --json shows them")
+        common.compile_for_hooks(memory, whole=True)
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 
 

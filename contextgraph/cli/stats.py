@@ -1,11 +1,14 @@
 """``contextgraph stats``, ``friction``, ``explain`` and ``log``: what is in the memory, and why."""
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from contextgraph.agents.hook import headline
 from contextgraph.agents.sessions import HookFiles, HookRecord
 from contextgraph.cli.options import (
     Common,
@@ -15,6 +18,7 @@ from contextgraph.cli.options import (
     described,
     flag,
     option,
+    time_of,
 )
 from contextgraph.cli.output import (
     console,
@@ -23,7 +27,9 @@ from contextgraph.cli.output import (
     print_table,
     print_text,
     styled,
+    warn,
 )
+from contextgraph.errors import MemoryNotFoundError
 from contextgraph.records import (
     explanation_record,
     friction_record,
@@ -31,6 +37,7 @@ from contextgraph.records import (
     stats_record,
 )
 from contextgraph.text import (
+    count_tokens,
     mask_secrets,
     masked_name,
     number_of,
@@ -49,10 +56,13 @@ if TYPE_CHECKING:
         Effect,
         Evidence,
         Explanation,
+        Exposure,
         FailurePattern,
+        Json,
         MistakePattern,
         Relation,
     )
+    from contextgraph.ports import Store
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -373,3 +383,155 @@ def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
     if noted := " · ".join(filter(None, (error, outcome, met_again))):
         print_text((noted, "dim"), indent=2)
     print_text(record.text, indent=2)
+
+
+_PERIOD = re.compile(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+_WEEK = timedelta(days=7)
+_RUNS = 2_000
+
+
+def _since(text: str) -> datetime:
+    if not (period := _PERIOD.fullmatch(text)):
+        return time_of(text)
+    return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Advice that an agent was given: its *text*, where that is known, and its ids."""
+
+    context: str
+    at: datetime
+    text: str = ""
+    agent: str = ""
+    repo: str = ""
+    advice: tuple[str, ...] = ()
+    followed: bool | None = None
+    cleared: bool | None = None
+    steps_saved: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the text."""
+        return count_tokens(self.text)
+
+    def record(self) -> "dict[str, Json]":
+        """Return its JSON form."""
+        return {
+            "context": self.context,
+            "at": self.at.isoformat(),
+            "agent": self.agent,
+            "repo": self.repo,
+            "text": self.text,
+            "advice": [*self.advice],
+            "followed": self.followed,
+            "cleared": self.cleared,
+            "steps_saved": self.steps_saved,
+            "tokens": self.tokens,
+        }
+
+
+@common_options()
+def receipt(
+    common: Common,
+    since: Annotated[
+        datetime | None,
+        option("--since", "TIME", "From then on: 12h, 7d, 4w or an ISO time.", "7d", parser=_since),
+    ] = None,
+    limit: Annotated[
+        int, described("--limit", metavar="N", min=1, help="The newest N answers.")
+    ] = 10,
+) -> None:
+    """Show what advice was given, and what became of it.
+
+    What was followed and cleared is known once a session is learned. Steps saved are those that the
+    error took earlier tasks (the median), less the one that follows the advice. `contextgraph
+    quarantine ID` turns one advice off.
+
+    \b
+    Example:
+      contextgraph receipt
+      contextgraph receipt --since 2026-01-31 --limit 50
+    """
+    since = since or datetime.now(UTC) - _WEEK
+    files = HookFiles(common.settings())
+    given = _given(common, since, [record for record in files.records() if record.context])
+    failures = files.failed()
+    saved = sum(one.steps_saved for one in given)
+    counts: dict[str, Json] = {
+        "shown": len(given),
+        "followed": sum(one.followed is True for one in given),
+        "cleared": sum(one.cleared is True for one in given),
+        "steps_saved": saved,
+        "tokens": sum(one.tokens for one in given),
+    }
+    items: list[Json] = [one.record() for one in given[-limit:]]
+    record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
+    record["failures"] = [*failures]
+    common.answer(record, partial(_show_receipt, given[-limit:], counts, since))
+    if failures:
+        warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
+
+
+def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> list[_Given]:
+    """Return what was shown from *since* on, oldest first: by hooks, and by all other ways."""
+    given = {
+        record.context: _Given(
+            record.context,
+            datetime.fromisoformat(record.at),
+            record.text,
+            record.agent,
+            record.repo,
+        )
+        for record in records
+        if record.text
+    }
+    try:
+        with common.open(read_only=True) as memory:
+            for exposure in memory.store.exposures.all():
+                if exposure.is_withheld:
+                    given.pop(exposure.context_id, None)
+                    continue
+                known = given.get(exposure.context_id)
+                known = known or _Given(exposure.context_id, exposure.shown_at)
+                given[exposure.context_id] = replace(
+                    known,
+                    advice=tuple(dict.fromkeys(item.advice for item in exposure.items)),
+                    followed=any(item.helped is not None for item in exposure.items) or None,
+                    cleared=exposure.helped,
+                    steps_saved=_saved(memory.store, exposure),
+                )
+    except MemoryNotFoundError:
+        pass
+    return sorted((one for one in given.values() if one.at >= since), key=lambda one: one.at)
+
+
+def _saved(store: "Store", exposure: "Exposure") -> float:
+    """Return the steps that following advice saved where it cleared the error."""
+    tried = any(item.helped is not None for item in exposure.items)
+    if not (exposure.helped and exposure.error_id and tried):
+        return 0.0
+    from statistics import median
+
+    histories = store.recoveries.histories([exposure.error_id], _RUNS)
+    steps = [clearance.steps for history in histories for clearance in history.clearances]
+    return max(0.0, median(steps) - 1) if steps else 0.0
+
+
+def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: datetime) -> None:
+    day = f"{since:%Y-%m-%d %H:%M}"
+    if not given:
+        print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
+        return
+    figures = [f"{counts[name]} {name}" for name in ("shown", "followed", "cleared")]
+    figures.append(f"about {counts['steps_saved']:g} steps saved, {counts['tokens']:,} tokens")
+    print_text((f"Advice since {day}: {', '.join(figures)}", "bold"))
+    for one in given:
+        fate = "cleared" if one.cleared else "followed" if one.followed else ""
+        where = " · ".join(filter(None, (f"{one.at:%m-%d %H:%M}", one.agent, one.repo, fate)))
+        print_text((where, "dim"))
+        if one.text:
+            print_text(headline(one.text), indent=2)
+        if one.advice:
+            print_text((f"off: contextgraph quarantine {one.advice[0]}", "dim"), indent=2)
