@@ -152,7 +152,8 @@ _CUES: dict[str, tuple[float, str]] = {
         ),
     ),
 }
-_DURABLE = 1.5
+# From here on a sentence is a statement; what the agent restated at the end says it best.
+_DURABLE, _RESTATED = 1.5, 6.0
 _PREFERENCE = re.compile(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
 _QUESTION = re.compile(
@@ -261,7 +262,7 @@ class Said:
     """A statement in a session, verbatim, said after the step *step* (-1: at the start).
 
     *context* is what it answers or confirms. *about* are files, symbols and words, *weight* is how
-    many wordings speak for it, *is_recap* that it restates what the conversation came to.
+    many wordings speak for it; *by_agent*: the agent said so, and a person confirmed it.
     """
 
     kind: StatementKind
@@ -271,7 +272,7 @@ class Said:
     context: str = ""
     about: tuple[str, ...] = ()
     weight: float = 0.0
-    is_recap: bool = False
+    by_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +310,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
             found.setdefault(_normal(said.text), said)
     if found and (restated := _recap(last, exchanges)):
         said = Said(StatementKind.AGREED, restated, exchanges[-1].step + 1, exchanges[-1].at)
-        found.setdefault(_normal(restated), replace(said, weight=4.0, is_recap=True))
+        found.setdefault(_normal(restated), replace(said, weight=_RESTATED, by_agent=True))
     return SaidInRun(
         tuple(
             replace(said, about=_about(said, files if len(files) <= _MOST_FILES else ()))
@@ -420,7 +421,13 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
         for proposed in _proposals(exchange.before)[:2]:
             context = text[:_LONGEST_CHOICE]
             yield Said(
-                StatementKind.AGREED, proposed, exchange.step, exchange.at, context, weight=2.2
+                StatementKind.AGREED,
+                proposed,
+                exchange.step,
+                exchange.at,
+                context,
+                weight=2.2,
+                by_agent=True,
             )
 
 

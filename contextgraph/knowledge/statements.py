@@ -281,12 +281,11 @@ def _note_of(
     content, repo = _masked(said.text)[:MAX_NOTE], repo_name(run.repo)
     # A copy of a session under another name says nothing new.
     known_by = f"{repo}\n{said.at or run.instance_id}\n{content.casefold()}"
-    by_agent = said.kind is StatementKind.AGREED and (said.is_recap or said.context != "")
     return Note(
         id=f"statement_{blake2b(known_by.encode(), digest_size=8).hexdigest()}",
         content=content,
         repo=repo,
-        source=f"{SOURCE}:agent" if by_agent else SOURCE,
+        source=f"{SOURCE}:agent" if said.by_agent else SOURCE,
         created_at=said.at or run.started_at or now,
         credibility=_CREDIBILITY,
         kind=NoteKind.STATEMENT,
@@ -413,7 +412,7 @@ def _rated(
     for note in notes:
         own = stem_counts(f"{note.summary} {note.content}")
         shared = sum(weights[word] for word in own.keys() & weights.keys()) / total
-        restates = 0.5 * (note.statement_kind is StatementKind.AGREED)
+        restates = note.importance * (note.statement_kind is StatementKind.AGREED)
         why = {"weight": note.importance, "words": shared, "agreed": restates}
         rated.append(Recollection(note, note.importance + 3 * shared + restates, why, probability))
     return tuple(sorted(rated, key=lambda one: (-one.score, one.note.id)))
