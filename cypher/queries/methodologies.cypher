@@ -136,6 +136,12 @@ CALL (row, f) {
     CREATE (f)-[:SIMILAR_TO {tenant: $tenant, error_id: row.error_id, weight: row.weight}]->(r)
 }
 
+// name: count_errors
+// How many runs met these errors, for analysts; and their type by the name that the design gave it.
+UNWIND $rows AS id
+MATCH (e:ErrorPattern {tenant: $tenant, id: id})
+SET e.frequency = COUNT { (:Trajectory)-[:MET]->(e) }, e.type = e.error_type
+
 // name: orphans
 // Methodologies that no fragment supports, tombstones excepted.
 MATCH (m:Methodology {tenant: $tenant})

@@ -11,6 +11,7 @@ from neo4j import Driver, GraphDatabase, Record
 from contextgraph import AgentMemory
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning.statistics import type_transitions
+from contextgraph.model import Scope
 from contextgraph.readers import read
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.server import Neo4jServer
@@ -58,7 +59,7 @@ def driver(neo4j_server: Neo4jServer) -> Iterator[Driver]:
 
 def answer(driver: Driver, name: str, **parameters: object) -> list[Record]:
     found = driver.execute_query(
-        text(name), {"days": 1, "repo": REPO, "id": "", **parameters}, database_="neo4j"
+        text(name), {"days": 1, "repo": REPO.title(), "id": "", **parameters}, database_="neo4j"
     )
     return found.records
 
@@ -117,3 +118,22 @@ def test_the_guide_lists_them_all() -> None:
         r"^\| \[(\w+)\]\(\.\./cypher/analysis/\1\.cypher\) \| (.+) \|$", guide, re.MULTILINE
     )
     assert dict(listed) == {name: text(name).splitlines()[0].removeprefix("// ") for name in NAMES}
+
+
+def test_queries_of_the_design_find_errors_by_type_and_frequency(
+    memory: AgentMemory, driver: Driver
+) -> None:
+    counted = driver.execute_query(
+        "MATCH (e:ErrorPattern) RETURN e.id AS id, e.type = e.error_type AS typed, "
+        "e.frequency AS frequency ORDER BY frequency DESC"
+    ).records
+    tallies = memory.store.recoveries.errors(Scope(), 1_000)
+    assert {row["id"]: row["frequency"] for row in counted} == {
+        tally.error.id: tally.runs for tally in tallies
+    }
+    assert all(row["typed"] for row in counted)
+    resolved = driver.execute_query(
+        "MATCH (e:ErrorPattern)-[:RESOLVED_BY]->(m:Methodology) WHERE e.type IS NOT NULL "
+        "RETURN m ORDER BY m.success_rate DESC"
+    ).records
+    assert len(resolved) == memory.store.admin.counts().edges["RESOLVED_BY"] > 0

@@ -133,6 +133,9 @@ class Neo4jRecoveries:
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
         failed = self._connection.collected("errors_often_failed", ids=error_ids, keep=keep)
         pruned = sum(self._repeated(_prune_failed, error, keep) for error in failed)
+        for start in range(0, len(error_ids), methodologies.NODES_AT_ONCE):
+            batch = sorted(error_ids[start : start + methodologies.NODES_AT_ONCE])
+            self._connection.write(Transaction.write, "count_errors", batch)
         return pruned + self._repeated(_remove_orphans)
 
     def _repeated(
