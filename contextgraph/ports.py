@@ -44,6 +44,7 @@ from contextgraph.model import (
     RawTrajectory,
     RecoveryCandidate,
     ResolvedBy,
+    RunFilter,
     Scope,
     SimilarTo,
     Space,
@@ -123,6 +124,9 @@ class RunStore(Protocol):
         self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
     ) -> Sequence[Trajectory]:
         """Runs of this type of task and *agent* (None: any), solved ones first, then the newest."""
+
+    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+        """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         """Runs whose task or summary has any of *words*, most relevant first."""
@@ -281,6 +285,9 @@ class ExposureStore(Protocol):
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
+
+    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
+        """Return contexts that were shown or withheld, newest first, after *skip* newer ones."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         """All contexts that were shown or withheld, by id, a few of them in memory at a time.

@@ -35,13 +35,17 @@ def main() -> int:
         fill(f"{folder}/memory.db")
         app = create_app(Settings(store=f"{folder}/memory.db"), None, Limits())
         with TestClient(app, base_url="http://localhost") as client:
-            memory = client.get("/pages").text
-            listed = client.get("/pages/methodologies").text
-            (methodology, *_) = re.findall(r'href="(/pages/graph/[^"]+)"', listed)
-            graph = client.get(methodology).text
-        pages = {"memory": (memory, 1000), "graph": (graph, 760)}
+            overview = client.get("/pages").text
+            (run, *_) = re.findall(r'href="(/pages/runs/trj_[^"]+)"', overview)
+            reader = client.get(run).text
+            graph = client.get(run.replace("/runs/", "/graph/")).text
+            style = client.get("/pages/static/console.css").text
+        pages = {"memory": (overview, 1000), "run": (reader, 900), "graph": (graph, 760)}
         for name, (page, height) in pages.items():
-            draw(browser, Path(folder), name, page, height)
+            linked = '<link rel="stylesheet" href="/pages/static/console.css">'
+            draw(
+                browser, Path(folder), name, page.replace(linked, f"<style>{style}</style>"), height
+            )
     return 0
 
 

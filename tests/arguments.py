@@ -17,6 +17,9 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Outcome,
+    RunFilter,
+    RunOrder,
     Scope,
     SignatureLevel,
     Space,
@@ -187,6 +190,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "repo": st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
     "runs": st.none() | some(TRAJECTORY_IDS),
     "signatures": st.lists(st.sampled_from(SIGNATURES), max_size=4),
+    "skip": st.sampled_from((0, 1, 50)),
     "source": st.sampled_from(("", "ci")),
     "space": _SPACE_NAMES,
     "notes.space": st.sampled_from(NOTE_SPACES),
@@ -202,6 +206,14 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "notes.words": some(_STEMS),
 }
 _TYPES: dict[Any, st.SearchStrategy[Any]] = {
+    RunFilter: st.builds(
+        RunFilter,
+        st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
+        st.sampled_from(("", "agent", "absent")),
+        st.none() | st.sampled_from(Outcome),
+        st.none() | times(),
+        st.sampled_from(RunOrder),
+    ),
     Scope: scopes(),
     NoteScope: _note_scopes(),
     Space: st.builds(

@@ -17,9 +17,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Look": {
         "decisions": "Show what people decided in learned sessions; accept, edit, reject.",
         "playbook": "Show what runs of a repository agree on, and its notes.",
-        "stats": "Show what costs most, what is known, and how runs fail.",
         "receipt": "Show what advice was given, and what became of it.",
-        "runs": "List the runs in the memory, the newest first.",
+        "view": "Open the console of the memory in a browser.",
     },
     "Connect": {
         "integrations": "Connect coding agents to the memory.",
@@ -78,6 +77,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "hook": "installation:hook",
     "trust": "installation:trust",
     "serve": "service:serve",
+    "view": "service:view",
     "config": {"show": "installation:show"},
     "experiment": {"run": "experiment:run", "report": "experiment:report"},
     "mcp": {"": "service:mcp", "config": "service:config"},

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,9 +106,15 @@ def inspect(
 
     intake = Intake(paths, common.settings(), git=git, follow_links=follow_links)
     if html:
-        from contextgraph.page import write_page
+        from contextgraph.page import run_view, write_page
 
-        print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
+        runs = count()  # zip takes no number after the last run
+        views = (
+            run_view(inspection)
+            for inspection, _ in zip(_inspected(intake, instance), runs, strict=False)
+        )
+        write_page(html, "run.html", views=views, comparing=False)
+        print(f"{html}: {number_of(next(runs), 'run')}")
         raise click.exceptions.Exit(intake.exit_code)
     is_shown = common.as_json or step is None
     for inspection in _inspected(intake, instance):

@@ -1,12 +1,16 @@
 """``contextgraph serve``, ``token`` and ``mcp``: the memory over HTTP and MCP."""
 
 import json
+import secrets
 import shlex
 import sys
+import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
@@ -118,6 +122,67 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
 
     limits = Limits(upload=max_upload << 20, rate=rate, seconds=timeout)
     run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)
+
+
+@common_options()
+def view(
+    common: Common,
+    *,
+    port: Annotated[
+        int,
+        described(metavar="PORT", min=0, max=65535, help="The port.", show_default="any free one"),
+    ] = 0,
+    no_browser: Annotated[
+        bool, flag("--no-browser", "Print the address and open no browser.")
+    ] = False,
+) -> None:
+    """Open the console of the memory in a browser.
+
+    Shows what the memory did, runs step by step, errors, repositories, advice, decisions and notes.
+    It is served to this machine only, until Ctrl+C. The address opens it once: whoever has it later
+    is refused. A memory that is a service is opened at its own address. Needs the extra "server".
+
+    \b
+    With --json one object when it listens: "url", "store".
+
+    \b
+    Example:
+      contextgraph view
+      contextgraph view --store team.db --no-browser
+    """
+    settings = common.settings()
+    if settings.is_service:
+        url = f"{settings.address}/pages"
+        common.answer({"url": url, "store": settings.address}, partial(print, url))
+        if not no_browser:
+            webbrowser.open(url)
+        return
+    _need_extra()
+    from contextgraph.operations import Scope
+    from contextgraph.service.access import LOCAL
+    from contextgraph.service.app import serve as run
+    from contextgraph.service.service import Limits
+    from contextgraph.service.tokens import TokenFile
+
+    def announce(url: str) -> None:
+        address = f"{url}/pages/enter?key={key}"
+        answer = {"url": address, "store": settings.address}
+        common.answer(answer, partial(print, f"{address}\nCtrl+C ends it.", flush=True))
+        if not no_browser:
+            webbrowser.open(address)
+
+    with TemporaryDirectory(prefix="contextgraph-") as folder:
+        tokens, key = TokenFile(Path(folder) / "tokens.json"), secrets.token_urlsafe(24)
+        _, text = tokens.create([Scope.ADMIN], settings.tenant, LOCAL)
+        run(
+            settings,
+            tokens,
+            Limits(),
+            ("127.0.0.1", port),
+            log_level="warning",
+            on_listening=announce,
+            entries={key: text},
+        )
 
 
 @common_options()

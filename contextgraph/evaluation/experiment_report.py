@@ -27,15 +27,7 @@ from contextgraph.evaluation.experiment import (
     Part,
 )
 from contextgraph.model import Json
-from contextgraph.page import (
-    TABLE_STYLE,
-    facts_line,
-    heading,
-    html_table,
-    report_head,
-    shown,
-    write_html,
-)
+from contextgraph.page import ReportPart, write_report as write_html_report
 from contextgraph.text import number_of
 
 ByTask: TypeAlias = Mapping[str, Sequence[Attempt]]
@@ -263,25 +255,14 @@ def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -
 
 def write_report(path: Path, report: Report) -> None:
     """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
-    write_html(path, TABLE_STYLE, _page(report))
+    write_html_report(path, "Experiment", report.verdict, _parts(report), report.settings)
 
 
-def _page(report: Report) -> Iterator[str]:
-    yield report_head("Experiment", report.verdict) + facts_line(report.settings)
-    titles = ["", *(arm.arm for arm in report.arms)]
-    yield heading(OF_ATTEMPTS) + html_table(titles, arm_rows(report))
-    yield heading(OF_TASKS) + html_table(COMPARED, map(comparison_row, report.comparisons))
+def _parts(report: Report) -> Iterator[ReportPart]:
+    yield ReportPart(OF_ATTEMPTS, ["", *(arm.arm for arm in report.arms)], arm_rows(report))
+    yield ReportPart(OF_TASKS, COMPARED, [*map(comparison_row, report.comparisons)])
     for title, changes in changed_tasks(report):
-        yield heading(title)
-        for change in changes:
-            yield _opened(change)
-
-
-def _opened(change: TaskChange) -> str:
-    """A task, opened by a click: what was shown to the agent."""
-    texts = "".join(f"<pre>{shown(text)}</pre>\n" for text in change.shown)
-    inside = texts or "<p>Nothing was shown.</p>\n"
-    return f"<details><summary>{shown(change_line(change))}</summary>\n{inside}</details>\n"
+        yield ReportPart(title, texts=[(change_line(change), change.shown) for change in changes])
 
 
 def _interval(

@@ -6,6 +6,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from contextgraph.evaluation.measures import (
     Contrast,
     Estimate,
@@ -19,14 +21,7 @@ from contextgraph.evaluation.reports import (
     Report,
 )
 from contextgraph.learning.figures import new_figure, save_figures
-from contextgraph.page import (
-    TABLE_STYLE,
-    facts_line,
-    heading,
-    html_table,
-    report_head,
-    write_html,
-)
+from contextgraph.page import ReportPart, write_report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,21 +39,18 @@ def write_evaluation(path: Path, report: Report) -> None:
 
     Raises `SettingsError` where it cannot be written, `MissingExtraError` without matplotlib.
     """
-    write_html(path, TABLE_STYLE, _evaluation_page(report, _svg_figures(report)))
+    write_report(path, "Evaluation", report.verdict, _parts(report), settings_in_words(report))
 
 
-def _evaluation_page(report: Report, figures: dict[str, str]) -> Iterator[str]:
-    yield report_head("Evaluation", report.verdict)
-    for name, drawing in figures.items():
-        yield heading(name.replace("_", " ").capitalize()) + drawing + "\n"
+def _parts(report: Report) -> Iterator[ReportPart]:
+    for name, drawing in _svg_figures(report).items():
+        yield ReportPart(name.replace("_", " ").capitalize(), drawing=drawing)
     for title, measures in measures_by_title(report):
         columns, rows = figure_rows(measures)
-        yield heading(title) + html_table(columns, ([*map(" ".join, row)] for row in rows))
+        yield ReportPart(title, columns, [[" ".join(cell) for cell in row] for row in rows])
     for baseline, contrasts in report.contrasts.items():
         if contrasts:
-            yield heading(against_title(baseline))
-            yield html_table(CONTRASTS, map(contrast_row, contrasts))
-    yield facts_line(settings_in_words(report))
+            yield ReportPart(against_title(baseline), CONTRASTS, [*map(contrast_row, contrasts)])
 
 
 def settings_in_words(report: Report) -> dict[str, str]:
@@ -130,7 +122,7 @@ def draw_evaluation(report: Report, folder: Path) -> list[Path]:
     return save_figures(_figures_of(report), folder)
 
 
-def _svg_figures(report: Report) -> dict[str, str]:
+def _svg_figures(report: Report) -> dict[str, Markup]:
     """The figures of *report* by name, as SVG for a page."""
     figures = _figures_of(report)
     from matplotlib import rc_context
@@ -141,7 +133,7 @@ def _svg_figures(report: Report) -> dict[str, str]:
         for name, figure in figures.items():
             text = StringIO()
             figure.savefig(text, format="svg", metadata={"Date": None})
-            svg[name] = text.getvalue()[text.getvalue().index("<svg") :]
+            svg[name] = Markup(text.getvalue()[text.getvalue().index("<svg") :])
     return svg
 
 

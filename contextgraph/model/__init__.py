@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         Relation as Relation,
         Remedy as Remedy,
         RemedyFeatures as RemedyFeatures,
+        RunFilter as RunFilter,
+        RunOrder as RunOrder,
         Scope as Scope,
         ScopeLevel as ScopeLevel,
         Silence as Silence,

@@ -78,6 +78,28 @@ class Scope:
             object.__setattr__(self, "repo", self.repo.casefold())
 
 
+class RunOrder(StrEnum):
+    """Orders of a list of runs; `NEWEST` and `STEPS` are descending."""
+
+    NEWEST = "newest"
+    INSTANCE = "instance"
+    REPO = "repo"
+    AGENT = "agent"
+    OUTCOME = "outcome"
+    STEPS = "steps"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """The runs to list, and their *order*; *repo* in any case, *since* compared with `seen_at`."""
+
+    repo: str | None = None
+    agent: str = ""
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    order: RunOrder = RunOrder.NEWEST
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorQuestion:
     """Asks about the errors that agree with *signature* at least at *level*, within *scope*."""

@@ -2,7 +2,7 @@
 
 import socket
 from asyncio import TimerHandle, Transport
-from collections.abc import AsyncIterator, Callable, Container
+from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from contextgraph.agents.mcp_server import server_of
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import Scope as TokenScope
-from contextgraph.service import pages, routes
+from contextgraph.service import console, routes
 from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr
 from contextgraph.service.routes import json_response
@@ -209,8 +209,17 @@ def _refuse(size: int, limit: int) -> None:
         raise HTTPException(413, f"a body may have at most {limit} bytes")
 
 
-def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> FastAPI:
-    """The application for the memory of *settings*; without *tokens* anyone may do everything."""
+def create_app(
+    settings: Settings,
+    tokens: TokenFile | None,
+    limits: Limits,
+    entries: Mapping[str, str] | None = None,
+) -> FastAPI:
+    """Return the application for the memory of *settings*.
+
+    Without *tokens* anyone may do everything. *entries* are tokens by a key that opens the console
+    once, at ``/pages/enter?key=…``.
+    """
     mcp = McpEndpoint()
 
     @asynccontextmanager
@@ -231,6 +240,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         docs_url=None,  # they load scripts from other hosts
         redoc_url=None,
     )
+    app.state.entries = dict(entries or {})
     app.add_middleware(BodyLimiter, limits=limits, paths=("/v1/learn",))
     app.add_middleware(SiteGuard, is_open=tokens is None)
     _add_routes(app, mcp)
@@ -241,8 +251,8 @@ def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
     app.add_middleware(Observer)
     add_handlers(app)
     app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
-    app.include_router(pages.router)
-    app.add_exception_handler(pages.SignedOutError, pages.signed_out)
+    app.include_router(console.router)
+    app.add_exception_handler(console.SignedOutError, console.signed_out)
     app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/", home, include_in_schema=False)
     app.add_api_route("/healthz", healthz)
@@ -277,13 +287,15 @@ def serve(
     *,
     log_level: str,
     on_listening: Callable[[str], None],
+    entries: Mapping[str, str] | None = None,
 ) -> None:
     """Serve on *address* (host, port; 0: any free one) until SIGTERM or SIGINT.
 
-    *on_listening* is called with the URL. Raises `SettingsError` where the address is in use.
+    *on_listening* is called with the URL; *entries*: see `create_app`. Raises `SettingsError`
+    where the address is in use.
     """
     log_to_stderr(log_level)
-    app = create_app(settings, tokens, limits)
+    app = create_app(settings, tokens, limits, entries)
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,

@@ -63,6 +63,8 @@ from contextgraph.model import (
     RecoveryCandidate,
     Relation,
     ResolvedBy,
+    RunFilter,
+    RunOrder,
     Scope,
     SignatureLevel,
     SimilarTo,
@@ -430,6 +432,25 @@ class NetworkxRuns(_Part):
         ]
         found.sort(key=lambda run: (not run.success, -run.seen_at.timestamp(), run.id))
         return found[: max(0, limit)]
+
+    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+        keys: dict[RunOrder, Callable[[Trajectory], float | str]] = {
+            RunOrder.NEWEST: lambda run: -run.seen_at.timestamp(),
+            RunOrder.INSTANCE: lambda run: run.instance_id,
+            RunOrder.REPO: lambda run: run.repo,
+            RunOrder.AGENT: lambda run: run.agent,
+            RunOrder.OUTCOME: lambda run: run.outcome,
+            RunOrder.STEPS: lambda run: -run.total_steps,
+        }
+        found = [
+            run
+            for run in self._memory.within(Scope(wanted.repo))
+            if wanted.agent in ("", run.agent)
+            and wanted.outcome in (None, run.outcome)
+            and (wanted.since is None or run.seen_at >= wanted.since)
+        ]
+        found.sort(key=lambda run: (keys[wanted.order](run), run.id))
+        return found[skip : skip + max(0, limit)]
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         texts = {run.id: rules.trajectory_text(run) for run in self._memory.within(Scope())}
@@ -865,6 +886,12 @@ class NetworkxExposures(_Part):
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         self._memory.verdicts |= {verdict.advice: verdict for verdict in verdicts}
+
+    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
+        found = sorted(
+            self.all(), key=lambda shown: (-shown.shown_at.timestamp(), shown.context_id)
+        )
+        return found[skip : skip + max(0, limit)]
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return iter([*self._memory.nodes("Context").values()])

@@ -49,6 +49,15 @@ RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.id
 
+// name: newest_exposures
+// Contexts that were shown, with their items, the newest first.
+MATCH (c:Context {tenant: $tenant})
+WHERE c.id > ''
+WITH c ORDER BY c.shown_at DESC, c.id SKIP $skip LIMIT $limit
+RETURN c {.*, context_id: c.id} AS context,
+    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
+ORDER BY c.shown_at DESC, c.id
+
 // name: advice_record
 // For each advice, or item, the newest contexts in which its effect is known.
 UNWIND $names AS name

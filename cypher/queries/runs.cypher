@@ -230,6 +230,24 @@ CALL (id) {
     SET e.described_by = m.trajectory_id, e.keywords = m.keywords, e.context = m.context
 }
 
+// name: trajectories_listed
+// Runs that a person lists, in the order that they chose.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant
+    AND t.repo = $repo // in_repo
+    AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IS NOT NULL
+    AND ($agent = '' OR t.agent = $agent)
+    AND ($outcome IS NULL OR t.outcome = $outcome)
+    AND ($since IS NULL OR t.seen_at >= $since)
+WITH t
+ORDER BY CASE $order WHEN 'newest' THEN t.seen_at WHEN 'steps' THEN t.total_steps END DESC,
+    CASE $order WHEN 'instance' THEN t.instance_id WHEN 'repo' THEN t.repo
+        WHEN 'agent' THEN t.agent WHEN 'outcome' THEN t.outcome END,
+    t.id
+SKIP $skip
+LIMIT $limit
+RETURN collect(t.id) AS found
+
 // name: trajectories_for_task
 // Runs of some types of task, solved ones first, then the newest.
 MATCH (t:Trajectory)

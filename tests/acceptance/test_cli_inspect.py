@@ -151,7 +151,7 @@ class Page(HTMLParser):
                 self.links.append(str(value))
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        assert self.open.pop() == tag, self.open
 
 
 def test_a_page_shows_every_step_of_the_timeline(runs: Path, tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_page_shows_every_step_of_the_timeline(runs: Path, tmp_path: Path) -> 
     page, text = Page(file), file.read_text(encoding="utf-8")
     assert result.out == f"{file}: 2 runs\n"
     assert not page.open
-    assert len(page.links) == len(page.ids) == 3 + 6
-    assert set(page.links) == page.ids
+    assert len(page.links) == 3 + 6
+    assert {*page.links, "#main"} == page.ids
     assert "script" not in page.names
     assert "✓ cleared ModuleNotFoundError of step 1" in text
     assert "↻ same command same error, steps 1-5" in text
@@ -180,7 +180,7 @@ def test_a_browser_opens_the_step_that_is_clicked_in_the_timeline(
     assert closed.count("<details") == opened.count("<details") == 2 + 3 + 6
     assert ' open="' not in closed
     _, after = opened.split(' open="')
-    assert after.startswith('"><summary>1 <code>python reproduce.py')
+    assert "<summary>1 <code>python reproduce.py" in after[:60]
 
 
 def test_a_page_shows_logs_as_text(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_page_shows_logs_as_text(tmp_path: Path) -> None:
 
     assert {"script", "b"} & {*Page(file).names} == {"b"}
     assert "\x1b" not in file.read_text(encoding="utf-8")
-    assert '<span class="added">+&lt;script&gt;' in file.read_text(encoding="utf-8")
+    assert "<ins>+&lt;script&gt;" in file.read_text(encoding="utf-8")
 
 
 def test_without_a_run_no_page_is_written(runs: Path, tmp_path: Path) -> None:

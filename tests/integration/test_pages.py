@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from contextgraph.model import Scope as RunScope
 from contextgraph.operations import Scope
 from tests.browser import audit
 from tests.builders import recovering_run
@@ -17,18 +18,23 @@ def test_pages_are_accessible_and_usable_with_the_keyboard(axe: Path, tmp_path: 
         memory.notes.remember("Tests need Redis", repo="acme/shop", source="user:ann")
         (methodology, *_) = memory.store.methodologies.ids("acme/shop")
         run = job["runs"][0]["trajectory_id"]
+        (error, *_) = [tally.error.id for tally in memory.store.recoveries.errors(RunScope(), 1)]
         browser = signed_in(service, Scope.ADMIN)
         pages = {
             path: browser.get(path).text
             for path in (
-                *("/pages", "/pages/login", "/pages/notes", "/pages/search?text=totals"),
+                *("/pages", "/pages/login", "/pages/notes", "/pages/search?q=totals"),
                 *(f"/pages/runs/{run}", f"/pages/graph/{run}", f"/pages/graph/{methodology}"),
-                *("/pages/repositories?repo=acme/shop", "/pages/methodologies"),
+                *("/pages/repositories?repo=acme/shop", "/pages/advice", "/pages/runs"),
+                *("/pages/errors", "/pages/repositories", "/pages/api"),
+                *(f"/pages/errors/{error}", f"/pages/compare?a={run}&b={run}"),
             )
         }
 
-    for path, page in pages.items():
-        found = audit(page, axe, tmp_path)
+    # Other pages are made of the same parts.
+    dark = [("dark", path) for path in ("/pages", f"/pages/runs/{run}", "/pages/advice")]
+    for theme, path in (*(("light", path) for path in pages), *dark):
+        found = audit(pages[path], axe, tmp_path, theme)
         assert found["wrong"] == [], path
         assert found["rules"] > 10
         assert [html for html, is_reached in found["keys"] if not is_reached] == [], path

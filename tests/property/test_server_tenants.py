@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 from contextgraph.operations import OPERATIONS, Scope
 from contextgraph.readers import to_record
-from contextgraph.service import pages
+from contextgraph.service import console
 from contextgraph.service.access import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served
@@ -42,6 +42,7 @@ READS = (
 EXPOSURES = {"context_id": "ctx_5f0c2a4d9e1b7c3a", "shown_at": "2026-01-31T12:00:00Z"}
 # Of parameters that requests and tools need.
 PARAMETERS: dict[str, Any] = {
+    **dict.fromkeys("qab", "tariff"),
     "repo": "acme/shop",
     "command": "python reproduce.py",
     "trigger": "the tariff is wrong",
@@ -72,7 +73,7 @@ ARGUMENTS = PARAMETERS | {
     "instance_id": "acme__shop-7",
     "solved": True,
 }
-PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "text")]}
+PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
 
@@ -178,7 +179,7 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
         for method, operation in operations.items():
             content = example(operation.get("requestBody"))
             yield from ((method, one, content) for one in filled(path, operation, ids))
-    for route in pages.router.routes:
+    for route in console.router.routes:
         assert isinstance(route, APIRoute)
         for method, one in product(sorted(route.methods or ()), filled(route.path, PAGE, ids)):
             yield method, one, {"decision": "quarantine"}
@@ -203,7 +204,8 @@ def filled(path: str, operation: Any, ids: Ids) -> list[str]:
     given = operation.get("parameters", ())
     named = [one["name"] for one in given if one["required"] or one["name"] == "wait"]
     query = {name: PARAMETERS[name] for name in named if f"{{{name}}}" not in path}
-    path = path.replace("{decision}", "quarantine").replace("{job}", "{identity}")
+    path = path.replace("{decision}", "quarantine")
+    path = path.replace("{job}", "{identity}").replace("{name}", "{identity}")
     paths = {path.format(identity=one) for one in ids.values()}
     return sorted(f"{one}?{urlencode(query)}" for one in paths)
 

@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from contextgraph.config import Settings
 from contextgraph.operations import Scope
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+from contextgraph.service.tokens import TokenFile
 from tests.builders import recovering_run
 from tests.served import Served, learn, served, signed_in
 
@@ -52,7 +57,7 @@ def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) ->
     repository = page(visitor, "/pages/repositories?repo=acme/shop")
     (link,) = set(re.findall(r'href="(/pages/runs/[^"]+)">acme__shop-1<', overview))
 
-    assert "<dt>runs</dt><dd>4</dd>" in overview
+    assert "4 runs" in overview
     assert overview.count('<rect class="unknown"') == 1
     assert "ModuleNotFoundError" in overview
     assert "PYTHONPATH=lib" in repository
@@ -62,7 +67,8 @@ def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) ->
 
 
 def test_each_node_of_the_graph_leads_to_its_neighbours(visitor: TestClient) -> None:
-    error = page(visitor, address(page(visitor, "/pages"), "graph/err_"))
+    about = page(visitor, address(page(visitor, "/pages/errors"), "errors/err_"))
+    error = page(visitor, address(about, "graph/err_"))
     fragment = page(visitor, address(error, "graph/frg_"))
     run = page(visitor, address(fragment, "graph/trj_"))
 
@@ -75,43 +81,116 @@ def test_each_node_of_the_graph_leads_to_its_neighbours(visitor: TestClient) -> 
 def test_search_finds_runs_repositories_errors_and_ids(visitor: TestClient) -> None:
     run = address(page(visitor, "/pages"), "runs/trj_").rpartition("/")[2]
 
-    assert ">acme__shop-2</a>" in page(visitor, "/pages/search?text=tariff totals")
-    assert "?repo=acme%2Fshop" in page(visitor, "/pages/search?text=shop")
-    assert "PYTHONPATH=lib" in page(visitor, "/pages/search?text=module named tariffs")
-    assert f'href="/pages/graph/{run}"' in page(visitor, f"/pages/search?text={run}")
+    assert ">acme__shop-2</a>" in page(visitor, "/pages/search?q=tariff totals")
+    assert "?repo=acme/shop" in page(visitor, "/pages/search?q=shop")
+    assert "PYTHONPATH=lib" in page(visitor, "/pages/search?q=module named tariffs")
+    assert f'href="/pages/graph/{run}"' in page(visitor, f"/pages/search?q={run}")
 
 
 def test_notes_are_shown_with_their_source(service: Served, visitor: TestClient) -> None:
     memory = service.app.state.service.tenant("default").memory
     memory.notes.remember("Tests need Redis", repo="acme/shop", source="user:ann")
 
-    for path in ("/pages/notes", "/pages/search?text=redis"):
-        assert "<td>Tests need Redis</td>" in page(visitor, path)
+    for path in ("/pages/notes", "/pages/search?q=redis"):
+        assert "<td>Tests need Redis" in page(visitor, path)
         assert "user:ann" in page(visitor, path)
 
 
-def test_an_administrator_quarantines_and_releases_a_methodology(service: Served) -> None:
+def test_an_administrator_switches_advice_off_and_on(service: Served) -> None:
     administrator = signed_in(service, Scope.ADMIN)
     repository = "/pages/repositories?repo=acme/shop"
-    buttons = re.findall(r'action="(/pages/methodologies/[^"]+)"', page(administrator, repository))
+    (button, *_) = re.findall(r'action="(/pages/advice/[^"]+)"', page(administrator, repository))
+    from_repository = {**ORIGIN, "Referer": f"http://testserver{repository}"}
 
-    after = administrator.post(buttons[0], data=QUARANTINE, headers=ORIGIN)
-    listed = page(administrator, "/pages/methodologies")
-    again = administrator.post(buttons[0], data=RELEASE, headers=ORIGIN)
+    after = administrator.post(button, data=QUARANTINE, headers=from_repository)
+    listed = page(administrator, "/pages/advice")
+    again = administrator.post(button, data=RELEASE, headers=ORIGIN)
 
-    assert after.url.path == buttons[0].replace("methodologies", "graph")
-    assert "quarantined by hand" in after.text
-    assert "quarantined by hand" in listed
+    assert str(after.url).endswith("/pages/repositories?repo=acme/shop")
+    assert "switched off" in after.text
+    assert "switched off" in listed
     assert 'value="release"' in after.text
-    assert "quarantined by hand" not in again.text
-    assert 'value="quarantine"' in again.text
+    assert again.url.path == "/pages/advice"
+    assert "switched off" not in again.text
+
+
+def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    with memory.live(repo="acme/shop", instance_id="acme__shop-9", task="Totals") as run:
+        for step in recovering_run(9).steps:
+            run.observe(step.action, step.observation or "", exit_code=step.exit_code)
+        said = run.raw
+    listed = page(signed_in(service, Scope.READ), "/pages/advice")
+
+    assert said.steps
+    assert "ModuleNotFoundError" in listed
+    assert "PYTHONPATH=lib" in listed
+    assert "cleared</span>" in listed
+
+
+def test_runs_are_filtered_sorted_and_paged(service: Served, visitor: TestClient) -> None:
+    def instances(path: str) -> list[str]:
+        return re.findall(r'href="/pages/runs/trj_[^"]+">([^<]+)<', page(visitor, path))
+
+    assert sorted(instances("/pages/runs")) == [f"acme__shop-{n}" for n in range(1, 5)]
+    assert instances("/pages/runs?repo=acme/shop&sort=instance") == [
+        f"acme__shop-{n}" for n in range(1, 4)
+    ]
+    assert instances("/pages/runs?outcome=solved") == []
+    assert instances("/pages/runs?agent=nobody") == []
+    assert instances("/pages/runs?since=2999-01-01") == []
+    assert "acme__shop-2" in instances("/pages/runs?text=tariff totals")
+    assert visitor.get("/pages/runs?outcome=nonsense").status_code == 422
+    learn(service.client(Scope.ADMIN), *map(recovering_run, range(10, 60)))
+    first = page(visitor, "/pages/runs")
+    (more,) = re.findall(r'href="([^"]+)" rel="next"', first)
+    assert len(instances("/pages/runs")) == 50
+    assert len(instances(unescape(more))) == 4
+
+
+def test_two_runs_are_read_side_by_side(visitor: TestClient) -> None:
+    runs = sorted(set(re.findall(r"/pages/runs/(trj_\w+)", page(visitor, "/pages/runs"))))
+    text = page(visitor, f"/pages/compare?a={runs[0]}&b={runs[1]}")
+
+    assert 'id="s1-0"' in text
+    assert 'id="s2-0"' in text
+    assert visitor.get(f"/pages/compare?a={runs[0]}&b=trj_none").status_code == 404
+
+
+def test_an_administrator_archives_and_restores_a_note(service: Served) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    note = memory.notes.remember("Tests need Redis", repo="acme/shop", source="user:ann").id
+    administrator = signed_in(service, Scope.ADMIN)
+    path = f"/pages/notes/{note}"
+
+    administrator.post(path, data={"decision": "archive"}, headers=ORIGIN)
+    assert "Tests need Redis" not in page(administrator, "/pages/notes")
+    assert "Tests need Redis" in page(administrator, "/pages/notes?show=archived")
+    administrator.post(path, data={"decision": "restore"}, headers=ORIGIN)
+    assert "Tests need Redis" in page(administrator, "/pages/notes")
+    refused = administrator.post(path, data={"decision": "eat"}, headers=ORIGIN)
+    assert refused.status_code == 422
+
+
+def test_a_key_of_the_console_opens_it_once(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    _, token = tokens.create([Scope.ADMIN], "default", "local")
+    settings = Settings(store=str(tmp_path / "memory.db"))
+    app = create_app(settings, tokens, Limits(), {"one-time": token})
+    with TestClient(app) as browser:
+        assert browser.get("/pages/enter?key=wrong").status_code == 403
+        assert browser.get("/pages/enter?key=one-time").url.path == "/pages"
+        assert "Runs" in page(browser, "/pages/runs")
+        other = TestClient(app)
+        assert other.get("/pages/enter?key=one-time").status_code == 403
+        assert other.get("/pages").url.path == "/pages/login"
 
 
 def test_a_button_works_only_for_administrators_on_a_page_of_the_service(service: Served) -> None:
     reader, administrator = signed_in(service, Scope.READ), signed_in(service, Scope.ADMIN)
-    path = "/pages/methodologies/met_x"
+    path = "/pages/advice/met_x"
 
-    assert "/pages/methodologies/" not in page(reader, "/pages/repositories?repo=acme/shop")
+    assert "/pages/advice/" not in page(reader, "/pages/repositories?repo=acme/shop")
     assert reader.post(path, data=QUARANTINE, headers=ORIGIN).status_code == 403
     for headers in ({}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
         refused = administrator.post(path, data=QUARANTINE, headers=headers)
@@ -126,10 +205,11 @@ def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> N
     graph = run.replace("runs", "graph")
     for path in (
         *("/pages", "/pages/notes", run, graph),
-        *("/pages/search?text=<b>x alert", "/pages/repositories?repo=<b>x"),
+        *("/pages/search?q=<b>x alert", "/pages/repositories?repo=<b>x"),
     ):
-        text = page(visitor, path)
-        assert "default-src 'none'" in text
+        response = visitor.get(path)
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        text = response.text.replace('<script src="/pages/static/console.js" defer></script>', "")
         assert not re.search(r"<script|<b>x|src=|https?://", text)
 
 

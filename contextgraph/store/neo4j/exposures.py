@@ -61,6 +61,10 @@ class Neo4jExposures:
         ]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
+    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
+        found = self._connection.rows("newest_exposures", limit=max(0, limit), skip=skip)
+        return list(map(rows.exposure_of, found))
+
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return rules.paged(self._page, rows.exposure_of, on_damaged)
 

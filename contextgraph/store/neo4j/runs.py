@@ -16,6 +16,7 @@ from contextgraph.model import (
     OutcomeSource,
     Phase,
     RawTrajectory,
+    RunFilter,
     Scope,
     TaskType,
     Trajectory,
@@ -107,6 +108,19 @@ class Neo4jRuns:
             agent=agent,
             limit=max(0, limit),
             **rows.scope_parameters(scope),
+        )
+        return self._values.trajectories(ids)
+
+    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+        ids = self._connection.collected(
+            where("trajectories_listed", wanted.repo),
+            repo=None if wanted.repo is None else wanted.repo.casefold(),
+            agent=wanted.agent,
+            outcome=wanted.outcome,
+            since=None if wanted.since is None else rows.moment(wanted.since),
+            order=wanted.order,
+            limit=max(0, limit),
+            skip=skip,
         )
         return self._values.trajectories(ids)
 

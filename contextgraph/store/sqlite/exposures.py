@@ -23,6 +23,9 @@ WHERE e.tenant = ? AND e.context_id IN (SELECT value FROM json_each(?)) ORDER BY
 _LATER = f"""
 SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = ? AND e.context_id > ? ORDER BY e.context_id LIMIT ?"""
+_NEWEST = f"""
+SELECT {_EXPOSURE} FROM exposure e
+WHERE e.tenant = ? ORDER BY e.shown_at DESC, e.context_id LIMIT ? OFFSET ?"""
 _OF_ADVICE = f"""
 SELECT DISTINCT {_EXPOSURE} FROM json_each(:names) named CROSS JOIN exposure e
 WHERE e.key IN (
@@ -91,6 +94,11 @@ class SqliteExposures:
                 "VALUES (?, ?, ?, ?)",
                 [(transaction.tenant, *rows.VERDICTS.row(verdict)) for verdict in verdicts],
             )
+
+    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
+        with self._database.reading() as transaction:
+            found = transaction.rows(_NEWEST, (transaction.tenant, max(0, limit), skip))
+            return _values(transaction, found)
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return rules.paged(self._page, self._value, on_damaged)

@@ -16,6 +16,8 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    RunFilter,
+    RunOrder,
     Scope,
     TaskType,
     Trajectory,
@@ -55,6 +57,23 @@ ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} {agent} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
+_LISTED = "SELECT t.key FROM trajectory t WHERE {where} ORDER BY {order}, t.id"
+# An index has those that were solved and the others, each by time.
+_NEWEST = """
+SELECT key FROM (SELECT * FROM (
+    SELECT t.key, t.seen_at, t.id FROM trajectory t INDEXED BY {index}
+    WHERE {where} AND t.solved = 1 ORDER BY t.seen_at DESC, t.id LIMIT :limit + :skip)
+UNION ALL SELECT * FROM (
+    SELECT t.key, t.seen_at, t.id FROM trajectory t INDEXED BY {index}
+    WHERE {where} AND t.solved = 0 ORDER BY t.seen_at DESC, t.id LIMIT :limit + :skip))
+ORDER BY seen_at DESC, id"""
+_ORDERS = {
+    RunOrder.INSTANCE: "t.instance_id",
+    RunOrder.REPO: "t.repo",
+    RunOrder.AGENT: "t.agent",
+    RunOrder.OUTCOME: "t.outcome",
+    RunOrder.STEPS: "t.total_steps DESC",
+}
 _FRAGMENTS = """
 SELECT f.key FROM {table} WHERE {conditions} ORDER BY {alias}.seen_at DESC, f.id LIMIT :limit"""
 _AT_FILE = "touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment"
@@ -169,6 +188,31 @@ class SqliteRuns:
             parameters = {"task_type": task_type.value} if task_type else {}
             parameters |= {} if agent is None else {"agent": agent}
             keys = found_keys(transaction, sql, within, limit, parameters)
+            trajectories = transaction.trajectories(keys)
+            return [trajectories[key] for key in keys]
+
+    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+        given = {
+            "t.agent = :agent": wanted.agent,
+            "t.outcome = :outcome": wanted.outcome,
+            "t.seen_at >= :since": rows.moment(wanted.since) if wanted.since else None,
+        }
+        with self._database.reading() as transaction:
+            within = transaction.scoped(Scope(wanted.repo))
+            terms = [term for term, value in given.items() if value]
+            where = " AND ".join([within.where("t", "key"), *terms])
+            sql = (
+                _NEWEST.format(where=where, index=within.index("trajectory_ranked"))
+                if wanted.order is RunOrder.NEWEST
+                else _LISTED.format(where=where, order=_ORDERS[wanted.order])
+            )
+            parameters = {
+                **within.parameters,
+                **{term.rpartition(":")[2]: given[term] for term in terms},
+                "limit": max(0, limit),
+                "skip": skip,
+            }
+            keys = transaction.column(f"{sql} LIMIT :limit OFFSET :skip", parameters)
             trajectories = transaction.trajectories(keys)
             return [trajectories[key] for key in keys]
 

@@ -1,0 +1,683 @@
+"""The console: pages for people at /pages. Scripts add keys and a theme, nothing else."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+import orjson
+from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
+
+from contextgraph.advising.wording import playbook_lines
+from contextgraph.knowledge import without_secret
+from contextgraph.learning.statistics import OutcomePeriod
+from contextgraph.memory import AgentMemory
+from contextgraph.model import (
+    Explanation,
+    Exposure,
+    Methodology,
+    Note,
+    Outcome,
+    Relation,
+    RunFilter,
+    RunOrder,
+    Scope,
+    Trajectory,
+)
+from contextgraph.operations import Scope as TokenScope
+from contextgraph.page import TEMPLATES, render, run_view
+from contextgraph.service.access import COOKIE, Caller, caller_of
+from contextgraph.text import number_of, words
+from contextgraph.trace import describe_remedy
+
+router = APIRouter(prefix="/pages", include_in_schema=False)
+
+_ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
+_ERRORS = 30
+_DAYS = 7
+_RECENT = timedelta(days=30)
+# So many of the newest runs that met an error say how it goes now.
+_OCCURRENCES = 1000
+_COMMANDS = 8
+_OUTCOMES = ("solved", "failed", "unknown")
+_CHART_WIDTH, _CHART_HEIGHT = 880, 150
+_NODE_WIDTH, _ROW, _GAP, _DRAWN = 270, 52, 120, 12
+_ASSETS = {"console.css": "text/css", "console.js": "text/javascript"}
+# A page in a frame of another site could make people press its buttons.
+_HEADERS = {
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+}
+
+Values = Mapping[str, Any]
+
+
+class SignedOutError(Exception):
+    """The visitor has no token, or one that is not valid any more."""
+
+
+async def _visitor(request: Request, scope: TokenScope = TokenScope.READ) -> Caller:
+    try:
+        return await caller_of(request, scope, request.cookies.get(COOKIE, ""))
+    except HTTPException as error:
+        if error.status_code == 401:
+            raise SignedOutError from error
+        raise
+
+
+async def _reader(request: Request) -> Caller:
+    return await _visitor(request)
+
+
+async def _administrator(request: Request) -> Caller:
+    """Return who presses a button; browsers send its origin, which `SiteGuard` checks."""
+    if "Origin" not in request.headers:
+        raise HTTPException(403, "this request does not come from a page of the service")
+    return await _visitor(request, TokenScope.ADMIN)
+
+
+Visitor = Annotated[Caller, Depends(_reader)]
+Administrator = Annotated[Caller, Depends(_administrator)]
+Word = Annotated[str, Query(max_length=500)]
+Page = Annotated[int, Query(ge=0, le=1_000_000)]
+Days = Annotated[int, Query(ge=1, le=3650)]
+Decision = Annotated[str, Form(max_length=20)]
+
+
+async def signed_out(_request: Request, _error: Exception) -> Response:
+    """Lead to the page on which a token is given."""
+    return RedirectResponse("/pages/login", 303)
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """Return a stylesheet or script of the pages."""
+    if name not in _ASSETS:
+        raise HTTPException(404, f"no file {name}")
+    return FileResponse(
+        TEMPLATES / name, media_type=_ASSETS[name], headers={"Cache-Control": "max-age=3600"}
+    )
+
+
+@router.get("/login")
+async def sign_in() -> Response:
+    """Ask for a token."""
+    return _html("sign_in.html", title="Sign in", signed_in=False, here="")
+
+
+@router.post("/login")
+async def signed_in(request: Request, token: Annotated[str, Form(max_length=200)]) -> Response:
+    """Keep the token in a cookie that scripts and other sites cannot use."""
+    return with_token(request, token)
+
+
+@router.get("/enter")
+async def enter(request: Request, key: Word) -> Response:
+    """Sign in with a key of `contextgraph view`, which can be used once."""
+    token = request.app.state.entries.pop(key, None)
+    if token is None:
+        raise HTTPException(403, "this address was used already; run `contextgraph view` again")
+    return with_token(request, token)
+
+
+def with_token(request: Request, token: str) -> Response:
+    """Lead to the overview, with *token* in a cookie."""
+    response = RedirectResponse("/pages", 303)
+    response.set_cookie(
+        COOKIE,
+        token,
+        path="/pages",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return response
+
+
+@router.get("")
+async def overview(
+    visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS
+) -> Response:
+    """Show what the memory did lately, what costs most steps, and the newest runs."""
+
+    def values(memory: AgentMemory) -> Values:
+        since = datetime.now(UTC) - timedelta(days=days)
+        counts = memory.store.admin.counts()
+        periods = memory.stats.get_outcomes_over_time()
+        return {
+            "title": "Overview",
+            "days": days,
+            "tiles": _period_tiles(_since(memory, since)),
+            "counts": (
+                number_of(counts.nodes["Trajectory"], "run"),
+                f"{counts.repositories:,} repositories",
+                number_of(counts.nodes["ErrorPattern"], "kind") + " of error",
+                f"{counts.edges['RECOVERED']:,} recoveries",
+                f"{counts.nodes.get('Methodology', 0):,} methodologies",
+            ),
+            "problems": [check for check in memory.health() if not check.ok],
+            "friction": memory.stats.get_friction("", _FEW),
+            "runs": memory.store.runs.listed(RunFilter(), _FEW),
+            "periods": periods,
+            "bars": _bars(periods) if periods else (),
+            "outcomes": _OUTCOMES,
+        }
+
+    return await _page(visitor, "overview", "overview.html", values)
+
+
+def _since(memory: AgentMemory, since: datetime) -> list[Exposure]:
+    """Return the contexts that were shown since then."""
+    shown: list[Exposure] = []
+    while page := memory.store.exposures.newest(_ROWS, len(shown)):
+        shown += [exposure for exposure in page if exposure.shown_at >= since]
+        if page[-1].shown_at < since:
+            break
+    return shown
+
+
+def _period_tiles(recorded: Sequence[Exposure]) -> list[tuple[str, str, str]]:
+    shown = [exposure for exposure in recorded if not exposure.is_withheld]
+    at_errors = [exposure for exposure in shown if exposure.error_id]
+    known = [exposure for exposure in at_errors if exposure.helped is not None]
+    followed = [
+        exposure for exposure in shown if any(item.helped is not None for item in exposure.items)
+    ]
+    cleared = [exposure for exposure in known if exposure.helped]
+    return [
+        ("advice shown", f"{len(shown):,}", f"{len(at_errors):,} at errors"),
+        ("followed", f"{len(followed):,}", "an item was tried"),
+        ("errors cleared after it", f"{len(cleared):,}", f"of {len(known):,} with a known end"),
+        ("withheld by chance", f"{len(recorded) - len(shown):,}", "to compare with"),
+    ]
+
+
+def _bars(periods: Sequence[OutcomePeriod]) -> list[dict[str, Any]]:
+    """Return the rectangles of stacked bars, a stack for each period."""
+    highest = max(sum(period.outcomes.values()) for period in periods)
+    width = _CHART_WIDTH / len(periods)
+    bars = []
+    for place, period in enumerate(periods):
+        top = float(_CHART_HEIGHT)
+        for outcome in _OUTCOMES:
+            height = period.outcomes[outcome] / highest * (_CHART_HEIGHT - 4)
+            top -= height
+            bars.append(
+                {
+                    "outcome": outcome,
+                    "x": f"{place * width + 1:.1f}",
+                    "y": f"{top:.1f}",
+                    "width": f"{max(1.0, width - 2):.1f}",
+                    "height": f"{height:.1f}",
+                }
+            )
+    return bars
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuestion:
+    """The fields of the form above the list of runs."""
+
+    text: Word = ""
+    repo: Word = ""
+    agent: Word = ""
+    outcome: Word = ""
+    since: Word = ""
+    sort: RunOrder = RunOrder.NEWEST
+    page: Page = 0
+
+    def address(self, **changed: object) -> str:
+        """Return the address of the list with other values."""
+        values = {**asdict(self), "page": 0, **changed}
+        return "/pages/runs?" + urlencode({name: value for name, value in values.items() if value})
+
+    def filter(self) -> RunFilter:
+        """Return the runs that it asks for; raises HTTPException for what is no outcome or day."""
+        try:
+            outcome = Outcome(self.outcome) if self.outcome else None
+            since = datetime.fromisoformat(self.since).replace(tzinfo=UTC) if self.since else None
+        except ValueError as error:
+            raise HTTPException(422, f"{error}") from error
+        return RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
+
+
+@router.get("/runs")
+async def runs(visitor: Visitor, wanted: Annotated[RunQuestion, Depends()]) -> Response:
+    """List runs, fifty to a page; those with words come by relevance."""
+    filter_ = wanted.filter()
+
+    def values(memory: AgentMemory) -> Values:
+        skip = wanted.page * _ROWS
+        if wanted.text:
+            found = _runs_about(memory, wanted.text, filter_)
+            page, more = found[skip : skip + _ROWS], len(found) > skip + _ROWS
+        else:
+            listed = memory.store.runs.listed(filter_, _ROWS + 1, skip)
+            page, more = [*listed[:_ROWS]], len(listed) > _ROWS
+        return {
+            "title": "Runs",
+            "wanted": wanted,
+            "runs": page,
+            "address": wanted.address,
+            "first": wanted.address() if wanted.page else None,
+            "next": wanted.address(page=wanted.page + 1) if more else None,
+        }
+
+    return await _page(visitor, "runs", "runs.html", values)
+
+
+def _runs_about(memory: AgentMemory, text: str, wanted: RunFilter) -> list[Trajectory]:
+    terms = [*dict.fromkeys(words(text))]
+    found = memory.store.runs.for_text(terms, Scope(wanted.repo), 20 * _ROWS)
+    return [
+        run
+        for run in found
+        if wanted.agent in {"", run.agent}
+        and wanted.outcome in {None, run.outcome}
+        and (wanted.since is None or run.seen_at >= wanted.since)
+    ]
+
+
+@router.get("/runs/{identity}")
+async def run(visitor: Visitor, identity: str) -> Response:
+    """Show a run step by step."""
+    return await _reading(visitor, identity)
+
+
+@router.get("/compare")
+async def compare(visitor: Visitor, a: Word, b: Word) -> Response:
+    """Show two runs side by side."""
+    return await _reading(visitor, a, b)
+
+
+async def _reading(visitor: Caller, *identities: str) -> Response:
+    def values(memory: AgentMemory) -> Values:
+        views = []
+        for identity in identities:
+            raw = memory.store.runs.raw(identity)
+            if raw is None:
+                raise HTTPException(404, f"no run {identity}")
+            views.append(run_view(memory.inspect(raw)))
+        return {
+            "title": views[0].raw.instance_id or identities[0],
+            "views": views,
+            "repo": views[0].raw.repo,
+            "identity": identities[0],
+            "comparing": len(views) > 1,
+        }
+
+    return await _page(visitor, "runs", "run.html", values)
+
+
+@router.get("/errors")
+async def errors(visitor: Visitor) -> Response:
+    """Show the errors that cost most steps, and the most frequent ones."""
+
+    def values(memory: AgentMemory) -> Values:
+        return {
+            "title": "Errors",
+            "friction": memory.stats.get_friction("", _ERRORS),
+            "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
+        }
+
+    return await _page(visitor, "errors", "errors.html", values)
+
+
+@router.get("/errors/{identity}")
+async def error(visitor: Visitor, identity: str) -> Response:
+    """Show an error: how often it was met, how it goes now, what cleared it."""
+
+    def values(memory: AgentMemory) -> Values:
+        node = memory.explain(identity)
+        if node is None or node.label != "ErrorPattern":
+            raise HTTPException(404, f"no error {identity}")
+        (history,) = memory.store.recoveries.histories([identity], _OCCURRENCES)
+        met = history.occurrences
+        known = memory.store.runs.trajectories({one.trajectory_id for one in met})
+        since = datetime.now(UTC) - _RECENT
+        recent = sum(1 for run in known.values() if run.seen_at >= since)
+        clearances = history.clearances
+        fragments = [clearance.recovered.fragment_id for clearance in clearances[:_RECOVERIES]]
+        return {
+            "title": node.name,
+            "node": node,
+            "history": {
+                "runs": len(met),
+                "cleared": len({clearance.trajectory_id for clearance in clearances}),
+                "recent": recent,
+                "looked_at": len(met),
+            },
+            "recoveries": [
+                recovery
+                for recovery in memory.store.recoveries.of_fragments(fragments)
+                if recovery.error_id == identity
+            ],
+            **_methodologies(visitor, memory.store.methodologies.get(errors=[identity])),
+        }
+
+    return await _page(visitor, "errors", "error.html", values)
+
+
+@router.get("/repositories")
+async def repositories(visitor: Visitor, repo: Word = "") -> Response:
+    """List repositories, or show one: playbook, commands, decisions, advice, runs."""
+    if repo:
+        return await _page(visitor, "repositories", "repository.html", _repository(visitor, repo))
+
+    def values(memory: AgentMemory) -> Values:
+        counted = [(name, len(memory.store.runs.ids(name))) for name in _repositories(memory)]
+        ranked = sorted(counted, key=lambda item: (-item[1], item[0]))
+        return {"title": "Repositories", "repositories": ranked}
+
+    return await _page(visitor, "repositories", "repositories.html", values)
+
+
+def _repository(visitor: Caller, repo: str) -> Callable[[AgentMemory], Values]:
+    def values(memory: AgentMemory) -> Values:
+        playbook = memory.playbook(repo)
+        store = memory.store.methodologies
+        return {
+            "title": repo,
+            "repo": repo,
+            "playbook": playbook,
+            "lines": [line.text for line in playbook_lines(playbook)],
+            "commands": [
+                record
+                for records in (playbook.tests, playbook.scripts, playbook.setup)
+                for record in records[:_COMMANDS]
+            ],
+            "decisions": memory.statements.of(repo)[:_FEW],
+            "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
+            "friction": memory.stats.get_friction(repo, _FEW),
+            "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
+            **_methodologies(visitor, store.get(store.ids(repo, limit=_ROWS))),
+        }
+
+    return values
+
+
+def _repositories(memory: AgentMemory) -> Sequence[str]:
+    """Return all repositories of the memory, in lower case."""
+    return memory.store.admin.unconsolidated(0).repos
+
+
+@router.get("/advice")
+async def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Response:
+    """List what was shown, newest first, and what several runs agree on."""
+
+    def values(memory: AgentMemory) -> Values:
+        shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
+        store = memory.store.methodologies
+        ids = store.ids(after=after, limit=_ROWS + 1)
+        later = f"/pages/advice?after={quote(ids[_ROWS - 1])}" if len(ids) > _ROWS else None
+        return {
+            "title": "Advice",
+            "shown": _entries(memory, shown[:_ROWS]),
+            "first": "/pages/advice" if page else None,
+            "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
+            "next_methodologies": later,
+            **_methodologies(visitor, store.get(ids[:_ROWS])),
+        }
+
+    return await _page(visitor, "advice", "advice.html", values)
+
+
+def _entries(memory: AgentMemory, shown: Sequence[Exposure]) -> list[dict[str, Any]]:
+    """Return what was shown, in words; items whose run is gone are named by their ids."""
+    ids = [item.id for exposure in shown for item in exposure.items]
+    texts = {note.id: note.content for note in memory.store.notes.get(ids).values()}
+    texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
+    for recovery in memory.store.recoveries.of_fragments(ids):
+        texts.setdefault(recovery.fragment_id, describe_remedy(recovery.actions))
+    names = {}
+    for exposure in shown:
+        if exposure.error_id and exposure.error_id not in names:
+            node = memory.store.admin.explain(exposure.error_id)
+            names[exposure.error_id] = node.name if node else exposure.error_id
+    advice_ids = [item.advice for exposure in shown for item in exposure.items]
+    off = _quarantined(memory, advice_ids)
+    return [
+        {
+            "id": exposure.context_id,
+            "shown_at": exposure.shown_at,
+            "error_id": exposure.error_id,
+            "error": names.get(exposure.error_id or "", ""),
+            "helped": exposure.helped,
+            "is_withheld": exposure.is_withheld,
+            "said": [
+                {
+                    "id": item.id,
+                    "text": texts.get(item.id, item.id),
+                    "advice": item.advice if item.advice != item.id or item.id in texts else "",
+                    "followed": item.helped is not None,
+                    "is_off": item.advice in off,
+                }
+                for item in exposure.items
+            ],
+        }
+        for exposure in shown
+    ]
+
+
+def _quarantined(memory: AgentMemory, names: Sequence[str]) -> set[str]:
+    verdicts = memory.store.exposures.record(names).verdicts
+    return {verdict.advice for verdict in verdicts if verdict.is_quarantined}
+
+
+def _methodologies(visitor: Caller, found: Iterable[Methodology]) -> Values:
+    """Return methodologies, surest first, each with whether it is switched off."""
+    ranked = sorted(found, key=lambda methodology: (-methodology.confidence, methodology.id))
+    off = _quarantined(visitor.memory, [methodology.id for methodology in ranked])
+    return {"methodologies": [(methodology, methodology.id in off) for methodology in ranked]}
+
+
+@router.post("/advice/{identity}")
+async def decide(
+    administrator: Administrator,
+    request: Request,
+    identity: str,
+    decision: Annotated[Literal["quarantine", "release"], Form()],
+) -> Response:
+    """Switch advice off, or on again."""
+    memory = administrator.memory
+    decided = memory.quarantine if decision == "quarantine" else memory.release
+    if not await administrator.service.answer(decided, identity):
+        raise HTTPException(404, f"no advice {identity}")
+    return _back(request, "/pages/advice")
+
+
+@router.get("/notes")
+async def notes(
+    visitor: Visitor,
+    text: Word = "",
+    repo: Word = "",
+    show: Literal["live", "archived"] = "live",
+    page: Page = 0,
+) -> Response:
+    """List decisions, and notes: those about *text* by relevance, else newest first."""
+
+    def values(memory: AgentMemory) -> Values:
+        if text:
+            recalled = memory.notes.recall(text, repo=repo or None, limit=_ROWS)
+            found: Sequence[Note] = [recollection.note for recollection in recalled]
+        else:
+            found = memory.notes.of(repo or None, archived=show == "archived")
+        address = "/pages/notes?" + urlencode({"repo": repo, "show": show})
+        skip = page * _ROWS
+        return {
+            "title": "Decisions and notes",
+            "text": text,
+            "repo": repo,
+            "show": show,
+            "decisions": memory.statements.of(repo or None)[skip : skip + _ROWS],
+            "notes": [*map(without_secret, found[skip : skip + _ROWS])],
+            "first": address if page else None,
+            "next": f"{address}&page={page + 1}" if len(found) > skip + _ROWS else None,
+        }
+
+    return await _page(visitor, "notes", "notes.html", values)
+
+
+@router.post("/notes/{identity}")
+async def decide_note(
+    administrator: Administrator,
+    request: Request,
+    identity: str,
+    decision: Decision,
+    text: Annotated[str, Form(max_length=4000)] = "",
+) -> Response:
+    """Accept, edit or reject a decision; pin, archive or restore a note."""
+    memory = administrator.memory
+    decisions: dict[str, Callable[[list[str]], int]] = {
+        "accept": memory.statements.accept,
+        "reject": memory.statements.reject,
+        "edit": lambda ids: memory.statements.edit(ids[0], text.strip()) if text.strip() else 0,
+        "pin": memory.notes.pin,
+        "archive": memory.notes.archive,
+        "restore": memory.notes.restore,
+    }
+    if decision not in decisions:
+        raise HTTPException(422, f"no decision {decision}")
+    if not await administrator.service.answer(decisions[decision], [identity]):
+        raise HTTPException(404, f"no note {identity}")
+    return _back(request, "/pages/notes")
+
+
+def _back(request: Request, otherwise: str) -> Response:
+    """Lead to the page on which a button was pressed."""
+    _, _, path = request.headers.get("Referer", "").partition(request.headers.get("Host", "/"))
+    return RedirectResponse(path if path.startswith("/pages/") else otherwise, 303)
+
+
+@router.get("/search")
+async def search(visitor: Visitor, q: Word = "") -> Response:
+    """Find repositories, notes, runs and errors by their words, and the node with this id."""
+
+    def values(memory: AgentMemory) -> Values:
+        terms = [*dict.fromkeys(words(q))]
+        return {
+            "title": "Search",
+            "query": q,
+            "node": memory.explain(q),
+            "repositories": [repo for repo in _repositories(memory) if q and q.casefold() in repo],
+            "notes": [without_secret(recalled.note) for recalled in memory.notes.recall(q)],
+            "runs": memory.store.runs.for_text(terms, Scope(), _ROWS),
+            "recoveries": memory.store.recoveries.for_text(terms, Scope(), _RECOVERIES),
+        }
+
+    return await _page(visitor, "search", "search.html", values)
+
+
+@router.get("/graph/{identity}")
+async def graph(visitor: Visitor, identity: str) -> Response:
+    """Show a node of the graph with its neighbours; each leads to its own."""
+
+    def values(memory: AgentMemory) -> Values:
+        node = memory.explain(identity)
+        if node is None:
+            raise HTTPException(404, f"nothing has the id {identity}")
+        facts = [(name.replace("_", " "), value) for name, value in node.facts.items()]
+        if evidence := node.evidence:
+            facts += [(name.replace("_", " "), value) for name, value in asdict(evidence).items()]
+        count = number_of(len(node.relations), "relation")
+        is_off = evidence is not None and evidence.is_quarantined
+        return {
+            "title": node.name,
+            "node": node,
+            "facts": [(name, value) for name, value in facts if value not in (None, "")],
+            "can_decide": node.label in ("Methodology", "Advice")
+            and visitor.token.allows(TokenScope.ADMIN),
+            "decision": "release" if is_off else "quarantine",
+            "drawing": _drawing(node) if node.relations else None,
+            "relations": node.relations[:_RELATIONS],
+            "count": count
+            if len(node.relations) <= _RELATIONS
+            else f"The first {_RELATIONS} of {count}",
+        }
+
+    return await _page(visitor, "graph", "graph.html", values)
+
+
+def _drawing(node: Explanation) -> dict[str, Any]:
+    """Place the node between what leads to it, on its left, and what it leads to."""
+    incoming = [relation for relation in node.relations if not relation.outgoing][:_DRAWN]
+    outgoing = [relation for relation in node.relations if relation.outgoing][:_DRAWN]
+    height = max(len(incoming), len(outgoing), 1) * _ROW
+    centre = _NODE_WIDTH + _GAP if incoming else 0
+    right = centre + _NODE_WIDTH + _GAP
+    boxes = [_box("", node.label, node.name, centre, height / 2)]
+    edges = []
+    for relations, left, ends in (
+        (incoming, 0, (_NODE_WIDTH, centre)),
+        (outgoing, right, (right, centre + _NODE_WIDTH)),
+    ):
+        offset = (height - len(relations) * _ROW) / 2 + _ROW / 2
+        for place, relation in enumerate(relations):
+            y = offset + place * _ROW
+            edges.append(_edge(relation, ends, y, height / 2))
+            boxes.append(_box(relation.id, relation.label, relation.name, left, y))
+    width = right + _NODE_WIDTH if outgoing else centre + _NODE_WIDTH
+    return {"width": width, "height": height, "boxes": boxes, "edges": edges}
+
+
+def _box(identity: str, label: str, name: str, left: float, y: float) -> dict[str, Any]:
+    return {"id": identity, "label": label, "name": name, "x": left, "y": y - 20}
+
+
+def _edge(relation: Relation, ends: tuple[float, float], y: float, middle: float) -> dict[str, Any]:
+    """Return the edge from a neighbour at height *y* to the node in the *middle*."""
+    outer, inner = ends
+    bend = (outer + inner) / 2
+    is_right = outer > inner
+    return {
+        "path": f"M{outer} {y:.1f} C{bend} {y:.1f} {bend} {middle:.1f} {inner} {middle:.1f}",
+        "x": outer - 4 if is_right else outer + 4,
+        "y": f"{y - 5:.1f}",
+        "anchor": "end" if is_right else "start",
+        "kind": relation.type.replace("_", " ").lower(),
+    }
+
+
+@router.get("/api")
+async def api(request: Request) -> Response:
+    """List the requests that programs send, each with an example of its body."""
+    requests = [
+        (method.upper(), path, operation["description"], _example(operation))
+        for path, operations in request.app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return _html("api.html", title="API", here="api", signed_in=True, requests=requests)
+
+
+def _example(operation: Any) -> str:
+    """Return the example of the JSON body of a request; empty where there is none."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    example = content.get("example")
+    return orjson.dumps(example).decode() if example else ""
+
+
+async def _page(
+    visitor: Caller, here: str, template: str, values: Callable[[AgentMemory], Values]
+) -> Response:
+    """Return the page of *template*, whose values are read in a thread."""
+
+    def page() -> Response:
+        # One state of the store, without waiting for what is being written.
+        with visitor.memory.store.snapshot():
+            found = values(visitor.memory)
+        is_admin = visitor.token.allows(TokenScope.ADMIN)
+        return _html(template, signed_in=True, here=here, is_admin=is_admin, **found)
+
+    return await visitor.service.answer(page)
+
+
+def _html(template: str, **values: Any) -> Response:
+    return HTMLResponse(render(template, offline=False, **values), 200, _HEADERS)
