@@ -145,7 +145,7 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "checksums of stored rows": partial(
         _without, "contextgraph.store.sqlite.checksums.create_triggers", lambda _: None
     ),
-    "bounds of JSON": partial(_without, "contextgraph.readers.fields._is_deeper", lambda *_: False),
+    "bounds of JSON": partial(_without, "contextgraph.readers.format._is_deeper", lambda *_: False),
 }
 
 

@@ -13,10 +13,9 @@ PACKAGE = Path(__file__).parents[1] / "contextgraph"
 # What was added after 0.1: the files, as patterns of paths, that serve nothing else.
 ADDED = {
     "formats": """integrations/workers.py
-        readers/atif.py readers/changes.py readers/chat.py readers/claude_code.py
-        readers/codex.py readers/conversation.py readers/databases.py readers/discovery.py
-        readers/envelopes.py readers/histories.py readers/marked_text.py readers/moatless.py
-        readers/openhands.py readers/pipelines.py""",
+        readers/chat.py readers/conversation.py readers/envelopes.py readers/exchange.py
+        readers/histories.py readers/marked_text.py readers/openhands.py
+        readers/pipelines.py""",
     "advice": """consolidation/gate.py evaluation/labelled.py model/playbook.py working_tree.py
         retrieval/evidence.py retrieval/files.py retrieval/freshness.py retrieval/names.py
         retrieval/playbook.py trace/files.py trace/project.py trace/remedies/circumstances.py""",

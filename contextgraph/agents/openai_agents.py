@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    RawTrajectory,
-    State,
-    task_instance,
-)
+from contextgraph.model import RawTrajectory, State, task_instance
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -26,8 +22,7 @@ from contextgraph.readers.conversation import (
     UserMessage,
     conversation_of,
 )
-from contextgraph.readers.fields import content_text
-from contextgraph.readers.format import EmptyRunError, Place
+from contextgraph.readers.format import EmptyRunError, Place, content_text
 from contextgraph.readers.tool_calls import json_arguments
 
 if TYPE_CHECKING:

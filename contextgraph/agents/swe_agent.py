@@ -17,7 +17,7 @@ from contextgraph.agents.live import LiveRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import repo_of
 from contextgraph.readers import read, repository_name
-from contextgraph.readers.sweagent import action_of
+from contextgraph.readers.swe_agent import action_of
 from contextgraph.readers.tool_calls import tool_call
 
 AGENT = "SWE-agent"

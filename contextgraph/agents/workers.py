@@ -16,33 +16,21 @@ from functools import lru_cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contextgraph.errors import (
-    ContextGraphError,
-    MissingExtraError,
-    ReadError,
-)
+from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
 from contextgraph.learning import RUNS_AT_ONCE, Prepared
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes
-from contextgraph.readers.reading import (
-    Reader,
-    divided,
-    last_calls,
-)
-from contextgraph.readers.sources import (
-    Source,
-    is_stream,
-    sources,
-)
+from contextgraph.readers.reading import Reader, divided, last_calls
+from contextgraph.readers.sources import Source, is_stream, sources
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from contextgraph.readers.outcomes import OnConflict
     from contextgraph.readers.reading import OnError, OnSkip
+    from contextgraph.readers.records import OnBytes
     from contextgraph.readers.sources import StrPath
-    from contextgraph.readers.streams import OnBytes
 
 
 # Small files are read together: a task costs some milliseconds.

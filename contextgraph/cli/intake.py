@@ -193,7 +193,7 @@ class Intake:
     def _chosen(self, raw: "RawTrajectory") -> "RawTrajectory":
         self.counts.runs += 1
         if self.git:
-            from contextgraph.readers.changes import change_status
+            from contextgraph.readers.outcomes import change_status
 
             raw = replace(raw, change=change_status(raw))
         self._keep(raw)

@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contextgraph.readers.atif import to_atif as to_atif
-    from contextgraph.readers.discovery import (
-        History as History,
-        ReadFiles as ReadFiles,
-        discover as discover,
+    from contextgraph.readers.exchange import (
+        from_record as from_record,
+        to_atif as to_atif,
+        to_record as to_record,
+        write_jsonl as write_jsonl,
     )
     from contextgraph.readers.format import (
         ForeignError as ForeignError,
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
         SkippedError as SkippedError,
     )
     from contextgraph.readers.formats import FORMATS as FORMATS, all_formats as all_formats
-    from contextgraph.readers.own import (
-        from_record as from_record,
-        to_record as to_record,
-        write_jsonl as write_jsonl,
-    )
     from contextgraph.readers.reading import (
+        History as History,
         ReadCounts as ReadCounts,
+        ReadFiles as ReadFiles,
+        discover as discover,
         read as read,
         read_file as read_file,
     )
@@ -39,23 +37,23 @@ _MODULES = {
     "FORMATS": "formats",
     "ForeignError": "format",
     "Format": "format",
-    "History": "discovery",
+    "History": "reading",
     "Place": "format",
     "ReadCounts": "reading",
-    "ReadFiles": "discovery",
+    "ReadFiles": "reading",
     "SkippedError": "format",
     "Watch": "sources",
     "all_formats": "formats",
-    "discover": "discovery",
-    "from_record": "own",
+    "discover": "reading",
+    "from_record": "exchange",
     "is_stream": "sources",
     "read": "reading",
     "read_file": "reading",
     "repository_name": "repository",
     "size_of": "sources",
-    "to_atif": "atif",
-    "to_record": "own",
-    "write_jsonl": "own",
+    "to_atif": "exchange",
+    "to_record": "exchange",
+    "write_jsonl": "exchange",
 }
 
 __all__ = sorted(_MODULES)  # noqa: PLE0605  (a list; the linter cannot see it)

@@ -24,7 +24,9 @@ from contextgraph.readers.conversation import (
     has_blocks,
     time_in,
 )
-from contextgraph.readers.fields import (
+from contextgraph.readers.format import (
+    Format,
+    Place,
     Row,
     as_row,
     content_text,
@@ -34,12 +36,7 @@ from contextgraph.readers.fields import (
     rows_at,
     text,
 )
-from contextgraph.readers.format import Format, Place
-from contextgraph.readers.tool_calls import (
-    json_arguments,
-    tool_call,
-    xml_calls,
-)
+from contextgraph.readers.tool_calls import json_arguments, tool_call, xml_calls
 
 NAME = "chat"
 CALLS = "chat-calls"

@@ -10,8 +10,16 @@ import orjson
 from contextgraph.errors import ReadError
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, text
-from contextgraph.readers.format import EmptyRunError, Place, repo_named
+from contextgraph.readers.format import (
+    EmptyRunError,
+    Place,
+    Row,
+    as_row,
+    content_text,
+    repo_named,
+    row_at,
+    text,
+)
 from contextgraph.readers.repository import instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from contextgraph.readers.fields import loads
+from contextgraph.readers.format import loads
 from contextgraph.text import clean
 
 _OPEN_FILE = "(Open file: "

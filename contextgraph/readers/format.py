@@ -1,17 +1,17 @@
 """How a format is recognised and read, where a record was found, and why it may be skipped."""
 
+import json
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
+
+import orjson
 
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    RawTrajectory,
-    instance_id_in,
-    repo_of,
-)
+from contextgraph.model import RawTrajectory, instance_id_in, repo_of
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = re.compile(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
@@ -109,3 +109,165 @@ class Format:
 def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:
     """Whether *value* is the list of the lines of a log; the first ones may be of other kinds."""
     return isinstance(value, list) and any(map(is_line, value[:3]))
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_INTEGER_RANGE = range(-(2**63), 2**64)
+# What is derived from a run is walked by recursion; runs nest some ten levels.
+_MAX_DEPTH = 100
+# An empty list takes twenty times its text, and a small object more.
+_MAX_VALUES = 20_000_000
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+def loads(text: bytes | str) -> Any:
+    """The value of a JSON *text*. Raises ValueError with reason and place.
+
+    Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
+    of more than 64 bits are rounded. More than 100 levels of nesting and more than some 20 million
+    values are refused.
+    """
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(content) > _MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES:,} values")
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        odd = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
+        if not any(token in content for token in odd):
+            raise
+        value = _lenient(content, error)
+    if _is_deeper(value, _MAX_DEPTH):
+        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
+    return value
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Whether lists and objects are nested more than *depth* levels deep in *value*."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def without_surrogates(value: Any) -> Any:
+    """*value* with U+FFFD for each lone surrogate in its texts."""
+    match value:
+        case str():
+            return _LONE_SURROGATE.sub("\ufffd", value)
+        case list():
+            return [without_surrogates(item) for item in value]
+        case dict():
+            return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
+    return value
+
+
+def _lenient(text: bytes, reason: orjson.JSONDecodeError) -> Any:
+    try:
+        value = json.loads(
+            text, parse_constant=lambda _: None, parse_int=_integer, parse_float=_float
+        )
+        return without_surrogates(value)
+    except (ValueError, RecursionError):
+        raise reason from None
+
+
+def _integer(digits: str) -> int | float | None:
+    number = int(digits)
+    return number if number in _INTEGER_RANGE else _float(digits)
+
+
+def _float(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def text(row: Row, name: str) -> str:
+    """The text at *name*; empty where it is absent or null."""
+    value = row.get(name)
+    return value if isinstance(value, str) else text_or_none(row, name) or ""
+
+
+def text_or_none(row: Row, name: str) -> str | None:
+    """The text at *name*; None where it is absent or null."""
+    value = row.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(_wrong(name, value, "text"))
+
+
+def loose_text(row: Row, name: str) -> str:
+    """The text at *name*; empty where it is anything else, as in rows of many hands."""
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def row_at(row: Row, name: str) -> Row:
+    """The object at *name*; empty where it is absent or null."""
+    value = row.get(name)
+    if value is None:
+        return {}
+    return as_row(value, name)
+
+
+def rows_at(row: Row, name: str) -> Sequence[Row]:
+    """The list of objects at *name*; empty where it is absent or null."""
+    value = row.get(name)
+    if value is None:
+        return ()
+    if isinstance(value, list) and {dict}.issuperset(map(type, value)):
+        return value
+    raise ValueError(_wrong(name, value, "a list of objects"))
+
+
+def as_row(value: object, name: str) -> Row:
+    """*value* itself, known to be an object."""
+    if isinstance(value, dict):
+        return value
+    raise ValueError(_wrong(name, value, "an object"))
+
+
+def content_text(row: Row, name: str = "content") -> str:
+    """A chat message's text, whether it is one text or a list of ``{"type", "text"}`` parts."""
+    value = row.get(name)
+    if isinstance(value, list):
+        parts = (as_row(part, name) for part in value)
+        return "\n".join(text(part, "text") for part in parts if "text" in part)
+    return text(row, name)
+
+
+def is_conversation(value: object) -> bool:
+    """Whether *value* is a list of chat messages, as opposed to a list of runs."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(message, dict) and "role" in message for message in value)
+
+
+def _wrong(name: str, value: object, wanted: str) -> str:
+    return f"{name} is {kind(value)}, not {wanted}"
+
+
+def kind(value: object) -> str:
+    """What *value* is called in JSON, such as "an object"."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+    return type(value).__name__

@@ -1,45 +1,33 @@
 """The formats that are read, recognised by content, and the wrapper rows around them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers import (
-    atif,
     chat,
-    claude_code,
-    codex,
+    exchange,
     histories,
-    markdown,
     marked_text,
-    mini_swe_agent,
-    moatless,
     openhands,
-    own,
     pipelines,
-    sweagent,
-)
-from contextgraph.readers.fields import (
-    Row,
-    kind,
-    loads,
+    swe_agent,
 )
 from contextgraph.readers.format import (
     EmptyRunError,
     ForeignError,
     Format,
     Place,
+    Row,
+    kind,
+    loads,
     repo_named,
 )
-from contextgraph.readers.outcomes import (
-    is_prediction,
-    outcome_in,
-    outcomes_in,
-)
+from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
 from contextgraph.text import mask_secrets
 
 ENTRY_POINTS = "contextgraph.formats"
@@ -51,54 +39,10 @@ _WRAPPING = tuple(
 _DEEPEST = 3
 
 
-def _single(
-    parse: Callable[[Any, Place], RawTrajectory], value: object, place: Place
-) -> Iterable[RawTrajectory]:
-    return [parse(value, place)]
-
-
 FORMATS: Mapping[str, Format] = {
     form.name: form
-    for form in (
-        Format(
-            own.NAME,
-            'object with the key "contextgraph"',
-            "every field of a run; docs/trajectory.schema.json describes it",
-            own.recognises,
-            partial(_single, own.parse),
-        ),
-        Format(
-            sweagent.ROWS,
-            "row with instance_id and a trajectory of turns with role and text",
-            "task, actions, open file and directory after each step, patch, outcome",
-            sweagent.is_row,
-            partial(_single, sweagent.row_run),
-        ),
-        Format(
-            sweagent.NAME,
-            "object with history and usually trajectory, info (.traj of SWE-agent 0.x and 1.x)",
-            "task, tool calls, open file and directory after each step, patch, exit status",
-            sweagent.recognises,
-            partial(_single, sweagent.parse),
-        ),
-        Format(
-            mini_swe_agent.NAME,
-            "object with messages and info, or a list of messages with bash blocks",
-            "task, commands, exit codes, times, model, patch, exit status",
-            mini_swe_agent.recognises,
-            partial(_single, mini_swe_agent.parse),
-        ),
-        claude_code.FORMAT,
-        codex.FORMAT,
-        openhands.FORMAT,
-        atif.FORMAT,
-        moatless.FORMAT,
-        *pipelines.FORMATS,
-        *histories.FORMATS,
-        *marked_text.FORMATS,
-        markdown.FORMAT,
-        *chat.FORMATS,
-    )
+    for module in (exchange, swe_agent, histories, openhands, pipelines, marked_text, chat)
+    for form in module.FORMATS
 }
 
 
@@ -141,7 +85,7 @@ def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | Read
     """The runs in *value*; none where it has no known format."""
     if form := format_of(value):
         for run in _parsed(form, value, place):
-            is_row = isinstance(value, dict) and form.name != own.NAME
+            is_row = isinstance(value, dict) and form.name != exchange.OWN
             if isinstance(run, RawTrajectory) and is_row:
                 yield _completed(run, value)
             else:
@@ -156,7 +100,7 @@ def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | Read
 def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     try:
         for run in form.runs(value, place):
-            if isinstance(run, RawTrajectory) and not run.steps and form.name != own.NAME:
+            if isinstance(run, RawTrajectory) and not run.steps and form.name != exchange.OWN:
                 ending = f" ({run.exit_status})" if run.exit_status else ""
                 reason = f"no steps{ending}, nothing to learn"
                 yield EmptyRunError(place.file, place.position, reason)

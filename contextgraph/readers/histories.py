@@ -1,43 +1,394 @@
-"""Histories that coding agents keep on the machine they run on, besides Claude Code and Codex.
-
-Their formats are described by others, not by their makers, and were not checked against real
-files: all are experimental.
-"""
+"""Histories that coding agents keep on the machine they run on."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory
+from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
+    Prompt,
     Result,
     Thought,
     Turn,
     UserMessage,
     block_turns,
+    each_row,
     finished_run,
     lines_run,
     shown,
     time_in,
 )
-from contextgraph.readers.fields import (
+from contextgraph.readers.envelopes import DENIED, INTERRUPTED, said_at_denial
+from contextgraph.readers.format import (
+    EmptyRunError,
+    Format,
+    Place,
     Row,
     content_text,
+    is_list_of,
     loose_text,
     row_at,
     rows_at,
     text,
 )
-from contextgraph.readers.format import (
-    Format,
-    Place,
-    is_list_of,
-)
 from contextgraph.readers.tool_calls import json_arguments
+from contextgraph.text import may_be_fenced
+
+# Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
+# the model is spread over several lines, one block each.
+
+CLAUDE_CODE = "claude-code"
+
+_CLAUDE_MESSAGES = ("user", "assistant")
+_CLAUDE_OTHER = frozenset(
+    {
+        "summary",
+        "file-history-snapshot",
+        "queue-operation",
+        "system",
+        "result",
+        "progress",
+        "attachment",
+    }
+)
+_CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment")
+_CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
+# Claude Code's own words to the model at the end of what a tool returned.
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+
+
+def is_claude_line(value: object) -> bool:
+    """Whether *value* is a line of a session."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    message = value.get("message")
+    if kind in _CLAUDE_MESSAGES and isinstance(message, dict):
+        return any(mark in value for mark in _CLAUDE_MARKS) and "parts" not in message
+    if not isinstance(kind, str) or kind not in _CLAUDE_OTHER:
+        return False
+    return any(mark in value for mark in _CLAUDE_MARKS) and "payload" not in value
+
+
+@dataclass(slots=True)
+class _ClaudeSession:
+    """What the lines of one agent have in common; *agent* is empty for the main one."""
+
+    id: str
+    agent: str = ""
+    turns: list[Turn] = field(default_factory=list)
+    model: str = ""
+    folder: str = ""
+    ending: str = ""
+
+    def add(self, row: Row, turns: Sequence[Turn]) -> None:
+        """Take in a line and its *turns*."""
+        self.turns += turns
+        model = text(row_at(row, "message"), "model")
+        self.model = self.model or ("" if model == "<synthetic>" else model)
+        self.folder = self.folder or text(row, "cwd")
+        if row.get("type") == "result":
+            self.ending = text(row, "subtype")
+
+
+def claude_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of each session, and of each of its sub-agents, in the order in which they begin.
+
+    Lines of one message, and results, may come in any order; a repeated line counts once. A line
+    of another shape is an error, and the others are read.
+    """
+    sessions: dict[tuple[str, str], _ClaudeSession] = {}
+    roots: dict[str, str] = {}
+    seen: set[str] = set()
+
+    def take(row: Row) -> None:
+        if row.get("type") in _CLAUDE_LEARNED and not _is_repeated(row, seen):
+            turns = list(_claude_turns(row))
+            key = (text(row, "sessionId") or text(row, "session_id"), _claude_agent(row, roots))
+            sessions.setdefault(key, _ClaudeSession(*key)).add(row, turns)
+
+    yield from each_row(lines, take, f"{CLAUDE_CODE} line", place)
+    begun = [session for session in sessions.values() if session.turns]
+    if not begun:
+        yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
+    yield from _with_parents(begun, place)
+
+
+def _is_repeated(row: Row, seen: set[str]) -> bool:
+    id_ = text(row, "uuid")
+    repeated = id_ in seen
+    if id_:
+        seen.add(id_)
+    return repeated
+
+
+def _claude_agent(row: Row, roots: dict[str, str]) -> str:
+    """The sub-agent that wrote *row*; where it has no name, the first line of its chain."""
+    if parent_call := row.get("parent_tool_use_id"):
+        return str(parent_call)
+    if not row.get("isSidechain"):
+        return ""
+    id_, parent = text(row, "uuid"), text(row, "parentUuid")
+    roots[id_] = roots.get(parent, id_)
+    return text(row, "agentId") or roots[id_]
+
+
+def _with_parents(
+    sessions: Iterable[_ClaudeSession], place: Place
+) -> list[RawTrajectory | ReadError]:
+    """The runs of *sessions*; sub-agents work on the instance and repository of their session."""
+    results, main = list[RawTrajectory | ReadError](), dict[str, RawTrajectory]()
+    for session in sessions:
+        run = _claude_run(session, place)
+        if isinstance(run, RawTrajectory):
+            parent = main.setdefault(session.id, run)
+            run = replace(run, instance_id=parent.instance_id, repo=parent.repo)
+        results.append(run)
+    return results
+
+
+def _claude_run(session: _ClaudeSession, place: Place) -> RawTrajectory | ReadError:
+    facts = {
+        "agent": f"{CLAUDE_CODE}/subagent" if session.agent else CLAUDE_CODE,
+        "model": session.model,
+        "folder": session.folder,
+        "session": session.id,
+        "exit_status": session.ending,
+    }
+    try:
+        return finished_run(CLAUDE_CODE, session.turns, facts, place)
+    except ReadError as error:
+        return error
+
+
+def _claude_turns(row: Row) -> Iterator[Turn]:
+    if row.get("isMeta") or row.get("isCompactSummary") or row.get("isApiErrorMessage"):
+        return
+    message = row_at(row, "message")
+    if row.get("type") == "assistant":
+        yield from _claude_reply(row, message)
+    elif row.get("type") == "user":
+        content = message.get("content")
+        if isinstance(content, list):
+            for block in rows_at(message, "content"):
+                yield from _claude_answer(row, block)
+        else:
+            yield from _user_turns(text(message, "content"), time_in(row))
+    elif row.get("type") == "attachment":
+        yield from _hook_context(row_at(row, "attachment"))
+
+
+def _hook_context(attachment: Row) -> Iterator[Prompt]:
+    """What a hook added: stripped before learning; its ids say what the run was shown."""
+    content = attachment.get("content")
+    if attachment.get("type") == "hook_additional_context" and isinstance(content, list):
+        parts = (part for part in content if isinstance(part, str))
+        yield from map(Prompt, filter(may_be_fenced, parts))
+
+
+def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
+    time = time_in(row)
+    if isinstance(message.get("content"), str):
+        yield Thought(text(message, "content"), time)
+        return
+    for block in rows_at(message, "content"):
+        match block.get("type"):
+            case "thinking" | "text":
+                yield Thought(text(block, "thinking") or text(block, "text"), time)
+            case "tool_use":
+                yield Call(text(block, "name"), row_at(block, "input"), text(block, "id"), time)
+
+
+def _claude_answer(row: Row, block: Row) -> Iterator[Turn]:
+    if block.get("type") == "text":
+        yield from _user_turns(text(block, "text"), time_in(row))
+    elif block.get("type") == "tool_result":
+        yield from _claude_result(row, block)
+
+
+def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
+    if words.startswith(INTERRUPTED):
+        yield UserMessage("", interrupted=True)
+    else:
+        yield UserMessage(words, time=time)
+
+
+def _without_reminders(shown: str) -> str:
+    """*shown* up to the reminders that it ends with."""
+    *parts, rest = shown.split(_REMINDER_END)
+    if not parts or rest.strip() or _REMINDER not in parts[-1]:
+        return shown
+    while parts and _REMINDER in parts[-1]:
+        before, _, _ = parts.pop().partition(_REMINDER)
+        if before.strip():
+            return _REMINDER_END.join((*parts, before)).rstrip()
+    return _REMINDER_END.join((*parts, "")).rstrip()
+
+
+def _claude_result(row: Row, block: Row) -> Iterator[Turn]:
+    shown = _without_reminders(content_text(block))
+    details = row.get("toolUseResult")
+    facts = details if isinstance(details, dict) else {}
+    is_error = block.get("is_error")
+    denied = is_error is True and shown.startswith(DENIED)
+    yield Result(
+        shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
+        text(block, "tool_use_id"),
+        exit_code=_claude_exit_code(facts, is_error),
+        is_error=is_error if isinstance(is_error, bool) else None,
+        cwd=text(row, "cwd") or None,
+        denied=denied,
+        interrupted=facts.get("interrupted") is True,
+    )
+    if denied and (words := said_at_denial(shown)):
+        yield UserMessage(words, time=time_in(row))
+
+
+def _claude_exit_code(facts: Row, is_error: object) -> int | None:
+    """0 for a shell command without error, as Claude Code marks all others as errors."""
+    code = facts.get("exitCode")
+    if isinstance(code, int) and not isinstance(code, bool):
+        return code
+    is_shell = "stdout" in facts and "returnCodeInterpretation" not in facts
+    ended = not facts.get("interrupted") and "backgroundTaskId" not in facts
+    return 0 if is_shell and ended and is_error is False else None
+
+
+# Codex CLI: the rollouts it keeps, and what `codex exec --json` logs
+
+CODEX = "codex-cli"
+
+_CODEX_LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+_CODEX_STREAM = re.compile(r"(?:thread|turn|item)\.(?:started|updated|completed|failed)")
+# What Codex itself puts into messages of the user.
+_CODEX_CONTEXT = re.compile(
+    r"\s*(?:<(?:environment_context|user_instructions|permissions|skill|turn_aborted)|# AGENTS)"
+)
+_CODEX_FOLDER = re.compile(
+    r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)"
+)
+_CODEX_REJECTED = re.compile(
+    r"\A(?:exec command )?(?:was )?rejected by (?:the )?user", re.IGNORECASE
+)
+
+
+def is_codex_line(value: object) -> bool:
+    """Whether *value* is a line of a rollout, new or old, or of the JSON stream."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    if isinstance(value.get("payload"), dict):
+        return kind in _CODEX_LINES
+    if value.keys() >= {"id", "timestamp", "instructions"} or value.get("record_type") == "state":
+        return True
+    return isinstance(kind, str) and _CODEX_STREAM.fullmatch(kind) is not None
+
+
+def _codex_facts(row: Row) -> dict[str, str]:
+    item, kind = row_at(row, "payload") if "payload" in row else row, text(row, "type")
+    if kind == "thread.started":
+        return {"session": text(row, "thread_id")}
+    if kind in ("session_meta", "turn_context") or "instructions" in row:
+        source = item.get("source")
+        is_subagent = isinstance(source, dict) and "subagent" in source
+        return {
+            "folder": text(item, "cwd"),
+            "model": text(item, "model"),
+            "session": text(item, "session_id") or text(item, "id"),
+            "remote": text(row_at(item, "git"), "repository_url"),
+            "agent": f"{CODEX}/subagent" if is_subagent else "",
+        }
+    named = _CODEX_FOLDER.match(content_text(item)) if "role" in item else None
+    return {"folder": named[1].strip()} if named else {}
+
+
+def _codex_turns(row: Row) -> Iterator[Turn]:
+    kind = text(row, "type")
+    if _CODEX_STREAM.fullmatch(kind):
+        yield from _codex_streamed(row)
+        return
+    item, time = row_at(row, "payload") if "payload" in row else row, time_in(row)
+    match text(item, "type") if kind in ("response_item", "event_msg") else kind:
+        case "message":
+            yield from _codex_message(text(item, "role"), content_text(item), time)
+        case "reasoning":
+            for summary in rows_at(item, "summary"):
+                yield Thought(text(summary, "text"), time)
+        case "function_call_output" | "custom_tool_call_output":
+            yield _codex_result(item)
+        case "turn_aborted":
+            yield UserMessage("", interrupted=True)
+        case "function_call" | "custom_tool_call" | "local_shell_call" as called:
+            tool = text(item, "name") or "local_shell"
+            yield Call(tool, _codex_arguments(called, item), _codex_id(item), time)
+
+
+def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
+    if role == "assistant":
+        yield Thought(words, time)
+    elif role == "user" and not _CODEX_CONTEXT.match(words):
+        yield UserMessage(words, time=time)
+    elif role == "developer" and may_be_fenced(words):
+        # What hooks showed: stripped before learning; its ids say what this run was shown.
+        yield Prompt(words)
+
+
+def _codex_arguments(called: str, item: Row) -> Mapping[str, Json]:
+    if called == "custom_tool_call":
+        return {"input": text(item, "input")}
+    if called == "local_shell_call":
+        return {"command": row_at(item, "action").get("command")}
+    return json_arguments(item.get("arguments"))
+
+
+def _codex_id(item: Row) -> str:
+    return text(item, "call_id") or text(item, "id")
+
+
+def _codex_result(item: Row) -> Result:
+    output: Any = item.get("output")
+    success = None
+    if isinstance(output, dict):
+        success = output.get("success")
+        output = output.get("content")
+    shown = content_text({"content": output})
+    return Result(
+        shown,
+        _codex_id(item),
+        is_error=True if success is False else None,
+        denied=_CODEX_REJECTED.match(shown) is not None,
+    )
+
+
+def _codex_streamed(row: Row) -> Iterator[Turn]:
+    """The turns in a line of ``codex exec --json``, of items that are complete."""
+    item, kind = row_at(row, "item"), text(row, "type")
+    if kind != "item.completed":
+        return
+    match text(item, "type") or text(item, "item_type"):
+        case "agent_message" | "assistant_message" | "reasoning":
+            yield Thought(text(item, "text"))
+        case "command_execution":
+            code = item.get("exit_code")
+            yield Call("shell", {"command": text(item, "command")}, text(item, "id"))
+            yield Result(
+                text(item, "aggregated_output"),
+                text(item, "id"),
+                exit_code=code if type(code) is int else None,
+            )
+        case "file_change":
+            for change in rows_at(item, "changes"):
+                arguments: Mapping[str, Json] = {"path": text(change, "path")}
+                yield Call("edit", arguments, text(item, "id"))
+                yield Result(text(item, "status"), text(item, "id"))
+
+
+# All others are described by others than their makers, and were not checked against real files
 
 GEMINI = "gemini-cli"
 QWEN = "qwen-code"
@@ -322,6 +673,26 @@ _KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, mod
 history = partial(Format, keeps=_KEEPS, experimental=True)
 
 FORMATS = (
+    Format(
+        CLAUDE_CODE,
+        "lines with sessionId and type user, assistant or summary, or of --output-format "
+        "stream-json",
+        "thoughts, tool calls with results, error flags, exit codes, times, directory, model; user "
+        "messages, interruptions and denied calls; sub-agents as runs of their own",
+        partial(is_list_of, is_claude_line),
+        claude_runs,
+        is_part=is_claude_line,
+    ),
+    Format(
+        CODEX,
+        "lines with type and payload (rollouts), or thread, turn and item events (codex exec "
+        "--json)",
+        "thoughts, tool calls with results, exit codes, times, directory, git remote, model; user "
+        "messages, interruptions, denied calls",
+        partial(is_list_of, is_codex_line),
+        partial(lines_run, CODEX, _codex_turns, _codex_facts),
+        is_part=is_codex_line,
+    ),
     history(
         GEMINI,
         "object or first line with sessionId, startTime, lastUpdated",

@@ -16,7 +16,9 @@ from contextgraph.readers.conversation import (
     each_row,
     time_in,
 )
-from contextgraph.readers.fields import (
+from contextgraph.readers.format import (
+    Format,
+    Place,
     Row,
     content_text,
     loose_text,
@@ -24,7 +26,6 @@ from contextgraph.readers.fields import (
     rows_at,
     text,
 )
-from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call
 from contextgraph.text import may_be_fenced
 
@@ -219,13 +220,15 @@ def _sdk_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
     )
 
 
-FORMAT = Format(
-    NAME,
-    "events with action or observation (V0: event store, trajectory list, output.jsonl with "
-    "history, also as pairs) or with kind (V1 SDK: events folder or events.jsonl)",
-    "task, thoughts, tool calls, results, exit codes, errors, times, directory, model, patch, "
-    "outcome of an evaluated row, denied calls, user messages",
-    recognises,
-    runs,
-    is_part=is_event,
+FORMATS = (
+    Format(
+        NAME,
+        "events with action or observation (V0: event store, trajectory list, output.jsonl with "
+        "history, also as pairs) or with kind (V1 SDK: events folder or events.jsonl)",
+        "task, thoughts, tool calls, results, exit codes, errors, times, directory, model, patch, "
+        "outcome of an evaluated row, denied calls, user messages",
+        recognises,
+        runs,
+        is_part=is_event,
+    ),
 )

@@ -1,37 +1,34 @@
-"""The records of a file: lines of JSONL, one JSON document, or rows of parquet.
+"""The records of a file, from its bytes: lines of JSONL, one JSON document, rows or sessions.
+
+Bytes are decompressed first; rows are those of parquet, sessions those of a database of SQLite.
 
 A record that is spread over lines, such as the session of an agent, is the list of them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from io import BytesIO
 from itertools import chain, islice
-from pathlib import PurePath
-from typing import IO, Any, NamedTuple
+from pathlib import Path, PurePath
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
+import zstandard
 
-from contextgraph.errors import ReadError
-from contextgraph.readers.databases import is_database, sessions_in
-from contextgraph.readers.fields import is_conversation, loads
-from contextgraph.readers.format import ForeignError, Place
+from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.readers.format import ForeignError, Place, is_conversation, loads
 from contextgraph.readers.formats import format_of, format_of_part
-from contextgraph.readers.markdown import SPECSTORY_START
-from contextgraph.readers.marked_text import AIDER_START
-from contextgraph.readers.parquet import (
-    is_parquet,
-    parquet_rows,
-    row_groups,
-)
+from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
 from contextgraph.readers.sources import Line, Part
-from contextgraph.readers.streams import (
-    OnBytes,
-    pieces,
-    too_large,
-    whole,
-)
 from contextgraph.text import mask_secrets
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
+
 
 # Files of about this size or more are read in parts, each of about this size, decompressed.
 BLOCK_SIZE = 1 << 20
@@ -44,6 +41,9 @@ _PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 _MAX_LINES = 10_000_000
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _JSON_START = re.compile(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
+
+
+OnBytes = Callable[[int], None]
 
 
 class Record(NamedTuple):
@@ -359,3 +359,379 @@ def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadE
     is_log = all(isinstance(v, dict) and format_of_part(v) for v in list(values.values())[:3])
     parts = tuple(values)
     yield Record(list(values.values()) if is_log else values, Place(name, parts=parts))
+
+
+MIB = 1 << 20
+MAX_RUN_SIZE = 256 * MIB
+_PIECE = 1 << 16
+# Compressed bytes that are decompressed at once: a zstandard block of 4 bytes may hold 128 KiB.
+_STEP = 1 << 10
+# Logs that repeat their conversation at each call shrink to a hundredth.
+MAX_RATIO = 200
+
+
+class _Decoder(Protocol):
+    """Decompresses one gzip member or one zstandard frame."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Codec(NamedTuple):
+    name: str
+    magic: bytes
+    new_decoder: Callable[[], _Decoder]
+
+
+_CODECS = (
+    _Codec("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)),
+    _Codec("zstandard", b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor().decompressobj()),
+)
+
+
+def too_large(name: str, position: str, max_size: int) -> ReadError:
+    """The error for what is larger than one run may be."""
+    reason = f"larger than --max-run-size ({max_size // MIB} MiB); the rest is not read"
+    return ReadError(name, position, reason)
+
+
+def whole(name: str, stream: Iterable[bytes], max_size: int) -> bytes:
+    """All of *stream*; raises ReadError where that is more than *max_size* bytes."""
+    content = bytearray()
+    for piece in stream:
+        content += piece
+        if len(content) > max_size:
+            raise too_large(name, "", max_size)
+    return bytes(content)
+
+
+def pieces(name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int) -> Iterator[bytes]:
+    """The content of *file*, which is at its start, without its gzip or zstandard compression.
+
+    *on_bytes* gets the number of bytes as they are taken from *file*. Raises ReadError, after
+    all that could be read, where the file ends early or is corrupt, and where more than *max_size*
+    bytes are more than 200 times what they were decompressed from.
+    """
+    packed = _compressed(name, file, on_bytes)
+    head = next(packed, b"")
+    codec = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
+    if codec:
+        yield from _unpacked(name, file, codec, _steps(chain([head], packed)), max_size)
+    elif head:
+        yield head
+        yield from packed
+
+
+def _compressed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
+    while piece := _read(name, file):
+        on_bytes(len(piece))
+        yield piece
+
+
+def _steps(packed: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in packed:
+        for at in range(0, len(piece), _STEP):
+            yield piece[at : at + _STEP]
+
+
+def _read(name: str, file: IO[bytes]) -> bytes:
+    try:
+        return file.read(_PIECE)
+    except OSError as error:
+        raise ReadError(name, "", f"cannot be read: {error.strerror or error}") from error
+
+
+def _unpacked(
+    name: str, file: IO[bytes], codec: _Codec, packed: Iterator[bytes], max_size: int
+) -> Iterator[bytes]:
+    decoder: _Decoder | None = None
+    frame_start = taken = given = 0
+    piece = next(packed, b"")
+    while piece:
+        if decoder is None:
+            decoder, frame_start = codec.new_decoder(), taken
+        try:
+            plain = decoder.decompress(piece)
+        except (zlib.error, zstandard.ZstdError) as error:
+            yield from _salvaged(file, codec, frame_start, taken, piece)
+            reason = f"{codec.name} data is corrupt: {error}"
+            raise ReadError(name, f"near byte {taken}", reason) from error
+        if plain:
+            yield plain
+        rest = decoder.unused_data if decoder.eof else b""
+        taken += len(piece) - len(rest)
+        given += len(plain)
+        if given > max(max_size, MAX_RATIO * taken):
+            reason = f"{codec.name} data of more than {MAX_RATIO} times its size; not read further"
+            raise ReadError(name, f"byte {taken}", reason)
+        decoder = None if decoder.eof else decoder
+        piece = rest or next(packed, b"")
+    if decoder is not None:
+        raise ReadError(name, f"byte {taken}", f"{codec.name} data ends early")
+
+
+def _salvaged(
+    file: IO[bytes], codec: _Codec, frame_start: int, taken: int, piece: bytes
+) -> Iterator[bytes]:
+    """What the corrupt *piece* holds before the corruption; nothing if *file* cannot go back.
+
+    A decoder that fails keeps all that it decoded in that call to itself, so the frame is decoded
+    again up to *taken*, and from there byte by byte.
+    """
+    if not file.seekable():
+        return
+    file.seek(frame_start)
+    decoder = codec.new_decoder()
+    while frame_start < taken:
+        again = file.read(min(_PIECE, taken - frame_start))
+        decoder.decompress(again)
+        frame_start += len(again)
+    try:
+        for index in range(len(piece)):
+            yield decoder.decompress(piece[index : index + 1])
+    except (zlib.error, zstandard.ZstdError):
+        return
+
+
+_PARQUET_MAGIC = b"PAR1"
+_BATCH = 16
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file that starts with *head* is in parquet format."""
+    return head.startswith(_PARQUET_MAGIC)
+
+
+def parquet_rows(
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, group: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of *file*, which can seek, with their number from 1; those of a *group* only.
+
+    Raises ReadError after the rows that could be read, also where one has more than *max_size*
+    bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        install = 'pip install "contextgraph-memory[parquet]"'
+        raise MissingExtraError(f"{name}: parquet needs pyarrow: {install}") from error
+    number = 0
+    size = file.seek(0, 2)
+    file.seek(0)
+    try:
+        opened = ParquetFile(file)
+        most = max(max_size, MAX_RATIO * size)
+        for first, batch in _batches(name, opened, max_size, most, group):
+            for number, row in enumerate(batch.to_pylist(), first):
+                yield number, row
+            on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        position = f"record {number + 1}" if number else ""
+        reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"
+        raise ReadError(name, position, reason) from error
+
+
+def _batches(
+    name: str, opened: "ParquetFile", max_size: int, most: int, wanted: int | None
+) -> Iterator[tuple[int, "RecordBatch"]]:
+    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all.
+
+    Each with the number of its first row; those of the *wanted* group of rows only.
+    """
+    number = total = 0
+    for group in range(opened.metadata.num_row_groups):
+        if wanted not in (None, group):
+            number += opened.metadata.row_group(group).num_rows
+            continue
+        # Not the sizes of its columns: pyarrow ends the process where their metadata is damaged.
+        unpacked = opened.metadata.row_group(group).total_byte_size
+        if unpacked > most:
+            raise _packed(name, f"row group {group + 1}")
+        # A value that is stored once may stand in each row: as many as could be held.
+        size = max(1, min(_BATCH, max_size // max(1, unpacked)))
+        for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
+            total += batch.nbytes
+            if total > most:
+                raise _packed(name, f"record {number + 1}")
+            if batch.nbytes > max_size:
+                for row in range(batch.num_rows):
+                    if batch.slice(row, 1).nbytes > max_size:
+                        raise too_large(name, f"record {number + row + 1}", max_size)
+            yield number + 1, batch
+            number += batch.num_rows
+
+
+def _packed(name: str, position: str) -> ReadError:
+    reason = f"parquet data of more than {MAX_RATIO} times its size; not read further"
+    return ReadError(name, position, reason)
+
+
+def row_groups(file: IO[bytes]) -> Iterator[Part]:
+    """The groups of rows of *file*; nothing where there is but one, or reading it would fail."""
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        return
+    try:
+        size = file.seek(0, 2)
+        groups = ParquetFile(file).metadata.num_row_groups
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return
+    if groups > 1:
+        for group in range(groups):
+            yield Part(size * (group + 1) // groups - size * group // groups, group=group)
+
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(head: bytes) -> bool:
+    """Whether a file that starts with *head* is an SQLite database."""
+    return head.startswith(_SQLITE_MAGIC)
+
+
+def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The sessions in the database *name*, numbered from 1, in the order in which they began.
+
+    Read without locking out the agent that writes it. Raises ReadError where *name* is not a file
+    on disk, no database of a known agent, damaged, or holds a value of more than *max_size* bytes.
+    """
+    with _opened(name) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_size)
+        yield from enumerate(_KINDS[_kind(name, connection)].read(connection), 1)
+
+
+def count_sessions(name: str) -> int:
+    """The number of sessions in the database *name*; raises ReadError as `sessions_in`."""
+    with _opened(name) as connection:
+        counted = connection.execute(_KINDS[_kind(name, connection)].counting)
+        return int(counted.fetchone()[0])
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[sqlite3.Connection]:
+    if not Path(name).is_file():
+        raise ReadError(name, "", "a database can be read from a file only")
+    try:
+        uri = f"{Path(name).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield connection
+    except (sqlite3.Error, KeyError, ValueError) as error:
+        raise ReadError(name, "", f"database cannot be read: {error}") from error
+
+
+def _kind(name: str, connection: sqlite3.Connection) -> str:
+    """The agent whose database *connection* is, by its tables."""
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {row["name"] for row in rows}
+    for agent, kind in _KINDS.items():
+        if kind.tables <= tables:
+            return agent
+    names = ", ".join(sorted(tables)[:8]) or "none"
+    raise ReadError(name, "", f"not the database of a known agent; tables: {names}")
+
+
+def _opencode(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    for session in _rows(connection, "SELECT * FROM session ORDER BY time_created, id"):
+        messages = []
+        rows = _rows(
+            connection,
+            "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id",
+            session["id"],
+        )
+        for row in rows:
+            parts = _rows(
+                connection, "SELECT data FROM part WHERE message_id = ? ORDER BY id", row["id"]
+            )
+            messages.append(
+                {"info": _json(row["data"]), "parts": [_json(part["data"]) for part in parts]}
+            )
+        yield {"info": session, "messages": messages}
+
+
+def _goose(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    for session in _rows(connection, "SELECT * FROM sessions ORDER BY created_at, id"):
+        rows = _rows(
+            connection, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session["id"]
+        )
+        messages = [
+            {
+                "role": row.get("role"),
+                "created": row.get("created_timestamp"),
+                "content": _json(row.get("content_json")),
+            }
+            for row in rows
+        ]
+        described = session.get("description") or session.get("name") or ""
+        yield {
+            "id": session["id"],
+            "description": described,
+            "working_dir": session.get("working_dir"),
+            "messages": messages,
+        }
+
+
+def _cursor(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    composers = _rows(
+        connection,
+        "SELECT key, value FROM cursorDiskKV WHERE key LIKE 'composerData:%' ORDER BY key",
+    )
+    for composer in composers:
+        id_ = composer["key"].partition(":")[2]
+        facts = _json(composer["value"])
+        rows = _rows(
+            connection,
+            "SELECT key, value FROM cursorDiskKV WHERE key >= ? AND key < ? ORDER BY rowid",
+            f"bubbleId:{id_}:",
+            f"bubbleId:{id_};",
+        )
+        by_id = {row["key"].rpartition(":")[2]: _json(row["value"]) for row in rows}
+        if not by_id:
+            continue
+        listed = facts.get("fullConversationHeadersOnly") if isinstance(facts, dict) else None
+        order = [
+            header.get("bubbleId") for header in listed or () if isinstance(header, dict)
+        ] or list(by_id)
+        bubbles = [by_id[bubble] for bubble in order if bubble in by_id]
+        yield {"composerId": id_, "bubbles": [b for b in bubbles if isinstance(b, dict)]}
+
+
+class _Kind(NamedTuple):
+    """The tables by which a database is recognised, how its sessions are read and counted."""
+
+    tables: frozenset[str]
+    read: Callable[[sqlite3.Connection], Iterator[dict[str, Any]]]
+    counting: str
+
+
+_KINDS = {
+    "opencode": _Kind(
+        frozenset({"session", "message", "part"}), _opencode, "SELECT count(*) FROM session"
+    ),
+    "goose": _Kind(frozenset({"sessions", "messages"}), _goose, "SELECT count(*) FROM sessions"),
+    "cursor": _Kind(
+        frozenset({"cursorDiskKV"}),
+        _cursor,
+        "SELECT count(*) FROM cursorDiskKV WHERE key LIKE 'composerData:%'",
+    ),
+}
+
+
+def _rows(connection: sqlite3.Connection, query: str, *values: str) -> Sequence[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(query, values)]
+
+
+def _json(value: object) -> Any:
+    """The value of a JSON *value*; None where a row is empty or damaged, as some are."""
+    if not isinstance(value, str | bytes):
+        return None
+    try:
+        return loads(value)
+    except ValueError:
+        return None

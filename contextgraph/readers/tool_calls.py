@@ -6,12 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from contextgraph.model import Action, Json
-from contextgraph.readers.fields import (
-    Row,
-    loads,
-    row_at,
-    text,
-)
+from contextgraph.readers.format import Row, loads, row_at, text
 from contextgraph.text import clean
 from contextgraph.trace.actions.kinds import SHELL_TOOLS
 

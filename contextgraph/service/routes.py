@@ -23,10 +23,26 @@ from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
-from contextgraph.errors import OF_STORE, NeedsStoreError, ReadError
-from contextgraph.knowledge import shareable, shareable_snapshot, without_secret
+from contextgraph.errors import (
+    OF_STORE,
+    NeedsStoreError,
+    ReadError,
+)
+from contextgraph.knowledge import (
+    shareable,
+    shareable_snapshot,
+    without_secret,
+)
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Exposure, Json, Note, Outcome, RawTrajectory, Recollection, Snapshot
+from contextgraph.model import (
+    Exposure,
+    Json,
+    Note,
+    Outcome,
+    RawTrajectory,
+    Recollection,
+    Snapshot,
+)
 from contextgraph.operations import (
     ADMIN_ARGUMENTS,
     OPERATIONS,
@@ -39,12 +55,26 @@ from contextgraph.operations import (
     Text,
 )
 from contextgraph.readers import read_file
-from contextgraph.readers.fields import loads
-from contextgraph.records import consolidation_record, receipt_record, unread_record
-from contextgraph.service.access import Admin, Caller, Reader, Writing, allowed
+from contextgraph.readers.format import loads
+from contextgraph.records import (
+    consolidation_record,
+    receipt_record,
+    unread_record,
+)
+from contextgraph.service.access import (
+    Admin,
+    Caller,
+    Reader,
+    Writing,
+    allowed,
+)
 from contextgraph.service.client import decoded_call
 from contextgraph.service.monitoring import TooBusyError
-from contextgraph.service.service import Job, OpenRun, finished
+from contextgraph.service.service import (
+    Job,
+    OpenRun,
+    finished,
+)
 
 router = APIRouter()
 

@@ -18,15 +18,15 @@ import zstandard
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import (
-    fields,
+    format as fields,
     read,
     reading,
     size_of,
     write_jsonl,
 )
 from contextgraph.readers.reading import divided
+from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.readers.sources import Source, sources
-from contextgraph.readers.streams import MAX_RUN_SIZE
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")

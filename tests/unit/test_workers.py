@@ -17,7 +17,7 @@ from contextgraph.model import (
     LearnStatus,
     Space,
 )
-from contextgraph.readers.streams import MAX_RUN_SIZE
+from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
 from tests.acceptance.command_line import write_runs
 from tests.builders import NOON, recovering_run

@@ -1,17 +1,15 @@
-"""Reader of ATIF, the Agent Trajectory Interchange Format, 1.4 to 1.8, and its variants."""
+"""Formats to exchange runs in: the project's own JSONL, which keeps every field, and ATIF."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import IO, Any, cast
 
+import orjson
+
+from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    Json,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Json, Outcome, RawTrajectory, Step
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -23,18 +21,71 @@ from contextgraph.readers.conversation import (
     shown,
     time_in,
 )
-from contextgraph.readers.fields import (
+from contextgraph.readers.format import (
+    Format,
+    Place,
     Row,
     content_text,
     loads,
     row_at,
     rows_at,
     text,
+    without_surrogates,
 )
-from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
-NAME = "atif"
+OWN = "contextgraph"
+VERSION = 1
+
+_MARK = "contextgraph"
+
+
+def is_own(record: object) -> bool:
+    """Whether *record* carries the mark of this format."""
+    return isinstance(record, dict) and _MARK in record
+
+
+def own_runs(record: Row, _place: Place) -> Iterator[RawTrajectory]:
+    """The run of one record, with the source that it was written with."""
+    yield from_record(record)
+
+
+def write_jsonl(trajectories: Iterable[RawTrajectory], file: IO[bytes]) -> int:
+    """Write one line per trajectory to a binary *file*; the number of lines written.
+
+    Reading them gives equal trajectories. A lone surrogate, which UTF-8 cannot carry, becomes
+    U+FFFD; an integer of more than 64 bits in the arguments of an action raises TypeError.
+    """
+    written = 0
+    for trajectory in trajectories:
+        record = to_record(trajectory)
+        try:
+            line = orjson.dumps(record)
+        except orjson.JSONEncodeError:
+            line = orjson.dumps(without_surrogates(record))
+        file.write(line + b"\n")
+        written += 1
+    return written
+
+
+def to_record(trajectory: RawTrajectory) -> dict[str, Json]:
+    """*trajectory* as a JSON object; fields that have their default value are left out."""
+    return {_MARK: VERSION, **cast(dict[str, Json], encoded(trajectory))}
+
+
+def from_record(record: Row) -> RawTrajectory:
+    """The trajectory that `to_record` wrote. Raises ValueError if it did not write *record*."""
+    version = record[_MARK]
+    if version != VERSION:
+        raise ValueError(f"version {version!r} of the format is not known, only {VERSION}")
+    fields = cast(Json, {name: value for name, value in record.items() if name != _MARK})
+    try:
+        return decoded(RawTrajectory, fields, strict=True)
+    except ReadError as error:
+        raise ValueError(error.reason) from error
+
+
+ATIF = "atif"
 
 _SOURCES = ("system", "user", "agent")
 _HEADER = "__header__"
@@ -50,7 +101,7 @@ def is_step(value: object) -> bool:
     return _HEADER in value or ("step_id" in value and value.get("source") in _SOURCES)
 
 
-def recognises(value: object) -> bool:
+def is_atif(value: object) -> bool:
     """Whether *value* is a trajectory, or the list of its steps."""
     if isinstance(value, list):
         return bool(value) and is_step(value[0])
@@ -67,7 +118,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     root: Row = value if isinstance(value, dict) else _header_of(value)
     steps = value if isinstance(value, list) else value.get("steps") or ()
     turns = list[Turn]()
-    yield from each_row(steps, lambda step: turns.extend(_turns(step)), f"{NAME} step", place)
+    yield from each_row(steps, lambda step: turns.extend(_turns(step)), f"{ATIF} step", place)
     yield _run(root, turns, place)
     for inner in rows_at(root, "subagent_trajectories"):
         yield from runs(inner, place)
@@ -83,7 +134,7 @@ def _run(root: Row, turns: Sequence[Turn], place: Place) -> RawTrajectory:
     agent = row_at(root, "agent")
     facts = {k: v for k, v in row_at(root, "extra").items() if isinstance(v, str)}
     known = RawTrajectory(
-        source_format=NAME,
+        source_format=ATIF,
         instance_id=facts.get("instance_id") or facts.get("task", ""),
         repo=facts.get("repo", ""),
         task="",
@@ -232,13 +283,22 @@ def _atif_step(step: Step) -> dict[str, Json]:
     return record
 
 
-FORMAT = Format(
-    NAME,
-    "object with schema_version ATIF-v1.x and steps, a list of such, or JSONL of steps, with or "
-    "without a header line",
-    "task, reasoning, tool calls, results, error flags of converters, times, agent, model; "
-    "sub-agents as runs of their own",
-    recognises,
-    runs,
-    is_part=is_step,
+FORMATS = (
+    Format(
+        OWN,
+        'object with the key "contextgraph"',
+        "every field of a run; docs/trajectory.schema.json describes it",
+        is_own,
+        own_runs,
+    ),
+    Format(
+        ATIF,
+        "object with schema_version ATIF-v1.x and steps, a list of such, or JSONL of steps, with "
+        "or without a header line",
+        "task, reasoning, tool calls, results, error flags of converters, times, agent, model; "
+        "sub-agents as runs of their own",
+        is_atif,
+        runs,
+        is_part=is_step,
+    ),
 )
