@@ -1,6 +1,7 @@
 """Runs that are written are read back unchanged."""
 
 import io
+from dataclasses import replace
 from datetime import timedelta, timezone
 
 import orjson
@@ -36,7 +37,7 @@ JSON = st.recursive(
 )
 STEPS = st.builds(
     Step,
-    index=st.integers(0, 10_000),
+    index=st.just(0),
     thought=TEXT,
     action=st.builds(Action, TEXT, TEXT, st.dictionaries(TEXT, JSON, max_size=2)),
     observation=st.none() | TEXT,
@@ -48,14 +49,21 @@ STEPS = st.builds(
     user_message=st.none() | TEXT,
     interrupted=st.booleans(),
     denied=st.booleans(),
+    messaged_at=st.none() | TIMES,
 )
+
+
+def numbered(steps: list[Step]) -> tuple[Step, ...]:
+    return tuple(replace(step, index=index) for index, step in enumerate(steps))
+
+
 TRAJECTORIES = st.builds(
     RawTrajectory,
     source_format=TEXT,
     instance_id=TEXT,
     repo=TEXT,
     task=TEXT,
-    steps=st.lists(STEPS, max_size=3).map(tuple),
+    steps=st.lists(STEPS, max_size=3).map(numbered),
     agent=TEXT,
     model=TEXT,
     outcome=st.sampled_from(Outcome),
@@ -64,6 +72,7 @@ TRAJECTORIES = st.builds(
     started_at=st.none() | TIMES,
     source=TEXT,
     system_prompt=TEXT,
+    session=TEXT,
 )
 
 
