@@ -46,7 +46,7 @@ def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     code = f"{start}{query!r}; main()"
     yield _row(f"contextgraph query, {RUNS:,} runs", code, "500 ms")
     commands = {"python -m pytest": ("`python -m pytest` did not run; `tox` did", ())}
-    shop = (f"local/{folder.name}", RepositoryAdvice(commands=commands))
+    shop = ("", f"local/{folder.name}", RepositoryAdvice(commands=commands))
     write_advice(path.with_name("cold.advice.db"), 1, _entries(), [shop], {})
     for moment, event in _EVENTS.items():
         name = f"contextgraph hook {moment}, {ENTRIES:,} entries"

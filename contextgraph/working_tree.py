@@ -41,8 +41,13 @@ class WorkingTree:
     def has(self, path: str, symbol: str = "") -> bool:
         """Whether there is a file or folder at *path*, relative to the root.
 
-        With a *symbol* it has to be a file that contains this name.
+        With a *symbol* it has to be a file that contains this name; without a path, a program that
+        this machine has.
         """
+        if symbol and not path:
+            from shutil import which  # slow to load
+
+            return which(symbol) is not None
         if path.startswith(_ELSEWHERE):
             return True
         file = self.root / path

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from contextgraph.model import (
+    Cause,
     CommandHistory,
     CommandRecord,
     ErrorSignature,
@@ -55,7 +56,10 @@ class Stale(NamedTuple):
 
 
 def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> RepositoryPlaybook:
-    """*playbook* without what *tree* does not have; what names a changed file counts less."""
+    """*playbook* without what *tree* does not have; what names a changed file counts less.
+
+    Programs are looked up on this machine.
+    """
     files = (_present_symbols(file, tree) for file in _present(playbook.files, tree, _of_file))
     weighed = (_weighed(file, [file.path], tree) for file in files)
     package = playbook.package if tree.has(playbook.package) else ""
@@ -68,6 +72,11 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
         failing_tests=_present(playbook.failing_tests, tree, _of_test),
         package=package,
         package_tasks=playbook.package_tasks if package else 0,
+        facts=tuple(
+            fact
+            for fact in playbook.facts
+            if fact.cause is not Cause.PROGRAM or tree.has("", fact.works)
+        ),
     )
 
 

@@ -206,7 +206,8 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
         yield PlaybookLine("pinned note:", (PlaybookPart(note_line(note, _PINNED_CHARS)),))
     for fact in playbook.facts:
         if text := _fact(fact):
-            yield PlaybookLine("this machine:", (PlaybookPart(text),), fact.patterns)
+            program = (("", fact.works),) if fact.cause is Cause.PROGRAM else ()
+            yield PlaybookLine("this machine:", (PlaybookPart(text, program),), fact.patterns)
     yield from _installations(playbook)
     for title, parts in _titled_parts(playbook):
         if shown := tuple(parts):

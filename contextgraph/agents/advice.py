@@ -32,11 +32,13 @@ CREATE TABLE error_advice (
     names TEXT NOT NULL, advice TEXT NOT NULL,
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
-CREATE TABLE repository (repo TEXT PRIMARY KEY, advice TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE repository (
+    agent TEXT NOT NULL, repo TEXT NOT NULL, advice TEXT NOT NULL, PRIMARY KEY (agent, repo)
+) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 """
-_VERSION = 6
+_VERSION = 7
 _FOR_ERROR = """
 SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
@@ -44,7 +46,13 @@ _PUT_ERROR = "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?)"
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
 SELECT (SELECT count(*) FROM error_advice WHERE advice != '{}'),
-    (SELECT count(*) FROM repository WHERE json_extract(advice, '$.text') IS NOT NULL)"""
+    (SELECT count(DISTINCT repo) FROM repository
+    WHERE repo != '' AND json_extract(advice, '$.text') IS NOT NULL)"""
+# What is known of one agent is not mixed with what is known of others.
+_FOR_REPOSITORY = """
+SELECT advice FROM repository
+WHERE agent = :agent AND repo IN (:repo, '') OR agent = '' AND repo = :repo
+ORDER BY agent DESC, repo DESC LIMIT 1"""
 
 ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 """Repository in lower case, family, type, template, names; what is not known is empty."""
@@ -118,18 +126,20 @@ class AdviceFile:
                 return _named(advice, names, repo)
         return Advice()
 
-    def for_repository(self, repo: str, tree: WorkingTree | None = None) -> Advice:
-        """What all work in this repository begins with, without what *tree* lacks."""
-        known = self._repository(repo)
+    def for_repository(self, repo: str, tree: WorkingTree | None = None, agent: str = "") -> Advice:
+        """What the work of *agent* in this repository begins with, without what *tree* lacks."""
+        known = self._repository(repo, agent)
         shown = [text for line in known.lines if (text := _line(line, tree))]
         return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
 
-    def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
+    def for_command(
+        self, repo: str, line: str, tree: WorkingTree | None = None, agent: str = ""
+    ) -> str:
         """What is known of a shell *line* that does not run; empty for nothing.
 
         Nothing where what runs instead is not in *tree*.
         """
-        known = self._repository(repo).commands
+        known = self._repository(repo, agent).commands
         # What reads a command takes longer than all else.
         if not any(name.partition(" ")[0] in line for name in known):
             return ""
@@ -146,7 +156,7 @@ class AdviceFile:
         """
         notes = (
             texts
-            for name, texts in self._repository(repo).files.items()
+            for name, texts in self._repository(repo, "").files.items()
             if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
         )
         return list(dict.fromkeys(chain.from_iterable(notes)))
@@ -164,9 +174,9 @@ class AdviceFile:
         (revision,) = self._connection.execute("SELECT revision FROM source").fetchone()
         return int(revision)
 
-    def _repository(self, repo: str) -> RepositoryAdvice:
-        query = "SELECT advice FROM repository WHERE repo = ?"
-        row = self._connection.execute(query, (repo.casefold(),)).fetchone()
+    def _repository(self, repo: str, agent: str) -> RepositoryAdvice:
+        asked = {"agent": agent, "repo": repo.casefold()}
+        row = self._connection.execute(_FOR_REPOSITORY, asked).fetchone()
         return RepositoryAdvice(**json.loads(row[0])) if row else RepositoryAdvice()
 
     def __enter__(self) -> Self:
@@ -193,14 +203,15 @@ def write_advice(
     path: Path,
     revision: int,
     errors: Iterable[tuple[ErrorKey, Advice]],
-    repositories: Iterable[tuple[str, RepositoryAdvice]],
+    repositories: Iterable[tuple[str, str, RepositoryAdvice]],
     warnings: Mapping[str, str],
     *,
     outdated: "Iterable[ErrorPattern] | None" = None,
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
 
-    *revision* is that of the memory; *repositories* go by their names in lower case. With
+    *revision* is that of the memory; *repositories* go by an agent, empty for any, and their names
+    in lower case, empty for any. With
     *outdated*, what it says of other errors stays. Raises `SettingsError` where it cannot be
     written.
     """
@@ -217,8 +228,8 @@ def write_advice(
             connection.executemany(_REMOVE, patterns)
             connection.executemany(_PUT_ERROR, ((*key, _written(advice)) for key, advice in errors))
             connection.executemany(
-                "INSERT OR REPLACE INTO repository VALUES (?, ?)",
-                ((repo, _written(advice)) for repo, advice in repositories),
+                "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)",
+                ((agent, repo, _written(advice)) for agent, repo, advice in repositories),
             )
             connection.execute("DELETE FROM source")
             connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))

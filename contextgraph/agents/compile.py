@@ -28,6 +28,7 @@ from contextgraph.agents.advice import (
     compiled_revision,
     write_advice,
 )
+from contextgraph.agents.events import HOOKED
 from contextgraph.agents.live import STEP_TOKENS, submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
@@ -173,23 +174,32 @@ class _Compiler:
         for (repo, family, error_type), message in types.items():
             yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
 
-    def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, RepositoryAdvice]]:
-        """What work in each of *repos* begins with, and which commands do not run there."""
-        for repo in {name.casefold(): name for name in sorted(repos)}.values():
-            context = self._retriever.retrieve(State(repo=repo), _LIMIT)
+    def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, str, RepositoryAdvice]]:
+        """What work in each of *repos* begins with, and which commands do not run there.
+
+        For each agent with hooks that has runs, also of repositories that are not known.
+        """
+        known = {name.casefold(): name for name in sorted(repos)}
+        runs = self._store.runs
+        agents = [agent for agent in HOOKED if runs.for_task(None, _EVERYWHERE, 1, agent)]
+        asked = [("", repo) for repo in known.values()]
+        asked += [(agent, repo) for agent in agents for repo in ("", *known.values())]
+        for agent, repo in asked:
+            context = self._retriever.retrieve(State(repo=repo, agent=agent), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
             named = [(line.title, line.parts) for line in lines]
-            commands, files = self._failing_commands(repo), self._noted_files(repo)
-            yield repo.casefold(), RepositoryAdvice(text, named, commands, files)
+            commands = self._failing_commands(repo, agent)
+            files = {} if agent else self._noted_files(repo)
+            yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files)
 
-    def _failing_commands(self, repo: str) -> dict[str, tuple[str, Sequence[str]]]:
+    def _failing_commands(self, repo: str, agent: str) -> dict[str, tuple[str, Sequence[str]]]:
         playbooks = self._retriever.playbooks
-        runs = playbooks.runs(repo, frozenset())
+        runs = playbooks.runs(repo, frozenset(), agent=agent)
         failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
         warnings: dict[str, tuple[str, Sequence[str]]] = {}
         for command in sorted(failed):
-            history = playbooks.history(repo, command)
+            history = playbooks.history(repo, command, agent=agent)
             # That it failed before is known by now: only what runs instead is news.
             if history.form and history.others:
                 paths = [*paths_of_command(history.others[0])]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # After compaction or `/clear` the agent no longer knows what it was shown before.
 _FORGETTING = ("compact", "clear")
 _OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error")
+# The agents that hooks know, by the names that their logs have when they are read.
+HOOKED = ("claude-code", "codex-cli", "openhands")
 # A UUID, or a short name.
 _USUAL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 

@@ -114,7 +114,7 @@ class _Responder:
         ):
             return ""
         with self._file() as file:
-            advice = file.for_repository(self._repo, self._tree)
+            advice = file.for_repository(self._repo, self._tree, self._event.agent)
         return self._shown(advice, self._record())
 
     def _open_remedy(self) -> str:
@@ -142,7 +142,8 @@ class _Responder:
             if event.command is None:
                 advised = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
             else:
-                advised = [file.for_command(self._repo, event.command, self._tree)]
+                command = event.command
+                advised = [file.for_command(self._repo, command, self._tree, event.agent)]
         texts = [self._shown(Advice(text), self._record()) for text in advised if text]
         if any(texts) and event.agent == "openhands":
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}

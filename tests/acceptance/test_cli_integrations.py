@@ -350,6 +350,26 @@ def test_a_session_begins_with_the_playbook(tested: Path, project: Path) -> None
     assert not given[3]
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex-cli"])
+def test_a_session_anywhere_begins_with_what_fails_on_the_machine_of_its_agent(
+    tmp_path: Path, project: Path, agent: str
+) -> None:
+    store = tmp_path / "memory.db"
+    failed = ("python -c 'print(1)'", "bash: python: command not found", 127)
+    worked, gone = ("python3 -c 'print(1)'", "1", 0), ("no-such-python -c 'print(1)'", "1", 0)
+    runs = [
+        run([failed, after], instance_id=f"bob__{number}", repo=f"bob/pump{number}", agent=agent)
+        for number, after in enumerate([worked] * 4 + [gone] * 4)
+    ]
+    learn(store, runs)
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+
+    text = shown(started(project), store)
+
+    assert ("`python` failed in 4 of 8 tasks; use `python3`" in text) == (agent == "claude-code")
+    assert "no-such-python" not in text
+
+
 def test_before_a_command_that_never_ran_stands_what_ran_instead(
     tested: Path, project: Path
 ) -> None:
