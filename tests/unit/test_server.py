@@ -463,3 +463,17 @@ def test_half_of_a_request_is_not_waited_for(
         assert answer() == b""
         assert answer(REQUEST) == b""
         assert answer(post + b"\r\n{").startswith(b"HTTP/1.1 408")
+
+
+def test_json_of_too_many_parts_is_refused(client: TestClient) -> None:
+    nested = b"[" * 200 + b"]" * 200
+    for body, reason in (
+        (nested, "nested more than 100 levels deep"),
+        (b"[" + b"[]," * 600_000 + b"[]]", "more than 500,000 lists"),
+        (b"{", "unexpected end"),
+    ):
+        kind = {"Content-Type": "application/json"}
+        response = client.post("/v1/query", content=body, headers=kind)
+        status, detail = problem_of(response)
+        assert status == 422
+        assert reason in detail
