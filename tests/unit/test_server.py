@@ -24,6 +24,7 @@ from tests.line import HOST, free_port
 from tests.served import Served, learn, served
 
 AT_ERROR = {"repo": "acme/shop", "current_error": NO_MODULE}
+SOURCES = {"ci": (1, 2), "ann": (3,)}
 RUN = {"repo": "acme/shop", "instance_id": "acme__shop-9", "task": "Totals are wrong"}
 
 
@@ -114,8 +115,9 @@ def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     assert response.headers["Content-Type"] == "application/problem+json"
 
 
-def test_a_live_run_is_advised_and_learned(client: TestClient) -> None:
-    learn(client, *map(recovering_run, range(1, 4)))
+def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) -> None:
+    for source in ("ci", "ann"):  # one alone would not be believed
+        learn(service.client(source=source), *map(recovering_run, SOURCES[source]))
     live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
     step = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 
