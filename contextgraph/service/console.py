@@ -30,7 +30,7 @@ from contextgraph.operations import Scope as TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.access import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, words
-from contextgraph.trace import describe_remedy
+from contextgraph.trace import describe_remedy, is_advice_id
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
@@ -455,8 +455,8 @@ def _entries(memory: AgentMemory, shown: Sequence[Exposure]) -> list[dict[str, A
             "said": [
                 {
                     "id": item.id,
-                    "text": texts.get(item.id, item.id),
-                    "advice": item.advice if item.advice != item.id or item.id in texts else "",
+                    "text": texts.get(item.id, "" if item.id.startswith("fact_") else item.id),
+                    "advice": item.advice if is_advice_id(item.advice) or item.id in texts else "",
                     "followed": item.helped is not None,
                     "is_off": item.advice in off,
                 }
