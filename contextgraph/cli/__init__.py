@@ -16,7 +16,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Look": {
         "decisions": "Show what people decided in learned sessions; accept, edit, reject.",
-        "playbook": "Show what runs of a repository agree on, and its notes.",
+        "stats": "Show what costs most, what is known, and how runs fail.",
         "receipt": "Show what advice was given, and what became of it.",
         "view": "Open the console of the memory in a browser.",
     },

@@ -76,7 +76,7 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
     common = common.or_temporary()
     intake = Intake(paths, common.settings(), follow_links=follow_links)
     runs = list(intake)
-    progress = Progress(lambda: len(runs))
+    progress = Progress(lambda: len(runs), beside_output=not common.as_json)
     with common.open() as memory, progress:
         replayed = Replay(memory, runs)
         try:

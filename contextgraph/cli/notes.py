@@ -265,7 +265,14 @@ def review(
     ] = None,
     repo: Repo = None,
 ) -> None:
-    """Show what people said in learned sessions: see `contextgraph decisions`."""
+    """Show what people said in learned sessions.
+
+    `contextgraph decisions` shows more of it, and takes the same decisions.
+
+    \b
+    Example:
+      contextgraph notes review --accept note_5f0c2a4d9e1b7c3a
+    """
     if accept or reject:
         _decide(common, accept or [], reject or [], "")
         return

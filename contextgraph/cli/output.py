@@ -5,6 +5,7 @@ rich is imported when something is shown: it would double the time of ``--help``
 
 import io
 import json
+import os
 import re
 import signal
 import sys
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
 PIPED_WIDTH = 80
-_CELL_WIDTH = 160
+_CELL_WIDTH = 2_000
 _PADDING = re.compile(r" +\n")
 
 
@@ -80,14 +81,14 @@ def accept_any_text() -> None:
 
 
 def console(stream: TextIO | None = None) -> "Console":
-    """*stream* (stdout) for people; as wide as the terminal, 80 columns and plain in a pipe."""
+    """Return *stream* (stdout) for people; in a pipe plain, of ``COLUMNS`` or 80 columns."""
     from rich.console import Console
 
     target = stream or sys.stdout
     is_terminal = target.isatty()
     return Console(
         file=target if is_terminal else cast(TextIO, _PlainText(target)),
-        width=None if is_terminal else PIPED_WIDTH,
+        width=None if is_terminal else int(os.environ.get("COLUMNS") or PIPED_WIDTH),
         color_system="auto" if is_terminal else None,
         markup=False,
         highlight=False,
@@ -182,16 +183,18 @@ class Progress:
     """A progress bar with rate and remaining time, on stderr, drawn only on a terminal.
 
     *total* is called once, if at all; it has the unit of `advance` (bytes, runs), and 0 means
-    unknown. `count` sets how many trajectories are done, whatever the unit.
+    unknown. `count` sets how many trajectories are done, whatever the unit. *beside_output*: it is
+    not drawn where what is done is printed on the same terminal.
     """
 
-    def __init__(self, total: Callable[[], int]) -> None:
+    def __init__(self, total: Callable[[], int], *, beside_output: bool = False) -> None:
         self._total = total
+        self._beside_output = beside_output
         self._bar: Bar | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not (self._beside_output and sys.stdout.isatty()):
             self._bar = _bar()
             self._task = self._bar.add_task("", total=self._total() or None, done=0, step="")
             self._bar.start()

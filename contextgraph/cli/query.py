@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
 
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
+_LINES, _LINE_WIDTH = 4, 150
 STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
@@ -123,6 +124,9 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     no_record: Annotated[
         bool, flag("--no-record", "Do not record what was shown for `report`.")
     ] = False,
+    details: Annotated[
+        bool, flag("--details", "All that was found, with figures and where it is from.")
+    ] = False,
     why: Annotated[
         bool, flag("--why", "List what was found and not shown, with the step and the reason.")
     ] = False,
@@ -160,7 +164,10 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         with common.open(read_only=no_record, create=False) as memory:
             if here and memory.store.runs.ids(here, limit=1):
                 states = (replace(asked, state=replace(asked.state, repo=here)) for asked in states)
-            answered = [_answer(common, memory, question, bounds, why=why) for question in states]
+            answered = [
+                _answer(common, memory, question, bounds, details=details, why=why)
+                for question in states
+            ]
     except StoreError as failure:
         if answered is None:
             raise
@@ -274,7 +281,13 @@ class Bounds:
 
 
 def _answer(
-    common: Common, memory: "AgentMemory", question: "Question", bounds: Bounds, *, why: bool
+    common: Common,
+    memory: "AgentMemory",
+    question: "Question",
+    bounds: Bounds,
+    *,
+    details: bool,
+    why: bool,
 ) -> bool:
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
@@ -284,7 +297,7 @@ def _answer(
     if common.as_json:
         emit(context_record(context, text, question.key, why=why))
     elif context:
-        _show(context)
+        (_show if details else _show_summary)(context)
     else:
         print_text(f"nothing useful known{_reason(memory, context, question.state.repo)}")
     if why and not common.as_json:
@@ -302,6 +315,33 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str) -> str:
     if not repo or memory.store.runs.ids(repo=repo):
         return ""
     return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
+
+
+def _show_summary(context: "MemoryContext") -> None:
+    """Print what an agent would be shown, in about ten lines."""
+    if context.playbook:
+        from contextgraph.advising.wording import playbook_lines
+
+        lines = [line.text for line in playbook_lines(context.playbook)]
+        for line in lines[:_LINES]:
+            print_text(one_line(line, _LINE_WIDTH))
+    for remedy in context.ranked:
+        print_text((one_line(remedy.description, _LINE_WIDTH), "bold green"))
+        where = "this repository" if remedy.why.scope == "repo" else "other repositories"
+        seen = f"worked in {number_of(remedy.why.support, 'run')} of {where}"
+        print_text((seen, "dim"), indent=2)
+    cases = [case for case in context.similar_cases if case.is_shown]
+    for case in cases[:_LINES]:
+        print_text(
+            (_run(case.repo, case.instance_id), "bold"), f": {one_line(case.title, _LINE_WIDTH)}"
+        )
+        if case.files:
+            print_text(f"changed {one_line(', '.join(case.files), _LINE_WIDTH)}", indent=2)
+    for note in context.notes[:_LINES]:
+        print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
+    if hidden := len(context.similar_cases) - len(cases):
+        print_text((f"{number_of(hidden, 'past task')} less alike: --details", "dim"))
+    print_text((f"context {context.id}", "dim"))
 
 
 def _show(context: "MemoryContext") -> None:

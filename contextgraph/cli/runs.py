@@ -3,6 +3,7 @@
 What people report: ``report``, ``outcome``, ``quarantine``, ``release`` and ``sources``.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -116,6 +117,7 @@ def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
 
 _ROWS, _SINGLE_ROWS = 10, 3
 _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 38, 42, 22
+_WHOLE = 2_000
 
 Repository = Annotated[
     str, option("--repo", "OWNER/REPO", "The repository.", "that of the current folder")
@@ -236,7 +238,9 @@ def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
 
 def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...]]:
     reasons = [record.error_type if record.worked < record.tried else "" for record in records]
-    width = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
+    # In a pipe a command is whole, to be copied; the table folds it.
+    narrow = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
+    width = narrow if sys.stdout.isatty() else _WHOLE
     for record, reason in zip(records, reasons, strict=True):
         shown = one_line(reason, _REASON_WIDTH)
         if record.source is not None:

@@ -202,8 +202,10 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         agreed = [one for one in (*playbook.tests, *playbook.setup) if one.is_agreed]
         if agreed:
             commands[repo] = agreed[:_COMMANDS]
-    errors = [error for error in friction if error.remedies and error.steps_lost][:_ERRORS]
-    return _Card(repositories.total(), steps, dict(repositories.most_common()), errors, commands)
+    costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
+    return _Card(
+        repositories.total(), steps, dict(repositories.most_common()), costly[:_ERRORS], commands
+    )
 
 
 def _show_card(card: _Card) -> None:

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
+_ERROR_WIDTH = 120
+_COSTLY = 4
 
 
 @common_options()
@@ -84,6 +86,7 @@ def stats(
             "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
         ),
     ] = "",
+    details: Annotated[bool, flag("--details", "All counts, and error sequences.")] = False,
     people: Annotated[
         bool, flag("--people", "Count what people wrote, stopped and refused.")
     ] = False,
@@ -116,6 +119,7 @@ def stats(
         mistakes = memory.stats.get_common_mistakes(situation, repo)
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
+        frictions = memory.stats.get_friction("", _COSTLY)
     if common.as_json:
         known = replace(stats, failure_patterns=patterns)
         emit({"store": address, **stats_record(known, mistakes, drawn, interventions)})
@@ -126,10 +130,24 @@ def stats(
     elif repo or situation:
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
         _show_mistakes(scope, mistakes, () if situation else patterns, top)
-    else:
+    elif details:
         _show_stats(stats, top)
+    else:
+        _show_summary(stats, frictions)
     for file in drawn:
         print(f"drawn: {file}")
+
+
+def _show_summary(stats: "MemoryStats", frictions: "Sequence[Friction]") -> None:
+    """Print how runs ended, and what costs most, in about ten lines."""
+    outcomes = stats.counts.outcomes
+    ended = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()) if count)
+    runs = number_of(sum(outcomes.values()), "run")
+    print(f"{runs} of {number_of(stats.counts.repositories, 'repository')}: {ended}")
+    if shown := [one for one in frictions if one.remedies and one.remedies[0].tasks > 1]:
+        print_text(("What costs most, and what clears it", "bold"))
+        _show_friction(shown)
+    print_text(("--details shows all counts and error sequences", "dim"))
 
 
 def _show_stats(stats: "MemoryStats", top: int) -> None:
@@ -226,12 +244,14 @@ def _followers(stats: "MemoryStats", error: str) -> str:
 def friction(
     common: Common,
     repo: Repo = None,
-    top: Annotated[int, described("--top", metavar="N", min=1, help="At most N errors.")] = 10,
+    top: Annotated[
+        int, described("--limit", "--top", metavar="N", min=1, help="At most N errors.")
+    ] = 10,
 ) -> None:
     """Show errors that recur across tasks, and their remedies.
 
-    Lists errors of at least two tasks, most tasks first: how many tasks cleared it, after how many
-    steps (the median), and how. Several runs of one task count once.
+    Lists errors of at least two tasks: those with a remedy first, by the steps that they cost all
+    tasks together. Several runs of one task count once.
 
     \b
     Example:
@@ -248,10 +268,10 @@ def friction(
 
 def _show_friction(frictions: "Sequence[Friction]") -> None:
     for friction in frictions:
-        steps = f", steps lost {friction.steps_lost:g}" if friction.steps_lost is not None else ""
-        figures = f"{number_of(friction.tasks, 'task')}, cleared in {friction.cleared}{steps}: "
-        print_text(figures, (one_line(friction.error, _FACT_WIDTH), "bold"))
-        for remedy in friction.remedies:
+        tasks = number_of(friction.tasks, "task")
+        lost = f" lost {number_of(round(friction.cost), 'step')}" if friction.cost else ""
+        print_text(f"{tasks}{lost}: ", (one_line(friction.error, _ERROR_WIDTH), "bold"))
+        for remedy in friction.remedies[:1]:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
             print_text((text, "green"), indent=4)
 

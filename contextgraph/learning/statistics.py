@@ -163,9 +163,18 @@ class Friction:
     steps_lost: float | None
     remedies: tuple[FrictionRemedy, ...]
 
+    @property
+    def cost(self) -> float:
+        """Steps lost in all tasks that cleared it."""
+        return self.cleared * (self.steps_lost or 0.0)
+
 
 def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
-    """The errors of most tasks, in *repo* where one is given, at most *limit*; ties by id."""
+    """Return at most *limit* errors, in *repo* where one is given, those that cost most first.
+
+    Those with a known remedy come before others; the cost is the steps lost in all tasks that
+    cleared it. Ties by tasks and id.
+    """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
     histories = store.recoveries.histories([tally.error.id for tally in tallies], _RUNS)
     runs = store.runs.trajectories(
@@ -178,7 +187,10 @@ def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
         if entry.tasks >= _LEAST_TASKS
     ]
     return tuple(
-        sorted(frictions, key=lambda entry: (-entry.tasks, entry.cleared, entry.error_id))[:limit]
+        sorted(
+            frictions,
+            key=lambda entry: (not entry.remedies, -entry.cost, -entry.tasks, entry.error_id),
+        )[:limit]
     )
 
 

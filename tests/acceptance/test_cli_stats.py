@@ -75,7 +75,7 @@ def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Pa
         (remedy["tasks"], "PYTHONPATH=lib" in remedy["text"]) for remedy in one["remedies"]
     ] == [(1, True)]
     text = contextgraph("friction", "--store", store, "--repo", "Acme/Shop").out
-    assert "3 tasks, cleared in 1, steps lost 1: ModuleNotFoundError" in text
+    assert "3 tasks lost 1 step: ModuleNotFoundError" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -120,3 +120,25 @@ def test_without_matplotlib_the_error_names_the_install_command(
     assert result.code == 1
     assert "pip install 'contextgraph-memory[plot]'" in result.err
     assert not (tmp_path / "folder").exists()
+
+
+def test_stats_answer_in_ten_lines_and_details_have_the_rest(store: Path) -> None:
+    brief, whole = (contextgraph("stats", "--store", store, *more) for more in ((), ("--details",)))
+
+    assert len(brief.out.splitlines()) <= 12
+    assert "run" in brief.out.splitlines()[1]
+    assert "Most frequent errors" not in brief.out
+    assert "Most frequent errors" in whole.out
+
+
+def test_a_pipe_is_as_wide_as_columns_and_commands_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = f"python -m pytest {' '.join(f'tests/test_{n}.py' for n in range(12))} --maxfail=1"
+    runs = [run([(long, "12 passed", 0)], instance_id=f"acme__shop-{n}") for n in (1, 2, 3)]
+    written, store = write_runs(tmp_path / "runs.jsonl", runs), tmp_path / "m.db"
+    assert contextgraph("learn", written, "--store", store).code == 0
+    monkeypatch.setenv("COLUMNS", "400")
+
+    shown = contextgraph("how", long, "--repo", "acme/shop", "--store", store).out
+    assert "…" not in shown
