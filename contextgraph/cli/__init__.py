@@ -15,7 +15,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "query": "Show what the memory knows for a task or an error.",
     },
     "Look": {
-        "decisions": "Show what people decided in learned sessions; accept, edit, reject.",
+        "decisions": "Show what people decided, corrected or required.",
         "stats": "Show what costs most, what is known, and how runs fail.",
         "receipt": "Show what advice was given, and what became of it.",
         "view": "Open the console of the memory in a browser.",

@@ -303,7 +303,7 @@ def decisions(
         option("--propose", "FILE", "Print what is recurring as a diff of CLAUDE.md or AGENTS.md."),
     ] = None,
 ) -> None:
-    """Show what people decided, corrected or required in learned sessions.
+    """Show what people decided, corrected or required.
 
     Agents are shown it when a request or an edited file is about it; a later decision about the
     same takes its place. What looks like an instruction to the reader is never shown.
