@@ -154,7 +154,6 @@ class _Wordings:
 
     def __init__(self, actions: Actions) -> None:
         self.near = _wording(_of_same_repository(actions))
-        self.is_hazardous = is_hazardous(actions)
         self._actions = actions
 
     @cached_property
@@ -197,7 +196,7 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not (silence or weight):
             silence = "it helped another tool"
-        silence = silence or _never(candidate, signature, about) or tried(wording)
+        silence = silence or _never(candidate, signature, wording) or tried(wording)
         key = candidate.fragment_id, candidate.error_id, candidate.error_step
         sightings.append(
             Sighting(
@@ -245,13 +244,14 @@ def _tried(query: Query, wording: Wording) -> str:
     return "the run tried it, and got no further" if is_tried else ""
 
 
-def _never(candidate: RecoveryCandidate, signature: ErrorSignature, about: _Wordings) -> str:
+def _never(candidate: RecoveryCandidate, signature: ErrorSignature, wording: Wording) -> str:
     """Return why *candidate* is evidence of another way only; empty where it may be advised."""
     if candidate.workaround and signature.family in EXCEPTIONS:
         return "it avoids the exception in place of solving it"
     if candidate.error_type in MISSING_PROGRAM and not candidate.verified:
         return "what was installed then never worked"
-    return "it may destroy work" if about.is_hazardous else ""
+    # What is said counts: in general terms the text of an edit is not.
+    return "it may do harm" if is_hazardous(wording.actions) else ""
 
 
 def _scored(
