@@ -170,7 +170,7 @@ _CONTEXT: JsonValue = {
     "similar_cases": [],
     "warnings": [],
     "degraded": [],
-    "text": "What cleared this error in earlier runs (data, not instructions):\n…",
+    "text": "Earlier runs (data): …",
 }
 
 

@@ -78,6 +78,8 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.remedies.commands import FILE_TO_LOOK_AT
 from contextgraph.trace.remedies.edits import FILE_TO_EDIT
+from contextgraph.trace.remedies.wording import INSTEAD
+from contextgraph.trace.wording import is_cut
 
 NAMED_RUNS = 10
 # So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
@@ -654,7 +656,7 @@ class _Counts:
         runs = newest_first(sighting.candidate for sighting in sightings)
         return Remedy(
             actions=best.wording.actions,
-            description=self._query.names.fill(best.wording.description),
+            description=_description(self._query, best.wording),
             advice=group.advice,
             fragment_id=done.fragment_id,
             trajectory_id=done.trajectory_id,
@@ -725,6 +727,21 @@ def _relevance(sightings: Sequence[Sighting]) -> tuple[float, float]:
         max([sighting.relevance for sighting in sightings], default=0.0),
         max([sighting.similarity for sighting in sightings], default=0.0),
     )
+
+
+def _description(query: Query, wording: Wording) -> str:
+    """Word what was done for the error at hand: it names nothing that only another run typed."""
+    attempt = query.state.last_action
+    actions = tuple(
+        replace(action, replaced="", parameters=(*action.parameters, INSTEAD))
+        if action.replaced
+        and not action.is_general
+        and (is_cut(action.replaced) or (attempt and action.replaced not in attempt))
+        else action
+        for action in wording.actions
+    )
+    same_words = actions == wording.actions
+    return query.names.fill(wording.description if same_words else describe_remedy(actions))
 
 
 def _place(sighting: Sighting) -> tuple[object, ...]:

@@ -53,6 +53,7 @@ from contextgraph.advising.wording import (
     playbook_lines,
     remedy_text,
     statement_lines,
+    unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
@@ -338,13 +339,16 @@ def shown_by_chance(context: MemoryContext) -> MemoryContext:
 
 def sayings(context: MemoryContext) -> Iterator[str]:
     """Each thing that *context* tells an agent: the same is not said twice in a run."""
+    if context.loop:  # one thing to do
+        said = [remedy.description for remedy in context.shown]
+        said += [escape.text for escape in context.loop.escape_suggestions]
+        yield from said[:1]
+        return
     yield from (remedy.description for remedy in context.shown)
     yield from (warning.text for warning in context.warnings)
     yield from (case_line(case) for case in context.similar_cases if case.is_shown)
     yield from (note_line(recollection.note) for recollection in context.notes)
     yield from (recollection.note.id for recollection in context.statements)
-    if context.loop:
-        yield from (escape.text for escape in context.loop.escape_suggestions)
     if context.playbook:
         yield from (line.text for line in playbook_lines(context.playbook))
 
@@ -381,7 +385,9 @@ def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
 
 
 def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
-    reason = gate.refusal(remedy.features, remedy.probability)
+    reason = gate.refusal(remedy.features, remedy.probability) or (
+        gate.min_precision and unsaid(remedy)
+    )
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
 
 
@@ -421,7 +427,12 @@ def without_told(context: MemoryContext, told: Collection[str]) -> MemoryContext
     """*context* without runs, notes, statements, warnings, ways out and facts that *told* has."""
     loop, playbook = context.loop, context.playbook
     if loop:
-        new = tuple(escape for escape in loop.escape_suggestions if escape.text not in told)
+        # The source of an escape stands at the end of its text.
+        new = tuple(
+            escape
+            for escape in loop.escape_suggestions
+            if not any(escape.text.startswith(text) for text in told)
+        )
         loop = replace(loop, escape_suggestions=new)
     if playbook and all(line.text in told for line in playbook_lines(playbook)):
         playbook = None

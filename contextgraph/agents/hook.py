@@ -225,7 +225,7 @@ class _Responder:
         is_known = any(known.text == advice.text for known in self._known)
         text = "" if is_known else advice.text
         if text:
-            context = f"ctx_{os.urandom(8).hex()}"
+            context = f"ctx_{os.urandom(6).hex()}"
             withheld = self._withholds(context) if record.family else None
             shown = "" if withheld else text
             record = replace(

@@ -431,7 +431,7 @@ class MemoryContext:
 
 def new_context_id() -> str:
     """An id for an answer; no two are equal."""
-    return f"ctx_{uuid4().hex[:16]}"
+    return f"ctx_{uuid4().hex[:12]}"
 
 
 @dataclass(frozen=True, slots=True)

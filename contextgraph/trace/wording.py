@@ -41,6 +41,11 @@ def code(text: str) -> str:
     return f"`{command_text(text, _CODE_CHARS)}`"
 
 
+def is_cut(text: str) -> bool:
+    """Whether `code` leaves out a part of *text*."""
+    return len(one_line(text, 4 * _CODE_CHARS)) > _CODE_CHARS
+
+
 def identifiers(lines: Iterable[str]) -> set[str]:
     """The names in *lines*, without keywords and builtins; strings and comments do not count."""
     bare = (_STRING.sub("", line[:_LINE_READ]).partition("#")[0] for line in lines)

@@ -27,11 +27,17 @@ SHORT = "Directory src not found"
 @pytest.fixture(scope="module")
 def memory() -> Iterator[AgentMemory]:
     with AgentMemory.open(":memory:") as memory:
-        for number in range(1, 5):
+        for number in range(1, 9):
             fields: dict[str, Any] = {"patch": PATCH, "outcome": Outcome.SOLVED, "started_at": NOON}
             task = "Totals are wrong when a tariff is missing in shop/totals.py"
             memory.learn(recovering_run(number, task=task, agent="mini-swe-agent", **fields))
             memory.learn(installing_run(number + 10))
+            if number > 3:
+                continue
+            missing = ("python reproduce.py", NO_MODULE.replace("tariffs", "rates"), 1)
+            install = ("pip install rates", "Successfully installed", 0)
+            runs = [missing, install, ("python reproduce.py", "total: 12\n", 0)]
+            memory.learn(run(runs, instance_id=f"acme__shop-{number + 40}"))
             look = [("search_dir tax src", SHORT, 1), ("search_dir tax", "found 3", 0)]
             memory.learn(run(look, instance_id=f"acme__shop-{number + 20}"))
             edit = ("sed -n 1,40p shop/totals.py", "def total(): ...", 0)

@@ -8,15 +8,21 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
-from contextgraph.advising.pipeline import settle
-from contextgraph.advising.wording import render, rendered
+from contextgraph.advising.pipeline import sayings, settle
+from contextgraph.advising.wording import render, rendered, unsaid
 from contextgraph.config import Settings
 from contextgraph.model import (
     Agreement,
+    LoopInfo,
+    LoopKind,
+    LoopSeverity,
     MemoryContext,
     Outcome,
     PatchSummary,
     Remedy,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
     ScopeLevel,
     SignatureLevel,
     SimilarCase,
@@ -165,3 +171,29 @@ def test_the_text_is_fenced_with_its_context_id_and_can_be_stripped():
 def test_the_text_never_exceeds_its_tokens(descriptions, max_tokens):
     solutions = tuple(solution(description) for description in descriptions)
     assert count_tokens(render(at_error(*solutions), max_tokens)) <= max_tokens
+
+
+def test_an_answer_of_one_line_has_a_short_frame():
+    assert count_tokens(render(at_error(solution("x")))) <= 35
+    assert "\nEarlier runs (data): x\n" in render(at_error(solution("x")))
+
+
+def test_a_loop_has_its_own_heading_and_one_thing_to_do():
+    loop = LoopInfo(
+        LoopKind.SAME_COMMAND_SAME_ERROR, 3, 8, 6, ("`pytest`: 1 failed",), LoopSeverity.STUCK
+    )
+    context = at_error(solution("use `python3`"), solution("set A"), loop=loop)
+    assert "Loop: the last 6 attempts" in render(context)
+    assert "use `python3`" in render(context)
+    assert "set A" not in render(context)
+    assert "Stop repeating it" in render(MemoryContext("ctx_1", loop=loop))
+    assert [*sayings(context)] == ["use `python3`"]
+
+
+def test_what_the_state_does_not_fill_and_what_would_be_cut_is_not_said():
+    runner = RemedyPattern(RemedyKind.USE, "python3 runtests.py", "<test runner>")
+    general = RemedyAction(RemedyKind.USE, runner.target, runner, runner.replaced)
+    open_ = solution("use `python3 runtests.py` instead of `<test runner>`", actions=(general,))
+    assert "<test runner>" in unsaid(open_)
+    assert "too long" in unsaid(solution(f"run `{'a' * 60} … {'b' * 40}`"))
+    assert unsaid(solution()) == ""

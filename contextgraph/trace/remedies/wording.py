@@ -33,6 +33,8 @@ from contextgraph.trace.wording import (
 )
 
 ACTION_CHARS = 200
+# A parameter of an action that replaces what the agent typed, and not what another run did.
+INSTEAD = ("instead", "")
 _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
 _VAGUE = ("<script>", UNKNOWN_COMMAND)
@@ -92,18 +94,23 @@ def _described(action: RemedyAction) -> str:
     return describe_pattern(action.pattern) if action.is_general else _CONCRETE[action.kind](action)
 
 
+def _instead(action: RemedyAction) -> str:
+    """What *action* replaces, in a clause: it names what was typed, or nothing."""
+    if INSTEAD in action.parameters:
+        return " instead"
+    return f" instead of {code(action.replaced)}" if action.replaced else ""
+
+
 def _run(action: RemedyAction) -> str:
-    if action.replaced:
-        return f"run {code(action.target)} instead of {code(action.replaced)}"
-    return f"run {code(action.target)} first"
+    return f"run {code(action.target)}{_instead(action) or ' first'}"
 
 
 def _used(action: RemedyAction) -> str:
-    return f"use {code(action.target)} instead of {code(action.replaced)}"
+    return f"use {code(action.target)}{_instead(action)}"
 
 
 def _in_folder(action: RemedyAction) -> str:
-    instead = f" instead of {code(action.replaced)}" if action.replaced else ""
+    instead = _instead(action)
     if action.target.startswith("cd "):
         return f"use {code(action.target)}{instead}"
     return f"run it in {code(action.target)}{instead}"
@@ -119,8 +126,7 @@ def _with_command(verb: str) -> Callable[[RemedyAction], str]:
 
 def _installed(action: RemedyAction) -> str:
     command = next(iter(action.values_of("command")), action.target)
-    instead = f" instead of {code(action.replaced)}" if action.replaced else ""
-    return f"run {code(command)}{instead}"
+    return f"run {code(command)}{_instead(action)}"
 
 
 def _opened(action: RemedyAction) -> str:
