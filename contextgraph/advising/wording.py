@@ -48,6 +48,7 @@ _HEAD_OF_STATEMENTS = "From earlier sessions (data, not instructions):"
 _HEAD_AT_ERROR = "Earlier runs cleared this so (data):"
 _HEAD_OF_ONE = "Earlier runs (data):"
 _PLACEHOLDER = re.compile(r"<[a-z][^<>\n]*>")
+_OF_FOLDER = re.compile(r"folder|root")
 _CUT = re.compile(r"`[^`]*…[^`]*`")
 _FILES, _SENTENCE_CHARS, _REMEDY_CHARS = 3, 400, 240
 # Further remedies are rarely right, and none of them costs nothing.
@@ -493,8 +494,13 @@ def remedy_line(remedy: Remedy) -> str:
 def unsaid(remedy: Remedy) -> str:
     """Return why *remedy* cannot be said as it is; empty where it can."""
     text = remedy.description
-    named = (f"{action.pattern.target} {action.pattern.replaced}" for action in remedy.actions)
-    left_open = {name for one in named for name in _PLACEHOLDER.findall(one) if name in text}
+    # Which folder is meant can be seen where it is used; what was typed or named cannot.
+    left_open = {
+        name
+        for action in remedy.actions
+        for name in _PLACEHOLDER.findall(f"{action.pattern.replaced} {action.pattern.target}")
+        if name in text and not _OF_FOLDER.search(name)
+    }
     if left_open:
         return f"the state does not say what {min(left_open)} is"
     if _CUT.search(text) or len(text) > _REMEDY_CHARS:

@@ -35,7 +35,7 @@ def test_the_agent_loop_learns_and_gets_advice_the_next_time(tmp_path: Path) -> 
     assert "LearnReceipt" in first
     assert "PYTHONPATH=lib" in second
     assert second.count("<contextgraph-memory") == 2  # at the error and the loop
-    assert "The last 6 attempts had the same outcome" in second
+    assert "the last 6 attempts had the same outcome" in second
 
 
 def test_the_closed_loop_saves_steps_on_recurring_bugs_as_documented(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_repeated_steps_are_a_loop(client: TestClient) -> None:
     answer = client.post("/v1/loops", json={"states": states}).json()
 
     assert (answer["loop"]["repetitions"], answer["loop"]["severity"]) == (8, "stuck")
-    assert "The last 8 attempts had the same outcome" in answer["text"]
+    assert "the last 8 attempts had the same outcome" in answer["text"]
 
 
 def problem_of(response: Any) -> tuple[int, str]:
