@@ -21,8 +21,10 @@ from contextgraph.text.secret_values import (
     is_cookie,
     is_key,
     is_login_of_command,
+    is_option_value,
     is_password,
     is_random,
+    is_scrambled,
     is_url_secret,
 )
 
@@ -97,6 +99,33 @@ _TOKENS = (
     Token("sendgrid-key", ("sg.",), r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
     Token("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[\w-]{20,}+"),
     Token("sentry-token", ("sntrys_",), "sntrys_[A-Za-z0-9+/=_]{40,}+"),
+    Token("groq-key", ("gsk_",), "gsk_[A-Za-z0-9]{40,}+"),
+    Token("xai-key", ("xai-",), "xai-[A-Za-z0-9]{40,}+"),
+    Token("figma-token", ("figd_", "figo_", "figu_"), r"fig[dou]_[\w-]{20,}+"),
+    Token("supabase-token", ("sbp_", "sb_secret_"), r"sb(?:p|_secret)_[\w-]{20,}+"),
+    Token("new-relic-key", ("nrak-", "nrjs-", "nrii-", "nrra-"), r"NR(?:AK|JS|II|RA)-[\w-]{16,}+"),
+    Token("tailscale-key", ("tskey-auth-", "tskey-api-", "tskey-client-"), r"tskey-[\w-]{16,}+"),
+    Token("replicate-token", ("r8_",), "r8_[A-Za-z0-9]{30,}+"),
+    Token("render-key", ("rnd_",), "rnd_[A-Za-z0-9]{20,}+"),
+    Token("netlify-token", ("nfp_", "nfo_", "nfc_"), "nf[poc]_[A-Za-z0-9]{30,}+"),
+    Token("contentful-token", ("cfpat-",), r"CFPAT-[\w-]{30,}+"),
+    Token("langchain-key", ("lsv2_pt_", "lsv2_sk_"), r"lsv2_(?:pt|sk)_[\w]{20,}+"),
+    Token("tavily-key", ("tvly-",), r"tvly-[\w-]{20,}+"),
+    Token("pinecone-key", ("pcsk_",), r"pcsk_[\w]{30,}+"),
+    Token("nvidia-key", ("nvapi-",), r"nvapi-[\w-]{30,}+"),
+    Token("cerebras-key", ("csk-",), "csk-[A-Za-z0-9]{30,}+"),
+    Token("mailgun-key", ("key-",), "key-[0-9a-f]{32}"),
+    Token("resend-key", ("re_",), r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{16,}+"),
+    Token("dropbox-token", ("sl.", "sl.u."), r"sl\.(?:u\.)?[\w-]{60,}+"),
+    Token("paystack-key", ("flwseck-",), r"FLWSECK-[\w-]{20,}+"),
+    Token("notion-token", ("secret_",), "secret_[A-Za-z0-9]{43}"),
+    Token("cloudflare-token", ("v1.0-",), r"v1\.0-[\w-]{40,}+"),
+    Token("mapbox-token", ("sk.",), r"sk\.eyJ[\w-]{40,}+\.[\w-]{16,}+"),
+    Token("buildkite-token", ("bkua_", "bkat_"), "bk[ua][at]_[A-Za-z0-9]{30,}+"),
+    Token("circleci-token", ("ccipat_",), r"CCIPAT_[\w]{30,}+"),
+    Token("sonar-token", ("squ_", "sqp_", "sqa_"), "sq[upa]_[0-9a-f]{40}"),
+    Token("deno-token", ("ddp_", "ddo_"), "dd[po]_[A-Za-z0-9]{30,}+"),
+    Token("elevenlabs-key", ("sk_",), "sk_[0-9a-f]{40,}+(?![A-Za-z0-9])"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
 )
 
@@ -106,7 +135,7 @@ _KEY_NAMES = "|".join(
     for separator in ("_", "-", "")
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
-_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：]))"""
+_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value))"""
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
@@ -118,7 +147,8 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
-        r"|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
+        r"|(?P<atlassian>TATT3)|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
+        r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?P<jwt>(?<=eyJ))",
 }
@@ -135,12 +165,14 @@ _FOLDED = {
         )
         | (?P<cookie>ie(?<=cookie)(?=["']?[ :=]))
         | (?P<webhook>s(?<=hooks)(?=[./]))
+        | (?P<webhook1>b2(?<=webhookb2)(?=/))
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
     )""",
     "w": rf"""w(?:
         (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
+        | (?P<suffix>(?<=[a-z]pw){_ASSIGNED})
     )""",
     "se": rf"""se(?:
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
@@ -155,8 +187,22 @@ _FOLDED = {
     "z": r"zation(?P<authorization>(?<=uthorization))",
     "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
     "parola": rf"parola(?P<password5>{_ASSIGNED})",
+    "mnemonic": rf"mnemonic(?P<password6>{_ASSIGNED})",
     '"auth"': r'"auth"(?P<docker>(?=[ ]{0,4}:))',
+    "pass": rf"""pass(?:
+        (?P<suffix>(?<=[a-z_]pass){_ASSIGNED})
+        | (?P<option5>(?<=[a-z-]pass){_BLANK})
+        | (?P<pass>:(?<=[ ]pass:))
+    )""",
+    "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
+    "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
+    "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
+    "private-": r"private-(?P<putty>(?:lines|mac):[ ])",
+    "5432:": r"5432(?P<pgpass>:)",
+    "*:*": r"\*:\*(?P<pgpass1>:)",
+    "\t/\t": r"\t/(?P<jar>(?<=\ttrue\t/)|(?<=\tfalse\t/))",
 }
+_RARE = frozenset(("mnemonic", "parola", "1//0", "dapi", "private-", "5432:", "*:*", "\t/\t"))
 # Of texts with other characters than ASCII, in lower case.
 _FOREIGN = (
     "contraseña пароль 密码 密碼 口令 パスワード 비밀번호 hasło lösenord şifre jelszó"
@@ -164,8 +210,16 @@ _FOREIGN = (
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
     (?P<login>(?:u|-user)(?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
-    | (?P<command_option>p(?=[ ]?["']?[^\s"'-]\S{3}))
+    | (?P<command_option>[paw](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
+# Ends of names whose value is a secret where it is scrambled.
+_SUFFIXES = rf"""(?:pat|[a-z]{{0,2}}keys?|credentials?|creds?|auth|pw|pwd|salt|jwt|bearer|session
+    |cookie|seed|otp|pepper|license|hmac|cipher|webhook)(?P<suffix>{_ASSIGNED})"""
+_DISCORD = "|".join(rf"(?<=[mno][a-z0-9_-]{{{length}}}\.)" for length in range(23, 28))
+_DISCORD = (
+    rf"(?P<discord>(?=[\w-]{{6}}\.[\w-]{{27}})(?:{_DISCORD}))"
+    r"|(?P<airtable>(?<=pat[a-z0-9]{14}\.)(?=[0-9a-f]{64}))"
+)
 
 
 @cache
@@ -178,8 +232,9 @@ def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
 
 
 def _hint(beginning: str, pattern: str) -> Hint:
-    # A character is found ten times as fast as a word, for which `search` is faster, too.
-    return Hint(beginning[:1], lambda: pattern)
+    # A character is found ten times as fast as a word, for which `search` is faster, too; but a
+    # rare word is looked for once.
+    return Hint(beginning if beginning in _RARE else beginning[:1], lambda: pattern)
 
 
 @cache
@@ -197,6 +252,10 @@ def _separator_pattern(separator: str) -> str:
     pattern = rf"{_TAIL}(?P<provider>{ends})"
     if separator == "-":
         pattern = f"(?:{pattern}|{_OPTIONS})"
+    if separator == "_":
+        pattern = f"(?:{pattern}|{_SUFFIXES})"
+    if separator == ".":
+        pattern = f"(?:{pattern}|{_DISCORD})"
     return re.escape(separator) + pattern
 
 
@@ -257,22 +316,33 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.
 _NAME_END = (
-    r"(?i:(?:[_-]?(?:access|secret|key|token|value|hash)){0,3}+s?+(?:_?[0-9]{1,2}+)?+)"
-    r"\\?[\"'`]?\]?"
+    r"(?i:(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3}+s?+(?:_?[0-9]{1,2}+)?+)"
+    r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27])?\]?"
 )
 _ANNOTATION = r"(?:\s{0,3}:\s{0,3}[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
 _SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
-_QUOTE = r"[bBrRuU]{0,2}\\?[\"'`]"
-_QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,256}}+)(?=\\?[\"'`]|\n|\Z)"
+_QUOTE = r"[bBrRuU]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
+_QUOTE_END = r"(?=\\{0,7}[\"'`]|\\{1,7}u002[27]|\n|\Z)"
+_QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 _BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
-    r"|(?P<words>[a-z]{3,12}(?: [a-z]{3,12}){3,9}+)(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
+    r"|(?P<words>[a-z]{3,12}(?: [a-z]{3,12}){3,23}+)(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
 )
-_ASSIGNMENT = f"{_NAME_END}{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE})"
-_PASSWORD = f"{_NAME_END}{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_BARE})"
+# `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
+_MARKED_UP = (
+    r">(?P<element>[^<>\s]{8,256}+)(?=</)"
+    r"|\s{1,3}[vV]alue\s?=\s?[\"'](?P<attribute>[^\"'\s<>]{8,256}+)(?=[\"'])"
+)
+_ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
+_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}"
+_ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE}){_OTHERWISE})"
+_PASSWORD = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_BARE}){_OTHERWISE})"
 # A header (`X-Api-Key: a_b1`), or a part of a connection string (`;Pwd=…`): never an expression.
-_HEADER = re.compile(r"[a-z]-(?:api-?|auth-?)?(?:key|token)\Z", re.IGNORECASE)
+_HEADER = re.compile(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-f]+")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+\Z")
+_NAMES_CONTENT = re.compile("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
 _IN_STRING = re.compile(r";\s?\w{0,20}\Z")
 
 
@@ -280,16 +350,30 @@ def _after(hit: re.Match[str]) -> int:
     return hit.end()
 
 
+def _start(hit: re.Match[str]) -> int:
+    return hit.start()
+
+
 def _random(match: re.Match[str]) -> bool:
     return is_random(match["secret"])
 
 
-def _assigned(kind: str, pattern: str, looks_literal: Callable[[str], bool]) -> Rule:
-    """The value of `name = value`, read from the end of the keyword in the name."""
+def _assigned(
+    kind: str, pattern: str, looks_literal: Callable[[str], bool], *, by_name: bool = False
+) -> Rule:
+    """The value of `name = value`, read from the end of the keyword in the name.
+
+    *by_name*: a variable of the environment may hold a secret in hexadecimal digits.
+    """
 
     def accepts(match: re.Match[str]) -> bool:
         group = str(match.lastgroup)
         value = match[group]
+        if by_name and len(value) >= 32 and _HEX.fullmatch(value):
+            name = _VARIABLE.search(match.string[max(0, match.start() - 40) : match.start()])
+            return name is not None and not _NAMES_CONTENT.search(name[0])
+        if group == "argument":
+            return is_key(value) and looks_literal(value) and is_bare_literal(value)
         return looks_literal(value) and (group != "bare" or is_bare_literal(value) or _plain(match))
 
     return Rule(kind, pattern, _after, accepts)
@@ -332,8 +416,11 @@ _COOKIE = (
     r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{8,256}+"
     r"(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}+)"
 )
+_COOKIE_JAR = (
+    r"[^\t\n]{0,200}\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{8,2000}+)"
+)
 _WEBHOOK = (
-    r"(?:\.slack\.com/(?:services|workflows|triggers)/|/[0-9]{17,20}/)"
+    r"(?:/[0-9a-f-]{36}@[0-9a-f-]{36}/IncomingWebhook/|\.slack\.com/(?:services|workflows|triggers)/|/[0-9]{17,20}/)"
     r"(?P<secret>[\w/+-]{20,100}+)"
 )
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
@@ -371,6 +458,37 @@ _RULES = {
     ),
     "authorization": Rule("authorization", _AUTHORIZATION, _after, is_authorization),
     "cookie": Rule("cookie", _COOKIE, _after, is_cookie),
+    "signature": Rule("signature", r"(?P<secret>[A-Za-z0-9%+/_~=-]{20,1200}+)", _after, _random),
+    "pass": Rule(
+        "password",
+        r"(?P<secret>[^\s\"'`]{6,128}+)",
+        _after,
+        lambda match: is_option_value(match["secret"]),
+    ),
+    "tencent": _token("tencent-key", 0, "AKID[A-Za-z0-9]{32}"),
+    "alibaba": _token("alibaba-key", 2, "LTAI[A-Za-z0-9]{12,26}"),
+    "facebook": _token("facebook-token", 2, "EAAC[A-Za-z0-9]{60,400}"),
+    "easypost": _token("easypost-key", 2, "EZ[AT]K[A-Za-z0-9]{54}"),
+    "refresh": Rule("google-refresh-token", r"(?P<secret>1//0[\w-]{40,200})", _start, _random),
+    "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),
+    "atlassian": _token("atlassian-token", 0, r"ATATT3[\w=-]{40,300}"),
+    "databricks": Rule(
+        "databricks-token", r"(?P<secret>dapi[0-9a-f]{32}(?:-\d)?)", _start, _random
+    ),
+    "discord": Rule("discord-token", r"\.(?P<secret>[\w-]{6,7}\.[\w-]{27,40})", _start, _random),
+    "putty": Rule(
+        "private-key",
+        r"(?P<secret>(?:[0-9]{1,3}(?:\\+[nr]|\s)|)(?:[A-Za-z0-9+/=]{16,64}(?:\\+[nr]|\s){0,2})++)",
+        _after,
+        lambda match: True,
+    ),
+    "pgpass": Rule(
+        "pgpass",
+        r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s:\"']{6,128})(?=\s|\\n|[\"']|\Z)",
+        _after,
+        lambda match: is_option_value(match["secret"]),
+    ),
+    "jar": Rule("cookie", _COOKIE_JAR, _after, lambda match: is_key(match["secret"])),
     "webhook": Rule("webhook", _WEBHOOK, _after, _random),
     "docker": Rule(
         "docker-login",
@@ -387,6 +505,7 @@ _RULES = {
     "secret": _assigned("secret", _ASSIGNMENT, is_password),
     "token": _assigned("token", _ASSIGNMENT, is_key),
     "key": _assigned("api-key", _ASSIGNMENT, is_key),
+    "suffix": _assigned("credential", _ASSIGNMENT, is_scrambled, by_name=True),
 }
 
 # By the name of the group of the hint, the more specific kinds first.

@@ -39,6 +39,9 @@ _NO_SECRET = re.compile(
     r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+_HEX = re.compile(r"[0-9a-fA-F-]+")
+# Parts joined by separators, as in the key of a cache or a file name.
+_VERSIONED = re.compile(r"^(?:[A-Za-z]+|v?\d+)(?:[_:./-](?:[A-Za-z]+|v?\d+))+$")
 _DIGIT_RUN = re.compile(r"[0-9]+")
 _CASE_CHANGE = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 _STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
@@ -51,7 +54,7 @@ _PROSE = frozenset(
     " please required reset same set should similar test that the their this to too type use used"
     " user using value was when will with without wrong you your".split()
 )
-_WORDS = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,9}\Z")
+_WORDS = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,23}\Z")
 
 
 def is_random(value: str) -> bool:
@@ -127,6 +130,19 @@ def is_key(value: str) -> bool:
     return mixed or len(runs) > 1 or len(runs[0]) > 2
 
 
+def is_scrambled(value: str) -> bool:
+    """Whether *value* is random beyond doubt: its name is one that much else has, too."""
+    if not (_may_be_secret(value) and is_key(value)) or _VERSIONED.search(value):
+        return False
+    if _HEX.fullmatch(value):
+        return False  # of a cache key, a fingerprint, a commit
+    digits = len(_DIGIT_RUN.findall(value))
+    changes = len(_CASE_CHANGE.findall(value))
+    if len(value) < 16:
+        return digits > 0 and changes > 0 and not _SYMBOLS.isdisjoint(value)
+    return digits + changes >= 5 and bool(digits) and (changes > 1 or digits > 4)
+
+
 def is_aws_secret_key(value: str) -> bool:
     """Whether *value* is a secret key of AWS; some of their 40 characters have no digit."""
     if len(value) == 40 and len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES:
@@ -163,8 +179,13 @@ _OPTION_NAME = re.compile(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
     re.IGNORECASE,
 )
-_ATTACHED = re.compile(r"\b(?:mysql|mariadb)[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
-_DETACHED = re.compile(r"\b(?:sshpass|login|mongo\w{0,8})\b[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
+_ATTACHED = re.compile(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
+_DETACHED = re.compile(
+    r"\b(?:(?:sshpass|login|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
+    r"|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
+    r"|ldap\w{1,8}\b[^\n|;&]{0,150}-w"
+    r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
+)
 _WITH_LOGIN = re.compile(r"\bcurl\b|\bhttp", re.IGNORECASE)
 _COMMAND_END = re.compile(r"[|;&]|(?<!\\)\n")
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from contextgraph.text.cleaning import clean
+from contextgraph.text.cleaning import clean, visible
 
 if TYPE_CHECKING:
     from contextgraph.text.secret_rules import Hint
+
+
+_CONTINUED = re.compile(r"\\\n[ \t]*")
 
 
 def mask_secrets(text: str) -> str:
@@ -18,11 +21,23 @@ def mask_secrets(text: str) -> str:
 
     The same text gives the same result, and masking twice changes nothing more.
     """
+    # A token may be broken: by what cannot be seen, or where a shell line goes on.
+    whole = _unbroken(text)
+    if whole != text and _count(whole) > _count(text):
+        text = whole
     masked = _masked_once(text)
     # A mask can uncover a neighbour: what touches a token is read as its continuation until then.
     while masked != text:
         text, masked = masked, _masked_once(masked)
     return masked
+
+
+def _unbroken(text: str) -> str:
+    return _CONTINUED.sub("", visible(text)) if "\\\n" in text else visible(text)
+
+
+def _count(text: str) -> int:
+    return sum(1 for _ in _secrets(text))
 
 
 def mask_after(lead: str, value: str) -> str:
@@ -44,6 +59,8 @@ def may_hold_secrets(texts: Sequence[str], whole: str) -> Iterator[int]:
     *whole* is all of them, joined by `\n`.
     """
     # No hint spans a line end, and every rule takes one for the end of its text.
+    if not whole.isascii() or "\\\n" in whole:
+        yield from (at for at, text in enumerate(texts) if _unbroken(text) != text)
     ends: list[int] = []
     for hit, secret in _secrets(whole):
         ends = ends or list(accumulate(len(text) + 1 for text in texts))

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, may_hold_secrets
 from contextgraph.text.secret_rules import tokens
 from tests.deadline import deadline
 from tests.planted import generated
@@ -335,4 +335,119 @@ def test_many_prefixes_in_one_word_do_not_take_minutes(prefix):
     ],
 )
 def test_hashes_paths_names_and_options_stay(text):
+    assert mask_secrets(text) == text
+
+
+PASSWORD = "vT4" + "!kQ9zLm2xR"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(
+            f"export SERVICE_{end}={{}}\n"
+            for end in "PASS PAT KEY CREDENTIALS AUTH PW SALT".split()
+        ),
+        "DBPW={}\n",
+        "SMTPPASS='{}'\n",
+        'userpass = "{}"\n',
+        "//registry.example/:_auth={}\n",
+        "<password>{}</password>",
+        '<add key="DbPassword" value="{}" />',
+        '<property name="password" value="{}"/>',
+        '<user name="bob" password="{}"/>',
+        'source.setPassword("{}");',
+        ".withPassword('{}')",
+        'properties.setProperty("db.password", "{}");',
+        'os.Setenv("API_SECRET", "{}")',
+        "mysqldump -u root -p{} db",
+        "redis-cli -h host -a {} ping",
+        "ldapsearch -x -D cn=a -w {} -b dc=x",
+        "zip -P {} a.zip b",
+        "7z x a.7z -p{}",
+        "keytool -list -storepass {}",
+        "openssl rsa -in k -passin pass:{}",
+        "sqlcmd -S h -U sa -P {}",
+        "db.example:5432:app:app:{}\n",
+        "*:*:*:app:{}\n",
+        ".example.com\tTRUE\t/\tTRUE\t1893456000\tsession\t{}\n",
+        '{{"a": "{{\\"password\\": \\"{}\\"}}"}}',
+        '{{"a": "{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}"}}',
+        "{{\\u0022password\\u0022:\\u0022{}\\u0022}}",
+    ],
+)
+def test_a_password_is_masked_wherever_programs_and_files_put_it(form):
+    value = RANDOM[:24] + "7!" if "=" in form or "\t" in form else PASSWORD
+    masked = mask_secrets(form.format(value))
+    assert value not in masked
+    assert "<secret:" in masked
+    assert mask_secrets(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "gsk" + "_" + RANDOM * 2,
+        "xai" + "-" + RANDOM * 2,
+        "dapi" + HEX,
+        "figd" + "_" + RANDOM,
+        "sbp" + "_" + HEX,
+        "NRAK" + "-" + RANDOM[:27].upper(),
+        "ATATT3x" + "FfGF0" + RANDOM * 3,
+        "tskey" + "-auth-" + RANDOM,
+        "r8" + "_" + RANDOM[:37],
+        "rnd" + "_" + RANDOM[:28],
+        "nvapi" + "-" + RANDOM * 2,
+        "LTAI" + RANDOM[:20],
+        "AKID" + RANDOM[:32],
+        "1//0" + RANDOM * 2,
+    ],
+)
+def test_a_token_of_a_provider_is_masked(token):
+    assert token not in mask_secrets(f"use {token} now")
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("M" + RANDOM[:23], "." + "Gx3kQ9." + RANDOM[:38], ""),
+        ("https://a.blob.core.windows.net/c?sv=1&sig=", RANDOM + "%3D", ""),
+        ("https://b.s3.amazonaws.com/k?X-Amz-Signature=", HEX * 2, "&x=1"),
+        ("https://x.webhook.office.com/webhookb2/", f"{'a1b2c3d4-' * 4}"[:35], ""),
+        ("Private-Lines: 1\n", BASE64_LINE * 2, "\nPrivate-MAC: "),
+    ],
+)
+def test_what_signs_and_keys_of_other_forms_are_masked(before, value, after):
+    if "webhookb2" in before:
+        identity = "1a2b3c4d-0000-1111-2222-333344445555"
+        value = f"{identity}@{identity}/IncomingWebhook/{HEX}/{identity}"
+    assert value not in mask_secrets(before + value + after)
+
+
+@pytest.mark.parametrize("between", ["\u200b", "\u200d\ufeff", "\\\n    "])
+def test_a_token_that_is_broken_up_is_masked(between):
+    token = "gh" + "p_" + RANDOM[:36]
+    masked = mask_secrets(f"push with {token[:12]}{between}{token[12:]} now")
+    assert masked == "push with <secret:github-token> now"
+    assert mask_secrets(f"plain{between}text") == f"plain{between}text"
+    assert list(may_hold_secrets([f"{token[:9]}{between}{token[9:]}"], f"{token[:9]}{between}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CACHE_KEY=0f3a9c1d0f3a9c1d0f3a9c1d0f3a9c1d",
+        "restore_key: v1-deps-linux-2024",
+        "sort_key = 'created_at2'",
+        'primary_key="user_id_1"',
+        "redis-cli -a",
+        "grep -w pattern2 file",
+        "cp -a src2/dir target",
+        'getToken("identifier_name2")',
+        "<key>CFBundleVersion</key>",
+        '("password", "validators_2")',
+        "partition_key=tenant_42",
+    ],
+)
+def test_names_that_end_like_secrets_keep_ordinary_values(text):
     assert mask_secrets(text) == text
