@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
-from math import log
+from math import exp, log
 from typing import TypeVar
 
 from contextgraph.model import ChannelRank
@@ -42,6 +42,33 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     shared = sorted(query.keys() & counted.keys())
     score = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
     return score * (_K1 + 1) / most
+
+
+# A word of a small collection is not rarer than in one of so many texts.
+_FEWEST_TEXTS = 50
+
+
+def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tuple[float, Key]]:
+    """How much of *words* each of *texts* shares, 0 to 1, rare words most; the most first."""
+    met = Counter(word for counts in texts.values() for word in counts.keys() & {*words})
+    number = max(_FEWEST_TEXTS, len(texts))
+    weights = {word: rarity(met[word], number) for word in words}
+    scores = [(overlap(weights, counts), key) for key, counts in texts.items()]
+    shared = [pair for pair in scores if pair[0] > 0]
+    return sorted(shared, key=lambda pair: (-pair[0], str(pair[1])))
+
+
+def share_probability(share: float, rival: float, matched: int) -> float:
+    """How likely a conversation is the one that a request is about.
+
+    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
+    Fitted on requests of a development part, on tasks of other projects, and on questions about
+    nothing that was said.
+    """
+    if not matched:
+        return 0.0
+    margin = max(0.0, 1 - rival / share)
+    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
 
 
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:

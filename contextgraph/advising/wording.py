@@ -412,14 +412,15 @@ def statement_lines(
         is_told = bool(words) and len(words & shown) > _TOLD * len(words)
         if is_told or gives_instructions(note.content):
             continue
-        if line := _statement_line(note, left):
+        if line := statement_line(note, left):
             lines.append((recollection, line))
             shown |= words
             left -= count_tokens(line) + 1
     return sorted(lines, key=lambda pair: (pair[0].note.created_at, pair[0].note.locator))
 
 
-def _statement_line(note: Note, max_tokens: int) -> str:
+def statement_line(note: Note, max_tokens: int = STATEMENT_TOKENS) -> str:
+    """Return the line that quotes a statement, with its first clauses where it is too long."""
     head = f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}: "
     content = " ".join(note.content.split())
     context = " ".join(note.summary.split())

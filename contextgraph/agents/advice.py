@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from contextgraph.errors import SettingsError
 from contextgraph.working_tree import WorkingTree
@@ -35,10 +36,27 @@ CREATE TABLE error_advice (
 CREATE TABLE repository (
     agent TEXT NOT NULL, repo TEXT NOT NULL, advice TEXT NOT NULL, PRIMARY KEY (agent, repo)
 ) WITHOUT ROWID;
+CREATE TABLE conversation (
+    repo TEXT NOT NULL, id TEXT NOT NULL, replaced_by TEXT NOT NULL, words TEXT NOT NULL,
+    lines TEXT NOT NULL, PRIMARY KEY (repo, id)
+) WITHOUT ROWID;
+CREATE TABLE conversation_word (
+    repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
+) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 """
-_VERSION = 7
+_VERSION = 8
+_WITH_WORDS = """
+SELECT id FROM conversation_word
+WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
+GROUP BY id ORDER BY count(*) DESC, id LIMIT ?"""
+_HAS_CONVERSATION = "SELECT 1 FROM conversation WHERE repo = ? LIMIT 1"
+_PUT_CONVERSATION = "INSERT OR REPLACE INTO conversation VALUES (?, ?, ?, ?, ?)"
+_PUT_WORD = "INSERT OR IGNORE INTO conversation_word VALUES (?, ?, ?)"
+# Of a request, and of the conversations that share most of its words; as `Statements`.
+_WORDS, _CONVERSATIONS, _PROBABLE = 48, 24, 0.5
+_CONVERSATION = "SELECT replaced_by, words, lines FROM conversation WHERE repo = ? AND id = ?"
 _FOR_ERROR = """
 SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
@@ -93,6 +111,30 @@ class RepositoryAdvice:
     lines: Sequence[Line] = ()
     commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
     files: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+
+
+class ConversationLine(NamedTuple):
+    """A statement as it is shown: when it was made, its text, weight, words and `ShownItem`."""
+
+    place: str
+    text: str
+    weight: float
+    words: Sequence[str]
+    item: "Json"
+
+
+class Conversation(NamedTuple):
+    """A conversation: the one that amended it, how often it has each word, its statements."""
+
+    id: str
+    replaced_by: str
+    words: Mapping[str, int]
+    lines: Sequence[ConversationLine]
+
+
+def _weight(line: ConversationLine, words: Sequence[str]) -> float:
+    """How much of a request of these *words* a statement answers, and how much it says."""
+    return line.weight + 3 * len({*line.words} & {*words}) / max(1, len(words))
 
 
 class AdviceFile:
@@ -161,6 +203,50 @@ class AdviceFile:
         )
         return list(dict.fromkeys(chain.from_iterable(notes)))
 
+    def for_request(self, repo: str, request: str, max_tokens: int) -> Advice:
+        """What people decided about *request* in earlier sessions: as `Statements.for_request`.
+
+        Nothing where it is not probable that one of them was about it.
+        """
+        place = repo.casefold()
+        if not self._connection.execute(_HAS_CONVERSATION, (place,)).fetchone():
+            return Advice()  # what splits a text into stems takes longer than all else
+        from collections import Counter
+
+        from contextgraph.ranking import share_probability, shares
+        from contextgraph.text import count_tokens, stems
+
+        words = [*dict.fromkeys(stems(request))][:_WORDS]
+        ids = self._connection.execute(_WITH_WORDS, (place, json.dumps(words), _CONVERSATIONS))
+        found = {id_: self._conversation(place, id_) for (id_,) in ids.fetchall()}
+        ranked = shares(words, {id_: Counter(known.words) for id_, known in found.items()})
+        if not ranked:
+            return Advice()
+        (share, best), *others = ranked
+        chosen, seen = found[best], {best}
+        while chosen.replaced_by and chosen.replaced_by not in seen:
+            seen.add(chosen.replaced_by)
+            chosen = self._conversation(place, chosen.replaced_by)
+        rival = next((other for other, id_ in others if id_ not in seen), 0.0)
+        matched = len(found[best].words.keys() & {*words})
+        if share_probability(share, rival, matched) < _PROBABLE:
+            return Advice()
+        told: list[tuple[str, ConversationLine]] = []
+        for line in sorted(chosen.lines, key=lambda line: -_weight(line, words)):
+            cost = count_tokens(line.text) + 1
+            if cost <= max_tokens:
+                told.append((line.place, line))
+                max_tokens -= cost
+        lines = [line for _, line in sorted(told, key=itemgetter(0))]
+        return Advice("\n".join(line.text for line in lines), [line.item for line in lines])
+
+    def _conversation(self, repo: str, id_: str) -> "Conversation":
+        row = self._connection.execute(_CONVERSATION, (repo, id_)).fetchone()
+        if row is None:
+            return Conversation("", "", {}, ())
+        lines = [ConversationLine(*line) for line in json.loads(row[2])]
+        return Conversation(id_, row[0], json.loads(row[1]), lines)
+
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
         (warnings,) = self._connection.execute("SELECT warnings FROM source").fetchone()
@@ -206,12 +292,13 @@ def write_advice(
     repositories: Iterable[tuple[str, str, RepositoryAdvice]],
     warnings: Mapping[str, str],
     *,
+    conversations: Iterable[tuple[str, Iterable[Conversation]]] = (),
     outdated: "Iterable[ErrorPattern] | None" = None,
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
 
     *revision* is that of the memory; *repositories* go by an agent, empty for any, and their names
-    in lower case, empty for any. With
+    in lower case, empty for any; *conversations* are all of a repository. With
     *outdated*, what it says of other errors stays. Raises `SettingsError` where it cannot be
     written.
     """
@@ -231,11 +318,24 @@ def write_advice(
                 "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)",
                 ((agent, repo, _written(advice)) for agent, repo, advice in repositories),
             )
+            for repo, talks in conversations:
+                _put_conversations(connection, repo, talks)
             connection.execute("DELETE FROM source")
             connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))
             connection.commit()
             counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
     return counts
+
+
+def _put_conversations(
+    connection: sqlite3.Connection, repo: str, conversations: Iterable[Conversation]
+) -> None:
+    for table in ("conversation", "conversation_word"):
+        connection.execute(f"DELETE FROM {table} WHERE repo = ?", (repo,))
+    for talk in conversations:
+        words, lines = json.dumps(talk.words), json.dumps(talk.lines)
+        connection.execute(_PUT_CONVERSATION, (repo, talk.id, talk.replaced_by, words, lines))
+        connection.executemany(_PUT_WORD, ((repo, word, talk.id) for word in talk.words))
 
 
 def _written(advice: Advice | RepositoryAdvice) -> str:

@@ -19,10 +19,13 @@ from contextgraph.advising.wording import (
     note_line,
     rendered,
     start_of,
+    statement_line,
 )
 from contextgraph.agents.advice import (
     STAND_INS,
     Advice,
+    Conversation,
+    ConversationLine,
     ErrorKey,
     RepositoryAdvice,
     compiled_revision,
@@ -32,6 +35,7 @@ from contextgraph.agents.events import HOOKED
 from contextgraph.agents.live import STEP_TOKENS, submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
+from contextgraph.knowledge.statements import Conversation as KnownConversation
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     EXCEPTIONS,
@@ -45,11 +49,13 @@ from contextgraph.model import (
     RemedyAction,
     RemedyKind,
     Scope,
+    ShownItem,
     SignatureLevel,
     State,
+    StatementKind,
 )
 from contextgraph.ports import Store
-from contextgraph.text import quoted_names
+from contextgraph.text import gives_instructions, quoted_names, stems
 from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
@@ -57,6 +63,8 @@ from contextgraph.working_tree import WorkingTree
 _MAX_ERRORS, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 256, 1_000
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
+# Of statements on one file: the newest.
+_MOST_SAID = 3
 # Has none of the paths that advice names.
 _NO_TREE = WorkingTree(Path(os.devnull))
 # Where code was at fault, what cleared an error about one name does not help with another.
@@ -112,12 +120,14 @@ def _compiled(
             changed |= _judged(memory.store)
         tallies = [tally for tally in tallies if tally.error.id in changed]
     compiler = _Compiler(memory)
+    changed_repos = {*todo.repos, *_with_notes(memory.store), *repos} - {""}
     counts = write_advice(
         path,
         todo.revision,
         compiler.errors(tallies),
-        compiler.repositories({*todo.repos, *_with_notes(memory.store), *repos} - {""}),
+        compiler.repositories(changed_repos),
         _submission_warnings(memory),
+        conversations=compiler.conversations(changed_repos),
         outdated=None if before is None else [tally.error for tally in tallies],
     )
     return CompiledAdvice(path, *counts)
@@ -148,7 +158,7 @@ def _submission_warnings(memory: AgentMemory) -> dict[str, str]:
 
 class _Compiler:
     def __init__(self, memory: AgentMemory) -> None:
-        self._store = memory.store
+        self._store, self._statements = memory.store, memory.statements
         whole = memory.retriever
         # A message without its names has no meaning that could be compared, and models cost.
         channels = {name: channel for name, channel in whole.channels.items() if name != "semantic"}
@@ -193,6 +203,11 @@ class _Compiler:
             files = {} if agent else self._noted_files(repo)
             yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files)
 
+    def conversations(self, repos: Collection[str]) -> Iterator[tuple[str, Iterator[Conversation]]]:
+        """What people decided in the sessions of each of *repos*."""
+        for repo in sorted({name.casefold() for name in repos}):
+            yield repo, map(_conversation, self._statements.conversations(repo))
+
     def _failing_commands(self, repo: str, agent: str) -> dict[str, tuple[str, Sequence[str]]]:
         playbooks = self._retriever.playbooks
         runs = playbooks.runs(repo, frozenset(), agent=agent)
@@ -218,6 +233,12 @@ class _Compiler:
         for note in readable(newest, self._store, frozenset(), None):
             for path in () if note.pinned else paths_in_prose(note.content):
                 notes.setdefault(path, []).append(f"note: {note_line(note)}")
+        said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
+        for note in readable(said, self._store, frozenset(), None):
+            for path in filter(_is_file, note.about):
+                known = notes.setdefault(path, [])
+                if len(known) < _MOST_SAID:
+                    known.append(statement_line(note))
         return notes
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
@@ -261,6 +282,25 @@ class _Compiler:
             general=general.text,
             general_items=tuple(map(encoded, general.items)),
         )
+
+
+def _conversation(known: KnownConversation) -> Conversation:
+    lines = [
+        ConversationLine(
+            f"{note.created_at.isoformat()} {note.locator}",
+            statement_line(note),
+            note.importance * (2 if note.statement_kind is StatementKind.AGREED else 1),
+            sorted({*stems(f"{note.summary} {note.content}")}),
+            encoded(ShownItem(note.id)),
+        )
+        for note in known.statements
+        if not (gives_instructions(note.content) or note.security.is_secret)
+    ]
+    return Conversation(known.id, known.replaced_by, dict(known.words), lines)
+
+
+def _is_file(name: str) -> bool:
+    return "." in name.rpartition("/")[2]
 
 
 def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ _BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
 _NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
-_HEADLINE = 140
+_HEADLINE, _STATEMENT_TOKENS = 140, 125
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = dict[str, "Json"]
 
@@ -86,7 +86,8 @@ class _Responder:
             case "SessionStart" | "SubagentStart" if self._is_heard:
                 return self._context(self._playbook(), self._open_remedy())
             case "UserPromptSubmit" if prompt := self._event.prompt:
-                return self._context(self._playbook(), self._open_remedy(), self._pasted(prompt))
+                texts = (self._playbook(), self._open_remedy(), self._pasted(prompt))
+                return self._context(*texts, self._decided(prompt))
             case "PreToolUse":
                 return self._before()
             case "PostToolUse" | "PostToolUseFailure":
@@ -134,6 +135,12 @@ class _Responder:
 
         error = signature_of(prompt)
         return self._remedy(error, prompt) if error else ""
+
+    def _decided(self, prompt: str) -> str:
+        """What people decided in earlier sessions about what the *prompt* asks."""
+        with self._file() as file:
+            advice = file.for_request(self._repo, prompt, _STATEMENT_TOKENS)
+        return self._shown(advice, self._record()) if advice.text else ""
 
     def _before(self) -> _Output:
         """What ran in place of a command that never ran here; what people noted of a file."""

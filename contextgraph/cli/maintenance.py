@@ -116,6 +116,8 @@ def forget(
         if selected and not yes:
             _confirm(selected)
         removed = memory.forget(run.id for run in selected)
+        if removed:
+            common.compile_for_hooks(memory, whole=True)
     _show_forgotten(common, selected, removed)
 
 

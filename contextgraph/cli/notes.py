@@ -364,11 +364,14 @@ def _decide(
     common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
 ) -> None:
     with common.open(create=False) as memory:
+        known = memory.store.notes.get([*accept, *reject, edit]).values()
         done = {
             "accepted": memory.statements.accept(accept),
             "rejected": memory.statements.reject(reject),
             "edited": int(bool(edit) and memory.statements.edit(edit, text)),
         }
+        if repos := {note.repo for note in known} - {""}:
+            common.compile_for_hooks(memory, repos=repos)
     if sum(done.values()) < len({*accept}) + len({*reject}) + bool(edit):
         warn("some of these statements are not in the memory, or were rejected before")
     common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items()))

@@ -249,12 +249,15 @@ _LASTING_RULE = re.compile(
     r"|never)\b",
     re.IGNORECASE,
 )
-_FILE = re.compile(r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|[A-Z]\w{0,3})\b(?![/:]\w)")
+_FILE = re.compile(
+    r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte|go|mod|sum|rs|java"
+    r"|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|bash|md|rst|txt|toml|ya?ml|json|jsonl|cfg|ini|sql"
+    r"|html|css|scss|proto|lock|xml|csv|env)\b(?![/:.]\w)"
+)
 _SYMBOL = re.compile(
     r"`([A-Za-z_][\w.]{2,60})(?:\([^`]*\))?`|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+"
     r"|[A-Z][a-z0-9]+(?:[A-Z]\w*)+)\b|\b([a-z]\w+)\(\)"
 )
-_NO_FILES = frozenset({"e.g", "i.e", "etc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +306,8 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     Not the task, questions, pasted texts, what programs wrote, nor instructions of the moment.
     """
     exchanges, last = _exchanges(run)
-    files = _files("\n".join([run.task, *(f"{one.before}\n{one.said}" for one in exchanges), last]))
+    turns = [run.task, *(text for one in exchanges for text in (one.before, one.said)), last]
+    files = _files(_BLOCK.sub("\n", "\n".join(turns)))
     found: dict[str, Said] = {}
     for exchange in exchanges:
         for said in _statements_of(exchange):
@@ -561,8 +565,7 @@ def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:
 
 
 def _files(text: str) -> tuple[str, ...]:
-    names = (match[0] for match in _FILE.finditer(text))
-    return tuple(dict.fromkeys(name for name in names if name.lower() not in _NO_FILES))
+    return tuple(dict.fromkeys(match[0] for match in _FILE.finditer(text)))
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from math import exp, log, sqrt
+from math import sqrt
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
@@ -31,7 +31,7 @@ from contextgraph.model import (
     StatementKind,
 )
 from contextgraph.ports import NoteStore
-from contextgraph.ranking import dice, overlap, rarity
+from contextgraph.ranking import dice, rarity, share_probability, shares
 from contextgraph.text import clean, mask_secrets, stems
 
 SOURCE = "conversation"
@@ -67,6 +67,16 @@ class Statement:
     def sessions(self) -> int:
         """The number of sessions in which people said so."""
         return len({occurrence.session for occurrence in self.occurrences})
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The statements of a session that hold, its *words*, and the id of what amended it."""
+
+    id: str
+    words: Counter[str]
+    statements: tuple[Note, ...]
+    replaced_by: str
 
 
 class Statements:
@@ -132,6 +142,21 @@ class Statements:
             return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
         return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
 
+    def conversations(self, repo: str) -> Iterator[Conversation]:
+        """The conversations of *repo* with a statement, for a search without the store."""
+        sessions: defaultdict[str, list[Note]] = defaultdict(list)
+        for note in self._store.newest(_scope(repo), _LISTED):
+            sessions[_session_of(note)].append(note)
+        superseded = superseded_in(
+            self._store, [one.id for run in sessions.values() for one in run]
+        )
+        by_id = {note.id: run for run, notes in sessions.items() for note in notes}
+        for run, notes in sessions.items():
+            later = [by_id[superseded[one.id]] for one in notes if one.id in superseded]
+            current = tuple(note for note in notes if note.id not in superseded)
+            replaced_by = next((id_ for id_ in later if id_ != run), "")
+            yield Conversation(run, words_of(notes), current, replaced_by)
+
     def accept(self, ids: Collection[str]) -> int:
         """Mark these statements as reviewed and right; returns how many there were."""
         waiting = [note.id for note in self._store.get([*ids]).values() if _is_listed(note)]
@@ -181,7 +206,7 @@ class Statements:
         proposed = self._store.for_text(words, _scope(repo), _PROPOSED)
         runs = dict.fromkeys(map(_session_of, proposed))
         sessions = self._sessions([*runs][:_SESSIONS], as_of)
-        ranked = _ranked(words, sessions)
+        ranked = shares(words, {run: words_of(notes) for run, notes in sessions.items()})
         if not ranked:
             return ()
         superseded = superseded_in(
@@ -196,11 +221,11 @@ class Statements:
             run = newest
             sessions |= self._sessions([run], as_of)
             superseded |= superseded_in(self._store, [one.id for one in sessions[run]], as_of)
-        counted = {id_: _words_of(notes) for id_, notes in sessions.items()}
+        counted = {id_: words_of(notes) for id_, notes in sessions.items()}
         alike = _similarities(counted[run], counted)
         rival = next((other for other, id_ in others if alike[id_] < _SAME_SUBJECT), 0.0)
         matched = len(counted[ranked[0][1]].keys() & {*words})
-        probability = _probability(score, rival, matched)
+        probability = share_probability(score, rival, matched)
         current = [note for note in sessions[run] if note.id not in superseded]
         return _rated(words, current, probability)
 
@@ -263,7 +288,7 @@ def _amendments(
 
     It says that it changes something, and is about the same.
     """
-    counted = {run: _words_of(notes) for run, notes in sessions.items()}
+    counted = {run: words_of(notes) for run, notes in sessions.items()}
     alike = _similarities(counted[run_id], counted)
     for run, notes in sessions.items():
         if run == run_id or alike[run] < _SAME_SUBJECT:
@@ -345,7 +370,7 @@ def _occurrences(notes: Iterable[Note]) -> tuple[Occurrence, ...]:
     return tuple(sorted(said, key=lambda one: (one.time, one.session)))
 
 
-def _words_of(notes: Sequence[Note]) -> Counter[str]:
+def words_of(notes: Sequence[Note]) -> Counter[str]:
     """The stems of a conversation: of its title once, and of each statement."""
     counts = Counter(stem_counts(notes[0].title))
     for note in notes:
@@ -373,31 +398,6 @@ def _similarities(words: Counter[str], others: Mapping[str, Counter[str]]) -> di
         ) / (norm or 1.0)
 
     return {run: cosine(counts) for run, counts in others.items()}
-
-
-def _ranked(
-    words: Sequence[str], sessions: Mapping[str, Sequence[Note]]
-) -> list[tuple[float, str]]:
-    """How much of the request each of *sessions* shares, 0 to 1, the most first."""
-    counted = {run: _words_of(notes) for run, notes in sessions.items()}
-    met = Counter(word for counts in counted.values() for word in counts.keys() & {*words})
-    texts = max(_FEWEST_TEXTS, len(counted))
-    weights = {word: rarity(met[word], texts) for word in words}
-    scores = ((overlap(weights, counts), run) for run, counts in counted.items())
-    return sorted((pair for pair in scores if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
-
-
-def _probability(share: float, rival: float, matched: int) -> float:
-    """How likely a conversation is the one that a request is about.
-
-    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
-    Fitted on requests of the development part, on tasks of other projects, and on questions about
-    nothing that was said.
-    """
-    if not matched:
-        return 0.0
-    margin = max(0.0, 1 - rival / share)
-    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
 
 
 def _rated(

@@ -15,6 +15,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.agents.advice import write_advice
 from contextgraph.agents.hook import answer
+from contextgraph.model import Action, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 
@@ -110,6 +111,25 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
     assert output["hookEventName"] == "PostToolUseFailure"
     assert REMEDY in output["additionalContext"]
     assert not done.stderr
+
+
+def test_what_people_decided_is_said_at_a_prompt_and_before_an_edit(
+    tmp_path: Path, project: Path
+) -> None:
+    decided = "640 rows. Never send more in one export batch, their importer drops them."
+    step = Step(0, "How many rows fit in export.py?", Action("", ""), None, user_message=decided)
+    task = "The export sends too many rows"
+    store = tmp_path / "decided.db"
+    learn(store, [RawTrajectory("claude-code", "a", "acme/shop", task, (step,))])
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
+    edited = {"tool_name": "Edit", "tool_input": {"file_path": "export.py", "old_string": "a"}}
+    edit = {**started(project), **edited, "hook_event_name": "PreToolUse", "session_id": "6a"}
+
+    assert not shown(prompt(project, "Thanks, what time is it?"), store)
+    assert decided in shown(asked, store)
+    assert not shown(asked, store)
+    assert decided in shown(edit, store)
 
 
 def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
