@@ -217,7 +217,7 @@ class AgentMemory:
 
     @cached_property
     def keyed(self) -> "KeyedMemory":
-        """What `set_memory` stores on plain files beside this memory: see docs/keyed.md.
+        """Values that `set_memory` keeps in plain files beside this memory: see docs/keyed.md.
 
         Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
         """
@@ -225,12 +225,12 @@ class AgentMemory:
 
     @cached_property
     def notes(self) -> "Notes":
-        """What people and agents say: `remember` and `recall`, see docs/notes.md."""
+        """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
         return self._parts.notes
 
     @cached_property
     def statements(self) -> "Statements":
-        """What people wrote in learned runs and may be worth a note: see docs/notes.md."""
+        """Statements of people in learned runs: see docs/notes.md."""
         return self._parts.statements
 
     @cached_property
@@ -250,7 +250,7 @@ class AgentMemory:
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
     ) -> Snapshot:
-        """What people and agents say that matters when *trigger* happens: see `Notes.snapshot`."""
+        """Return the notes that matter when *trigger* happens: see `Notes.snapshot`."""
         return self.notes.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
 
     def maintain(
@@ -400,7 +400,7 @@ class AgentMemory:
         workdir: Path | str | None = None,
         agent: str = "",
     ) -> RepositoryPlaybook:
-        """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
+        """Return what the runs of *repo* agree on, files ranked for *task*; false where unknown.
 
         With *agent*, runs of this agent alone, and what often goes wrong on its machine.
 
@@ -439,7 +439,7 @@ class AgentMemory:
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
     ) -> str | None:
-        """What to know before *command* is run; *state* is a state or the name of a repository.
+        """Warn before *command* is run; *state* is a state or the name of a repository.
 
         None unless independent runs agree that it does not run there: see docs/retrieval.md.
         *workdir* is as for `query`.

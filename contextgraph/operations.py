@@ -62,7 +62,7 @@ LONGEST = 200_000
 
 
 class Scope(StrEnum):
-    """What a token allows: to ask, to report and learn, or all of it and to administer."""
+    """Scopes of a token: ask; report and learn, too; administer, too."""
 
     READ = "read"
     WRITE = "write"

@@ -230,7 +230,7 @@ class MethodologyStore(Protocol):
         """The ids of those of *repo* (in any case), those greater than *after*."""
 
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
-        """Those of these ids, and those of these errors, by id."""
+        """Return methodologies with these ids or of these errors, by id."""
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         """Those of each type (and family) of these errors: by id, and types by their first."""
@@ -281,7 +281,7 @@ class ExposureStore(Protocol):
         """Record whether a context, or its *item* (from 1), helped; False: unknown, or known."""
 
     def record(self, advice: Sequence[str]) -> AdviceRecord:
-        """What is known of these advices or items: of each its newest 100 reported contexts."""
+        """Return evidence about advice or items: of each its newest 100 reported contexts."""
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""

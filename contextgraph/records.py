@@ -139,7 +139,7 @@ def history_record(history: "CommandHistory") -> "dict[str, Json]":
 
 
 def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
-    """What is known; "test_command" and the like are only what at least two tasks agree on."""
+    """Return the playbook; "test_command" and the like need two tasks that agree."""
     known, counts = _agreed(playbook)
     commands = {"tests": playbook.tests, "scripts": playbook.scripts, "setup": playbook.setup}
     return {
@@ -166,7 +166,7 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
 
 
 def _agreed(playbook: "RepositoryPlaybook") -> "tuple[dict[str, Json], dict[str, Json]]":
-    """What at least two tasks agree on, and how many runs and tasks stand behind it."""
+    """Return what at least two tasks agree on, with the counts of runs and tasks."""
     counts: dict[str, Json] = {"runs": playbook.runs, "tasks": playbook.tasks}
     known: dict[str, Json] = {}
     for name, records in (("test_command", playbook.tests), ("import_command", playbook.scripts)):

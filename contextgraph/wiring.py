@@ -223,7 +223,7 @@ def item_file(settings: Settings) -> ItemFile:
 
 
 def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, Channel]:
-    """Those of the *known* channels that the configuration chooses, in its order; or all."""
+    """Return the *known* channels that the configuration chooses, in its order; or all."""
     chosen = settings.configuration.channels or tuple(known)
     _check(settings, "channel", chosen, known)
     return {name: known[name] for name in chosen}

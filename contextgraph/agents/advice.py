@@ -153,7 +153,7 @@ class AdviceFile:
         tree: WorkingTree | None = None,
         attempt: str = "",
     ) -> Advice:
-        """What cleared this error: the most exact entry that there is, though it may be empty.
+        """Return what cleared this error: the most exact entry there is, which may be empty.
 
         *names* are those that the message quotes. In general terms where it names what *tree*
         lacks; nothing where it replaces a program that the failed *attempt* does not name.
@@ -169,7 +169,7 @@ class AdviceFile:
         return Advice()
 
     def for_repository(self, repo: str, tree: WorkingTree | None = None, agent: str = "") -> Advice:
-        """What the work of *agent* in this repository begins with, without what *tree* lacks."""
+        """Return the start of the work of *agent* in this repository, without what *tree* lacks."""
         known = self._repository(repo, agent)
         shown = [text for line in known.lines if (text := _line(line, tree))]
         return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
@@ -177,7 +177,7 @@ class AdviceFile:
     def for_command(
         self, repo: str, line: str, tree: WorkingTree | None = None, agent: str = ""
     ) -> str:
-        """What is known of a shell *line* that does not run; empty for nothing.
+        """Return the warning about a shell *line* that does not run; empty where there is none.
 
         Nothing where what runs instead is not in *tree*.
         """
@@ -192,7 +192,7 @@ class AdviceFile:
         return next((text for text, paths in warnings if _has_all(tree, paths)), "")
 
     def for_edit(self, repo: str, path: str) -> Sequence[str]:
-        """What people noted of the file *path*, relative to the root, or of a folder that has it.
+        """Return what people noted about the file *path*, relative to the root, or a parent folder.
 
         A note may name the end of the path only.
         """

@@ -73,7 +73,7 @@ _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 @dataclass(frozen=True, slots=True)
 class CompiledAdvice:
-    """What was compiled: the file, and for how many errors and repositories it has a text."""
+    """The compiled file, and the number of errors and repositories it has a text for."""
 
     path: Path
     errors: int
@@ -185,7 +185,7 @@ class _Compiler:
             yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
 
     def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, str, RepositoryAdvice]]:
-        """What work in each of *repos* begins with, and which commands do not run there.
+        """Return the start of work in each of *repos*, and the commands that do not run there.
 
         For each agent with hooks that has runs, also of repositories that are not known.
         """

@@ -65,7 +65,7 @@ class HookEvent:
 
     @property
     def prompt(self) -> str:
-        """What a person wrote; empty for what a program did."""
+        """Return what a person wrote; empty for what a program did."""
         from contextgraph.readers.envelopes import said
 
         return "" if self.text("agent_id") else said(self.text("prompt") or self.text("message"))

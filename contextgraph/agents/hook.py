@@ -37,7 +37,7 @@ _Output: TypeAlias = dict[str, "Json"]
 
 
 def answer(text: str, store: str | None = None, tenant: str | None = None) -> str:
-    """What to print for the event that *text* describes; empty where there is nothing to say.
+    """Answer the event that *text* describes; empty where there is nothing to say.
 
     Never raises: the reason of a failure is appended to a file that ``contextgraph doctor`` names.
     """
@@ -61,7 +61,7 @@ def main(store: str | None = None, tenant: str | None = None) -> None:
 
 
 class _Responder:
-    """What one event is answered."""
+    """The answer to one event."""
 
     def __init__(self, event: HookEvent, settings: Settings) -> None:
         self._event = event
@@ -108,7 +108,7 @@ class _Responder:
             os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 
     def _playbook(self) -> str:
-        """What work in the repository begins with, unless the agent was shown it."""
+        """Return the start of work in the repository, unless the agent was shown it."""
         if any(
             record.event in _BEGINNINGS and record.text and not record.family
             for record in self._known
@@ -119,7 +119,7 @@ class _Responder:
         return self._shown(advice, self._record())
 
     def _open_remedy(self) -> str:
-        """What clears the error that still stands in the way, where the agent does not know it."""
+        """Return what clears the error still in the way, where the agent does not know it."""
         is_unknown = self._event.agent == "openhands" or self._event.text("source") == "compact"
         if not is_unknown or not (run := self._run()):
             return ""
@@ -130,7 +130,7 @@ class _Responder:
         return self._remedy(error, state.last_action) if error else ""
 
     def _pasted(self, prompt: str) -> str:
-        """What clears the error that a person pasted into the *prompt*."""
+        """Return what clears the error that a person pasted into the *prompt*."""
         from contextgraph.trace import signature_of
 
         error = signature_of(prompt)
@@ -143,7 +143,7 @@ class _Responder:
         return self._shown(advice, self._record()) if advice.text else ""
 
     def _before(self) -> _Output:
-        """What ran in place of a command that never ran here; what people noted of a file."""
+        """Return what ran in place of a command that never ran here, or notes about a file."""
         event = self._event
         with self._file() as file:
             if event.command is None:

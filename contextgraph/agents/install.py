@@ -207,7 +207,7 @@ class SettingsFile:
         return dict(config)
 
     def _read_backup(self) -> dict[str, str | None]:
-        """What the file held before and after the hooks were installed; nothing if unknown."""
+        """Return the file before and after the hooks were installed; nothing if unknown."""
         return json.loads(self._backup.read_text()) if self._backup.exists() else {}
 
     def _keep(self, before: str | None, after: str) -> None:

@@ -132,11 +132,11 @@ class LiveRun:
         return advice or None
 
     def prompt(self, text: str) -> str | None:
-        """What people decided about the request *text*; None for nothing, or nothing new."""
+        """Return what people decided about the request *text*; None for nothing new."""
         return self._decided(request=text) or None
 
     def before(self, action: str | Action) -> str | None:
-        """What to know before this *action* is taken; None for nothing, or nothing new.
+        """Return a warning before this *action* is taken; None for nothing new.
 
         That is: no run of the repository got this command to run, or what people decided about the
         file that it edits. There is no such text for a command that has run in this run, nor twice
@@ -163,7 +163,7 @@ class LiveRun:
         return text
 
     def check_submit(self) -> str | None:
-        """What seems to be missing before the agent submits; None for nothing, or nothing new.
+        """Return what seems to be missing before the agent submits; None for nothing new.
 
         That is: no existing file was edited, nothing was run since the last edit, no test of an
         edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
@@ -225,7 +225,7 @@ class LiveRun:
             error.add_note(f"the run was not learned: {failure}")
 
     def _advice(self, state: State, error: ErrorSignature | None, alarm: LoopInfo | None) -> str:
-        """What the memory has to say on a new *error* or an *alarm*; empty for neither."""
+        """Return advice on a new *error* or an *alarm*; empty for neither."""
         is_new = error is not None and (error.error_type, error.template) not in self._errors
         if not (is_new or alarm):
             return ""

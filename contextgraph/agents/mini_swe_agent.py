@@ -34,7 +34,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Advisor(Protocol):
-    """What gives an `AdvisedModel` advice and follows the run; see `LiveRun`."""
+    """Gives an `AdvisedModel` advice and follows the run; see `LiveRun`."""
 
     def start(self) -> str:
         """Text for the first prompt; may be empty."""
@@ -45,7 +45,7 @@ class Advisor(Protocol):
         """Take in a step; text to show after it, or None."""
 
     def check_submit(self) -> str | None:
-        """What is missing before the agent submits, or None."""
+        """Return what is missing before the agent submits, or None."""
 
     def finish(
         self, *, exit_status: str | None = None, patch: str | None = None
@@ -153,7 +153,7 @@ class AdvisedModel:
             yield {**output, "output": shown}
 
     def _taken(self) -> str:
-        """What is still to be shown, which is shown once."""
+        """Return what is still to be shown; it is shown once."""
         text, self._pending = self._pending, ""
         return text
 

@@ -46,7 +46,7 @@ def memory_tool(memory: AgentMemory, repo: str) -> "FunctionTool":
     from agents import function_tool
 
     def query_memory(task: str, error_message: str) -> str:
-        """What earlier runs in this repository and others know, as data to check before use.
+        """Look up what earlier runs in this repository and others know: data to check before use.
 
         Call it at the start of a task, and at an error that you do not understand.
 
@@ -118,7 +118,7 @@ class RunLearner:
 
 
 class _Run:
-    """What is known of a trace in progress."""
+    """State of a trace in progress."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []

@@ -52,7 +52,7 @@ def memory_hook(memory: AgentMemory, repo: str = "") -> Any:
 
 
 class _RunEvents:
-    """What a run hook is called with, as far as a memory needs it."""
+    """Arguments of a run hook, as far as a memory needs them."""
 
     def __init__(self, memory: AgentMemory, repo: str) -> None:
         self._memory, self._repo = memory, repo
@@ -88,7 +88,7 @@ def _agent_hook(live: LiveRun) -> Any:
 
 
 class _AgentEvents:
-    """What an agent hook is called with, as far as advice needs it."""
+    """Arguments of an agent hook, as far as advice needs them."""
 
     def __init__(self, live: LiveRun) -> None:
         self._live = live

@@ -51,7 +51,7 @@ _KILLED = (
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What each worker needs to know: how to read, the space of the memory, and its runs."""
+    """Shared by all workers: how to read, the space of the memory, and its runs."""
 
     given: GivenOutcomes | None
     max_run_size: int
@@ -159,7 +159,7 @@ class _Worker:
             self._memory.store.vectors.switch(job.space.name)
 
     def do(self, task: _Task) -> Iterator[_Found]:
-        """What is in *task*, in order."""
+        """Yield the contents of *task*, in order."""
         for record in _read_task(self._reader, task):
             if record.kind == "run":
                 try:
@@ -235,7 +235,7 @@ def _tasks(some: Iterable[Source | _Found], most_bytes: int) -> Iterator[_Task]:
 
 
 def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Found]:
-    """What *workers* processes find in *paths*, in order."""
+    """Yield what *workers* processes find in *paths*, in order."""
     reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
 
     def divided_or_read() -> Iterator[Source | _Found]:
@@ -332,7 +332,7 @@ def _ray() -> Any:
 
 
 def _on_cluster(ray: Any, address: str, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Found]:
-    """What the workers of the Ray cluster at *address* find in *paths*, in order."""
+    """Yield what the workers of the Ray cluster at *address* find in *paths*, in order."""
     tasks = list(_tasks(_sources(paths, follow_links=job.follow_links), _CLUSTER_BYTES))
     if not tasks:
         return

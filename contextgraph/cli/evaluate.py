@@ -277,7 +277,7 @@ def _selected(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is learned and judged; *learning* None: each run is learned after it was judged.
+    """Runs to learn and to judge; *learning* None: each run is learned after it was judged.
 
     *related* is a folder of linked tasks, judged in a memory of their own, *judged* a file of
     judgements by hand.

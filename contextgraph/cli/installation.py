@@ -160,7 +160,7 @@ def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
 
 
 def _gate(store: "Store") -> "HealthCheck":
-    """Which gate says how probable remedies are."""
+    """Describe the gate that says how probable remedies are."""
     gate = store.admin.gate()
     detail = (
         f"fitted on {number_of(gate.errors, 'error')} of {number_of(gate.runs, 'run')}"
@@ -211,7 +211,7 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
-    """What the playbook of the repository in *workdir* names and that does not have, or changed."""
+    """Return what the playbook names and the repository in *workdir* lacks or changed."""
     from contextgraph.advising.freshness import stale_in
     from contextgraph.readers import repository_name
     from contextgraph.working_tree import WorkingTree

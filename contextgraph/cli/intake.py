@@ -44,7 +44,7 @@ _SLICE = re.compile(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*.
+    """Selects runs of a repository or instance like one of *patterns*, at most *limit*.
 
     Of those with such a repository or instance, counted from 0, the ones whose *numbers* are given.
     """

@@ -193,7 +193,7 @@ def read_files(settings: "Settings") -> "ReadFiles":
 
 
 def learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":
-    """Those of *runs* that the memory has; none where it cannot say."""
+    """Return the runs among *runs* that the memory has; none where it cannot say."""
     if not runs or common.settings().is_service:
         return ()
     try:
@@ -211,7 +211,7 @@ def _has_stream(paths: "Iterable[StrPath]") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What the options say about learning, whatever the paths; *is_quiet*: on stderr alone."""
+    """Options of learning, whatever the paths; *is_quiet*: report on stderr only."""
 
     common: Common
     intake: Callable[..., Intake]
@@ -311,7 +311,7 @@ def _with_content_hashes(record: "Record") -> "Record":
 
 @dataclass(slots=True)
 class _Results:
-    """What was learned so far, the usage of the embedder, and why vectors are missing.
+    """Counts of what was learned, usage of the embedder, and why vectors are missing.
 
     As a context it prints a summary at its end. *waiting* holds what was read and is not learned.
     """

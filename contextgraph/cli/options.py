@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 
 class Marker(NamedTuple):
-    """What the annotation of a parameter says of its option or argument."""
+    """The description of an option or argument in the annotation of a parameter."""
 
     flags: tuple[str, ...]
     details: Mapping[str, Any]
@@ -168,7 +168,7 @@ _COMMON: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What the options say that `command` adds; *flags* are settings, None where not given."""
+    """Values of the common options; *flags* are settings, None where not given."""
 
     as_json: bool = False
     store: str | None = None

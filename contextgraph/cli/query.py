@@ -267,7 +267,7 @@ class Bounds:
     workdir: Path | None = None
 
     def query(self, memory: "AgentMemory", state: "State") -> "MemoryContext":
-        """What *memory* knows for *state* within these bounds; empty where nothing answered."""
+        """Ask *memory* for *state* within these bounds; empty where nothing answered."""
         named = [state.instance_id if name == SAME else name for name in self.exclude]
         excluded = [name for name in named if name]
         return memory.query(

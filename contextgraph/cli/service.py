@@ -53,7 +53,7 @@ Tokens = Annotated[
 
 
 class ScopeName(StrEnum):
-    """What a token allows."""
+    """Scopes of a token."""
 
     READ = "read"
     WRITE = "write"
@@ -342,7 +342,7 @@ class _Client:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def configuration(self, command: Sequence[str]) -> str:
-        """What makes the client start the server *command*."""
+        """Return the settings by which the client starts the server *command*."""
         program, *arguments = command
         if self.key:
             server = {**self.fields, "command": program, "args": arguments}
@@ -399,7 +399,7 @@ def config(
 
 
 def server_command(common: Common) -> list[str]:
-    """What starts the server, wherever the client runs: with absolute paths."""
+    """Return the command that starts the server anywhere: with absolute paths."""
     address = common.settings().address
     if "://" not in address and not common.settings().is_in_memory:
         address = str(Path(address).resolve())

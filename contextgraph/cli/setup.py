@@ -142,7 +142,7 @@ def _time_of(file: Path) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """What a memory knows, in a few lines."""
+    """Summary of a memory, in a few lines."""
 
     sessions: int
     steps: int

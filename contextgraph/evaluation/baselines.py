@@ -44,7 +44,7 @@ Item = TypeVar("Item", Remedy, str)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[Item]):
-    """What one method has at a moment: *items*, best first, and the score of the first."""
+    """Answer of one method at a moment: *items*, best first, and the score of the first."""
 
     items: tuple[Item, ...] = ()
     score: float = 0.0
@@ -97,7 +97,7 @@ class Bm25:
 
 
 class _Visibility:
-    """Which of the entries added so far may be seen by a run, as masks."""
+    """Masks of the entries added so far that a run may see."""
 
     def __init__(self) -> None:
         self._instances: list[str] = []
@@ -168,7 +168,7 @@ class RecoveryBaselines:
         return Answer(tuple(self._remedies[number] for number in drawn))
 
     def most_frequent(self, error_type: str, limit: int, hidden: Collection[str]) -> Answer[Remedy]:
-        """What most instances did about errors of this type, whatever the message."""
+        """Return what most instances did about errors of this type, whatever the message."""
         counted = [
             (len(seen), patterns)
             for patterns, instances in self._by_type.get(error_type, {}).items()
@@ -230,7 +230,7 @@ class TaskBaselines:
         self._visible.add(raw.instance_id, raw.repo)
 
     def of(self, repo: str, hidden: Collection[str]) -> list[PastTask]:
-        """Those of *repo* that may be seen."""
+        """Return the visible entries of *repo*."""
         numbers = self._visible.within(repo, hidden).nonzero()[0]
         return [self._tasks[number] for number in numbers]
 

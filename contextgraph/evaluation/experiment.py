@@ -48,7 +48,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What an agent works in: a copy of *folder*, a clone of *git* at *commit*, or an *image*.
+    """Workspace of an agent: a copy of *folder*, a clone of *git* at *commit*, or an *image*.
 
     Of an *image* (Docker), *folder* is that within it.
     """
@@ -269,7 +269,7 @@ class Ending:
 
 
 class Agent(Protocol):
-    """What makes attempts; *name* has its version."""
+    """Makes attempts; *name* has its version."""
 
     name: str
     model: str
@@ -422,7 +422,7 @@ class Attempt:
 
     @property
     def key(self) -> Key:
-        """What names it within its experiment."""
+        """Key within its experiment."""
         return self.part, self.arm, self.instance_id, self.number
 
 
@@ -451,7 +451,7 @@ class Journal:
             yield
 
     def settings(self) -> Mapping[str, Json]:
-        """What the experiment was begun with. Raises `SettingsError` where there is none."""
+        """Return the settings of the experiment. Raises `SettingsError` where there is none."""
         try:
             settings: dict[str, Json] = orjson.loads(self._settings.read_bytes())
         except OSError as error:
@@ -499,7 +499,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an experiment does: *attempts* at each judged task under each of *arms*.
+    """Plan of an experiment: *attempts* at each judged task under each of *arms*.
 
     *share* of the tasks is attempted once, without advice, and learned. *settings* are further
     settings of the agent that must not change in between.
@@ -711,6 +711,6 @@ class Experiment:
                 )
 
     def _unrelated_to(self, repo: str) -> list[str]:
-        """What the memory shows to runs of other repositories."""
+        """Return what the memory shows to runs of other repositories."""
         others = (texts for name, texts in self._unrelated.items() if name.lower() != repo.lower())
         return [text for texts in others for text in texts]

@@ -82,7 +82,7 @@ class LoopWarnings:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """What judging one run brought."""
+    """Result of judging one run."""
 
     run: str
     moments: tuple[Moment, ...]
@@ -120,7 +120,7 @@ class Judge:
     def _query(
         self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
     ) -> tuple[MemoryContext, MemoryContext]:
-        """What is shown, and the ranking before the gate, which only a judged moment needs."""
+        """What is shown, and the ranking before the gate, needed at judged moments only."""
         retriever = self._memory.retriever
         gates = (retriever.gate, UNGATED) if ranked else (retriever.gate,)
         contexts = retriever.retrieve_under(
@@ -217,7 +217,7 @@ class Judge:
     def _remedies(
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
     ) -> dict[str, Answer[Remedy]]:
-        """What the baselines advise; they see the state that the memory sees."""
+        """Return the advice of the baselines; they see the state that the memory sees."""
         signature = error_of(state)
         text = signature.message if signature else state.current_error
         kind = signature.error_type if signature else ""

@@ -179,7 +179,7 @@ _SHOWN = 3
 
 
 class HandVerdict(StrEnum):
-    """What an item was worth at its moment (benchmarks/judged/README.md has the conventions)."""
+    """Worth of an item at its moment (benchmarks/judged/README.md has the conventions)."""
 
     HELPED = "H"
     HARMLESS = "O"
@@ -207,7 +207,7 @@ class JudgedMoment:
 def judge_by_hand(
     memory: AgentMemory, runs: Iterable[RawTrajectory], judged: Sequence[JudgedMoment], seed: int
 ) -> Measures:
-    """What *memory* shows at those of the *judged* moments that are of *runs*.
+    """Return what *memory* shows at the *judged* moments of *runs*.
 
     Runs of the same instance are not seen. Of an answer, the first three items count. Empty where
     no moment is of these runs.
@@ -231,7 +231,7 @@ def judge_by_hand(
 def _answers(
     memory: AgentMemory, read: Trace, moments: Iterable[JudgedMoment]
 ) -> Iterator[list[HandVerdict | None]]:
-    """What each shown item was worth at each moment; None for an item that was not judged."""
+    """Return the worth of each shown item at each moment; None where it was not judged."""
     states, raw = list(states_of(read.raw)), read.raw
     for moment in moments:
         state = states[moment.step - read.steps[0].index + 1]

@@ -51,7 +51,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one instance adds to a figure: *amount* in *of*."""
+    """Contribution of one instance to a figure: *amount* in *of*."""
 
     amount: float
     of: float

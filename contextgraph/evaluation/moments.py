@@ -68,12 +68,12 @@ class Moment:
 
     @property
     def key(self) -> str:
-        """What names this moment in every evaluation of the same run."""
+        """Key of this moment in every evaluation of the same run."""
         return f"{self.kind}:{self.run}:{self.step}"
 
 
 class RunOrder(StrEnum):
-    """What the order of runs was taken from."""
+    """Sources of the order of runs."""
 
     STARTED_AT = "started_at"
     INSTANCE_NUMBER = "instance_number"

@@ -54,7 +54,7 @@ def _parts(report: Report) -> Iterator[ReportPart]:
 
 
 def settings_in_words(report: Report) -> dict[str, str]:
-    """What the figures depend on, in words."""
+    """Describe the settings that the figures depend on."""
     return {name: _listed(value) for name, value in report.config.items()}
 
 

@@ -29,7 +29,7 @@ from contextgraph.trace import (
 
 @dataclass(frozen=True, slots=True)
 class ReplayMoment:
-    """What memory would have shown after *step* steps of a run: a *context*, or a *loop*."""
+    """Answer after *step* steps of a run: a *context*, or a *loop*."""
 
     raw: RawTrajectory
     step: int

@@ -64,7 +64,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class LiveReplay:
-    """What a run would have been told; *ceiling* are the steps that a perfect memory saves.
+    """Answers that a run would have got; *ceiling*: steps that a perfect memory saves.
 
     By moment: what was learned has a remedy that cleared these errors in other instances.
     *wasted* are all steps that failed or lay between an error and its clearance.
@@ -298,7 +298,7 @@ class _Run:
 
 
 def _quoted(text: str) -> Collection[str]:
-    """What stands between backquotes."""
+    """Return the texts between backquotes."""
     return text.split("`")[1::2]
 
 

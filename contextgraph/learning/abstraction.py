@@ -87,7 +87,7 @@ class _Known:
     survivors: Mapping[str, Methodology]
 
     def survivor_of(self, methodology: Methodology) -> Methodology:
-        """What superseded *methodology*, itself where nothing did that is still there."""
+        """Return what superseded *methodology*; itself where nothing did."""
         return self.survivors.get(methodology.superseded_by or "", methodology)
 
 
@@ -100,7 +100,7 @@ class Abstraction:
     similarity: Similarity
 
     def of_errors(self, error_ids: Sequence[str], counts: Counts) -> Changes:
-        """What is new, changed or gone for these errors; counted in *counts*."""
+        """Derive what is new, changed or gone for these errors; counted in *counts*."""
         changes = Changes()
         histories = self.store.recoveries.histories(error_ids, self.policy.window)
         known = self._known([history.error.id for history in histories])
@@ -203,7 +203,7 @@ def methodology_id(
 
 
 def _methodology(group: MethodologyGroup) -> Methodology:
-    """What *group* teaches, in the words of the template, not measured yet."""
+    """Word what *group* teaches by the template; it is not measured yet."""
     summary = template_summary(group)
     sources = {clearance.source for clearance in group.clearances}
     return Methodology(

@@ -92,7 +92,7 @@ def _new_error(before: StepTrace, now: StepTrace) -> bool:
 def classify(
     steps: Sequence[StepTrace], recoveries: Sequence[Recovery], loops: Sequence[LoopInfo]
 ) -> tuple[FragmentType, FragmentOutcome]:
-    """What the fragment of *steps* is an example of, and how it ended.
+    """Classify the fragment of *steps*, and how it ended.
 
     *recoveries* are those that end in it, *loops* those that lie in it.
     """

@@ -26,7 +26,7 @@ def in_batches(ids: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]
 
 @dataclass(slots=True)
 class StepCounts:
-    """What one step has done so far."""
+    """Progress of one step."""
 
     examined: int = 0
     created: int = 0
@@ -55,7 +55,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Changes:
-    """What is to be written in one transaction."""
+    """Changes to write in one transaction."""
 
     methodologies: list[Methodology] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)

@@ -135,7 +135,7 @@ class MemoryConsolidator:
         )
 
     def plan_wording(self) -> WordingPlan:
-        """What `consolidate` would send to a language model; nothing is sent or written."""
+        """Plan what `consolidate` would send to a language model; nothing is sent or written."""
         if self.model is None:
             return WordingPlan("", (), NO_USAGE)
         return Rewriter(self._store, self._abstraction().derive, self.model).plan()

@@ -43,7 +43,7 @@ def action_line(step: StepTrace) -> str:
 
 
 def describe_steps(read: Trace, start: int, end: int) -> list[str]:
-    """What the steps *start* to *end* (inclusive) of a run did, in order."""
+    """Describe the steps *start* to *end* (inclusive) of a run, in order."""
     clauses: list[str] = []
     for activity, group in groupby(read.steps[start : end + 1], key=_activity):
         steps = list(group)
@@ -57,7 +57,7 @@ def describe_steps(read: Trace, start: int, end: int) -> list[str]:
 
 
 def changes(read: Trace, steps: Sequence[StepTrace]) -> list[str]:
-    """What the edits among *steps* come to, and the last refusal."""
+    """Describe the edits among *steps*, and the last refusal."""
     first = read.steps[0].index if read.steps else 0
     accepted = [step for step in steps if step.succeeded]
     made = [change_of(read.steps, step.index - first) for step in accepted if is_edit(step)]
@@ -70,7 +70,7 @@ def changes(read: Trace, steps: Sequence[StepTrace]) -> list[str]:
 
 
 def _touched(steps: Sequence[StepTrace]) -> str:
-    """What edits that do not show their text were done to."""
+    """Describe the targets of edits that do not show their text."""
     if not (paths := _paths(steps)):
         return action_line(steps[-1])
     made = all(step.reading.kind is ActionKind.CREATE for step in steps)
@@ -174,7 +174,7 @@ def describe(
     recoveries: Sequence[Recovery],
     loops: Sequence[LoopInfo],
 ) -> str:
-    """What happened in the fragment of steps *start* to *end*, in at most 600 characters."""
+    """Describe the fragment of steps *start* to *end*, in at most 600 characters."""
     sentences = [_recovery(recovery) for recovery in recoveries]
     if kind is FragmentType.LOOP:
         sentences = [_loop_sentence(loop, read.steps) for loop in loops] + sentences
@@ -182,7 +182,7 @@ def describe(
 
 
 def summarise(read: Trace, files: Sequence[str]) -> str:
-    """What a run did, in at most 900 characters; not its outcome, which may be learned later."""
+    """Summarise a run in at most 900 characters, without its outcome."""
     title = next((line.strip() for line in read.raw.task.splitlines() if line.strip()), "")
     sentences = [cut(title or "no task text", _TITLE_CHARS), *_reproduced(read)]
     sentences.append(f"changed {some(files)}" if files else "changed no file")
@@ -210,13 +210,13 @@ def _shows_failure(step: StepTrace) -> bool:
 
 
 def _fixes(read: Trace) -> list[str]:
-    """What the accepted edits of the project come to."""
+    """Describe the accepted edits of the project."""
     fixing = [step for step in read.steps if step.phase is Phase.FIXING and step.succeeded]
     return changes(read, fixing)[:2]
 
 
 def _cleared(read: Trace) -> Iterator[str]:
-    """Which errors were cleared, and how the errors of programs were."""
+    """Describe the errors that were cleared."""
     cleared = Counter(recovery.error.error_type for recovery in read.recoveries)
     if cleared:
         yield "cleared " + _counted(cleared)
@@ -229,7 +229,7 @@ def _cleared(read: Trace) -> Iterator[str]:
 
 
 def _ended(read: Trace) -> Iterator[str]:
-    """What the last run of a program showed, and which error was open at the end."""
+    """Describe the last run of a program, and the error that was open at the end."""
     runs = [step for step in read.steps if step.reading.kind.runs]
     if runs and runs[-1].phase is Phase.TESTING:
         yield f"in the end `{cut(runs[-1].reading.command, 80)}` {outcome(runs[-1])}"

@@ -78,7 +78,7 @@ def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
 def judged_remedies(
     store: Store, run: Trace, channels: Mapping[str, Channel] = CHANNELS
 ) -> Iterator[list[JudgedRemedy]]:
-    """What *store* would have advised at each error that *run* verifiably cleared, best first.
+    """Return the advice of *store* at each error that *run* verifiably cleared, best first.
 
     Runs of its instance are hidden, and later ones.
     """

@@ -102,7 +102,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What two actions share that are the same remedy: their general words, or what is done."""
+    """Key that two actions share if they are the same remedy: general words, or the action."""
 
     is_general: bool
     text: str
@@ -206,7 +206,7 @@ class _RemedyFinder:
         return {**supported}
 
     def _remedies(self, clearance: Clearance) -> Iterator[tuple[_Key, RemedyAction]]:
-        """What *clearance* supports: its actions, the paths they correct, and their patterns.
+        """Return what *clearance* supports: its actions, corrected paths, and patterns.
 
         Only another try clears a time-out itself; after any other error another try teaches
         nothing. Of an edit that is sent again the lines differ from file to file.

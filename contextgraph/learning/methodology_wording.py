@@ -37,7 +37,7 @@ _BATCH = 8
 
 @dataclass(slots=True)
 class RewordingResult:
-    """What the requests used, how many methodologies still wait, and why.
+    """Usage of the requests, the number of methodologies that wait, and why.
 
     Once there is a *reason*, no further request is sent. *unusable* counts answers that were
     rejected and are not requested again, *fault* is what was wrong with one of them.
@@ -70,7 +70,7 @@ class Rewriter:
     model: RemoteSummarizer
 
     def plan(self) -> WordingPlan:
-        """What a consolidation would send now, at most: merging may leave less."""
+        """Plan what a consolidation would send now, at most: merging may leave less."""
         changed = self.store.admin.unconsolidated().error_ids
         usage, prompts = NO_USAGE, []
         for group, _ in self._todo({*changed, *self._errors()}):

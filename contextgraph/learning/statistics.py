@@ -140,7 +140,7 @@ _REMEDIES = 3
 
 @dataclass(frozen=True, slots=True)
 class FrictionRemedy:
-    """What cleared an error in so many *tasks*, in words."""
+    """A remedy in words, and the number of *tasks* in which it cleared the error."""
 
     text: str
     tasks: int
@@ -332,7 +332,7 @@ class OutcomePeriod:
 
 
 class _Run(NamedTuple):
-    """What is needed of a run: of many, their texts would not fit into memory."""
+    """The part of a run that is needed: all texts of many runs would not fit into memory."""
 
     seen_at: datetime
     id: str
@@ -410,7 +410,7 @@ def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:
 
 
 def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
-    """What most of the runs that resolved the error did; as a methodology where there is one."""
+    """Return what most runs that resolved the error did; a methodology where there is one."""
     error = tally.error
     signature = error.signature(error.context)
     if abstracted := [
@@ -464,7 +464,7 @@ _RUNS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What the memory holds, and how runs fail.
+    """Counts of the memory, and how runs fail.
 
     *transitions* gives, after an error type, the probability of each next one in the same run.
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
@@ -597,7 +597,7 @@ class StatisticsEngine:
         return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
     def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
-        """What keeps failing across tasks, in *repo* where one is given; most tasks first.
+        """Return errors that recur across tasks (of *repo*), most tasks first.
 
         At most *limit* errors, each of at least two tasks.
         """

@@ -39,7 +39,7 @@ RUNS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Matched:
-    """What the memory holds of a run that *source* supplies, and of an unfinished beginning."""
+    """Return what the memory holds of a run of *source*, and of an unfinished beginning."""
 
     ids: RunIds
     run: Learned | None
@@ -81,7 +81,7 @@ class MemoryWriter:
         self._prepared: dict[int, Prepared] = {}
 
     def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
-        """What `take` needs of *raw* in another process; a *known* run is not traced.
+        """Prepare *raw* for `take` in another process; a *known* run is not traced.
 
         Its secrets are masked, but for those of a known run. It has its vector, unless that needs
         a server.
@@ -147,7 +147,7 @@ class MemoryWriter:
         return chosen
 
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
-        """What the memory holds of each run, under its id or a former one, or of its beginning."""
+        """Return what the memory holds of each run, by its id, a former one, or its beginning."""
         runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
             [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]

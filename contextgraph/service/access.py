@@ -1,4 +1,4 @@
-"""Who may send requests: other sites, tokens, scopes, rate limits."""
+"""Access control: other sites, tokens, scopes, rate limits."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def _is_simple(path: str, headers: Headers) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request, with which *token*, and the *tenant* that it is about."""
+    """The sender of a request, its *token*, and the *tenant* that it is about."""
 
     service: Service
     tenant: Tenant
@@ -109,7 +109,7 @@ def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
 
 
 async def caller_of(request: Request, scope: Scope, text: str | None = None) -> Caller:
-    """Who sent *request*; raises HTTPException without a token that has *scope*.
+    """Return the sender of *request*; raises HTTPException without a token that has *scope*.
 
     *text* is the token; without it that of the header counts.
     """

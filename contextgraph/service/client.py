@@ -343,7 +343,7 @@ def _error(name: str, response: "Response") -> Exception:
 
 
 def _detail(response: "Response") -> str:
-    """What the problem object in *response* says, else its status."""
+    """Return the detail of the problem object in *response*, else its status."""
     detail = _problem(response).get("detail")
     status = f"{response.status_code} {response.reason_phrase}"
     return clip(mask_secrets(detail), _DETAIL_CHARS) if isinstance(detail, str) else status
@@ -458,12 +458,12 @@ class Client(_OverHttp, AgentMemory):
 
     @cached_property
     def notes(self) -> Notes:
-        """What people and agents say; confidential texts stay in the service."""
+        """Notes of people and agents; confidential texts stay in the service."""
         return _Notes(self._service, _WRITE)
 
     @cached_property
     def statements(self) -> Statements:
-        """What people wrote in learned runs, as of `AgentMemory`."""
+        """Statements of people in learned runs: see `AgentMemory`."""
         return _Statements(self._service, _WRITE)
 
     @cached_property
@@ -602,7 +602,7 @@ class _Notes(_Part, Notes, path="notes"):
 
 
 class _Statements(_Part, Statements, path="statements"):
-    """What people wrote in runs that the service has."""
+    """Statements of people in runs of the service."""
 
 
 class _Pages(_Part, Pages, path="pages"):

@@ -438,7 +438,7 @@ class Service:
     async def answer(
         self, function: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs
     ) -> _R:
-        """What *function* returns, in a thread; TimeoutError where it takes too long."""
+        """Call *function* in a thread; raises TimeoutError where it takes too long."""
         with fail_after(self.limits.seconds):
             return await run_sync(
                 partial(function, *args, **kwargs),
@@ -447,7 +447,7 @@ class Service:
             )
 
     async def read_upload(self, function: Callable[[], _R]) -> _R:
-        """What *function* returns, in one of two threads, however long it takes."""
+        """Call *function* in one of two threads, however long it takes."""
         return await run_sync(function, limiter=self._uploads)
 
     async def parsed(self, parse: Callable[[], _R], size: int) -> _R:
@@ -455,7 +455,7 @@ class Service:
         return await self.read_upload(parse) if size > _LARGE else parse()
 
     async def maintain(self, function: Callable[[], _R]) -> _R:
-        """What *function* returns, in the one thread for it, however long it takes."""
+        """Call *function* in the one thread for it, however long it takes."""
         return await run_sync(function, limiter=self._chores)
 
     def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
