@@ -32,14 +32,24 @@ from contextgraph.knowledge import (
     Notes,
     Pages,
     Statements,
-    shareable,
     shareable_snapshot,
     without_secret,
 )
+from contextgraph.knowledge.keyed import BRIEF_TOKENS
+from contextgraph.knowledge.statements import Statement
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Action, Json, MemoryContext, Security, State, new_context_id
+from contextgraph.model import (
+    Action,
+    Json,
+    MemoryContext,
+    Note,
+    Recollection,
+    Security,
+    State,
+    new_context_id,
+)
 from contextgraph.ports import ExposureStore, RunStore
 from contextgraph.readers import to_record
 from contextgraph.records import (
@@ -52,6 +62,7 @@ from contextgraph.records import (
     recalled_record,
     record_of,
     run_record,
+    statement_record,
     stats_record,
 )
 
@@ -172,6 +183,15 @@ _CONTEXT: JsonValue = {
     "degraded": [],
     "text": "Earlier runs (data): …",
 }
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a value of notes as others than the owner of the memory see it."""
+    if isinstance(value, Note):
+        return without_secret(value)
+    if isinstance(value, Recollection | Statement):
+        return replace(value, note=without_secret(value.note))
+    return tuple(map(without_secrets, value)) if isinstance(value, tuple) else value
 
 
 @_offer(
@@ -373,7 +393,7 @@ def notes(
     recalled = memory.notes.recall(
         question, repo=repo, limit=limit, tags=tags, min_probability=min_probability
     )
-    return {"notes": [recalled_record(shareable(recollection)) for recollection in recalled]}
+    return {"notes": [recalled_record(without_secrets(recollection)) for recollection in recalled]}
 
 
 @_offer(Scope.READ, "GET /v1/snapshot")
@@ -387,6 +407,37 @@ def snapshot(
     """Return the notes that matter when *trigger* happens, as `contextgraph snapshot --json`."""
     snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
     return record_of(shareable_snapshot(snapshot, max_tokens))
+
+
+@_offer(Scope.READ, "GET /v1/decisions")
+def decisions(memory: AgentMemory, repo: Name | None = None, recurring: bool = False) -> Record:
+    """List what people decided in learned sessions, as `contextgraph decisions --json`."""
+    listed = memory.statements.of(repo, recurring=recurring)
+    return {"decisions": [statement_record(without_secrets(one)) for one in listed]}
+
+
+@_offer(Scope.READ, "GET /v1/sources")
+def sources(memory: AgentMemory) -> Record:
+    """List who supplied runs and reports, as `contextgraph sources --json`."""
+    return {"sources": [*map(record_of, memory.sources())]}
+
+
+@_offer(Scope.READ, "GET /v1/keyed/brief")
+def brief(memory: AgentMemory, tags: Tags = (), max_tokens: Tokens = BRIEF_TOKENS) -> Record:
+    """Return the keyed entries to start a prompt with, as `contextgraph brief --json`."""
+    return record_of(memory.keyed.brief(max_tokens, tags))
+
+
+@_offer(
+    Scope.WRITE,
+    "POST /v1/keyed",
+    source="agent:{}",
+    example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
+)
+def set_memory(memory: AgentMemory, key: Name, json_content: JsonValue, *, source: str) -> Record:
+    """Keep JSON under a key, null removes it, as `contextgraph set`."""
+    receipt = memory.keyed.set_memory(key, json_content, source)
+    return {"key": receipt.key, "status": receipt.status}  # its path is of this machine
 
 
 @_offer(Scope.READ, "GET /v1/explain/{identity}")
@@ -535,6 +586,17 @@ def before(run: LiveRun, action: Text | ToolCall) -> Record:
     An action is a command line, or the call of another tool.
     """
     return {"text": run.before(_action(action))}
+
+
+@_offer(
+    Scope.WRITE,
+    f"POST {_LIVE}/prompt",
+    part="live",
+    example={"text": "Totals must include the tariff"},
+)
+def prompt(run: LiveRun, text: Text) -> Record:
+    """Return what people decided about what a person asks for in the run; null for nothing."""
+    return {"text": run.prompt(text)}
 
 
 @_offer(

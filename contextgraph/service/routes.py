@@ -29,18 +29,14 @@ from contextgraph.errors import (
     ReadError,
 )
 from contextgraph.knowledge import (
-    shareable,
     shareable_snapshot,
-    without_secret,
 )
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Exposure,
     Json,
-    Note,
     Outcome,
     RawTrajectory,
-    Recollection,
     Snapshot,
 )
 from contextgraph.operations import (
@@ -53,6 +49,7 @@ from contextgraph.operations import (
     Operation,
     Scope,
     Text,
+    without_secrets,
 )
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
@@ -442,21 +439,13 @@ def _called(
         raise ReadError("", "", str(error)) from error
     if isinstance(value, Snapshot):
         value = shareable_snapshot(value, bound.arguments["max_tokens"])
-    return encoded(_without_secrets(value))
+    return encoded(without_secrets(value))
 
 
 def _unreported(exposure: Exposure) -> Exposure:
     """Return *exposure* as it was shown: what helped is reported by another request."""
     items = (replace(item, helped=None) for item in exposure.items)
     return replace(exposure, helped=None, source="", items=tuple(items))
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, Note):
-        return without_secret(value)
-    if isinstance(value, Recollection):
-        return shareable(value)
-    return tuple(map(_without_secrets, value)) if isinstance(value, tuple) else value
 
 
 @router.post(

@@ -78,6 +78,20 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
 
+def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> None:
+    client = service.client(source="ann")
+    entry = {"key": "/user/style", "json_content": {"summary": "small commits"}}
+
+    assert client.post("/v1/keyed", json=entry).json()["status"] == "set"
+    assert client.post("/v1/keyed", json=entry | {"source": "user"}).status_code == 422
+    assert service.client(Scope.READ).post("/v1/keyed", json=entry).status_code == 403
+    briefing = client.get("/v1/keyed/brief").json()
+    assert briefing["keys"] == ["/user/style"]
+    assert "small commits" in briefing["text"]
+    other = service.client(tenant="other")
+    assert other.get("/v1/keyed/brief").json()["keys"] == []
+
+
 def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
     writer, reader = service.client(), service.client(Scope.READ)
     learn(writer, *map(recovering_run, range(1, 4)))
