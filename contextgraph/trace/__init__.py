@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         replaced_program as replaced_program,
         shows_cause as shows_cause,
     )
-    from contextgraph.trace.remedies.command_lines import SCRIPT as SCRIPT, folder_of as folder_of
     from contextgraph.trace.remedies.commands import THE_REPOSITORY as THE_REPOSITORY
     from contextgraph.trace.remedies.edits import (
         ANOTHER_MODULE as ANOTHER_MODULE,
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
         submission_signs as submission_signs,
         trace as trace,
     )
+    from contextgraph.trace.shell import SCRIPT as SCRIPT, folder_of as folder_of
     from contextgraph.trace.state import (
         StateTracker as StateTracker,
         state_at as state_at,
@@ -129,7 +129,7 @@ _MODULES = (
     "edits",
     "loops",
     "predicament",
-    "remedies.command_lines",
+    "shell",
     "project",
     "remedies.open_errors",
     "remedies.edits",

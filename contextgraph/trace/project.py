@@ -16,7 +16,7 @@ from contextgraph.model import (
     RawTrajectory,
     Step,
 )
-from contextgraph.trace.actions.commands import read_command_line
+from contextgraph.trace.actions.commands import read_command_line, shell_line
 from contextgraph.trace.actions.kinds import (
     KIND_OF_PROGRAM,
     SHELL_TOOLS,
@@ -37,15 +37,7 @@ from contextgraph.trace.files import (
     listed_files,
     names_shown,
 )
-from contextgraph.trace.remedies.command_lines import (
-    SCRIPT,
-    Command,
-    commands_in,
-    folder_of,
-    is_path,
-    shell_line,
-    what_ran,
-)
+from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path, what_ran
 from contextgraph.trace.wording import identifiers
 
 TESTS = "<tests>"

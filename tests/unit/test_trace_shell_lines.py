@@ -2,13 +2,15 @@
 
 import pytest
 
-from contextgraph.model import RemedyAction, RemedyKind
+from contextgraph.model import Action, RemedyAction, RemedyKind
 from contextgraph.trace import (
     command_lines,
     describe_remedy,
+    read_action,
     recoveries_of,
 )
-from contextgraph.trace.remedies.command_lines import shell_line
+from contextgraph.trace.actions.commands import shell_line
+from contextgraph.trace.shell import commands_in
 from tests.sessions import Session, traceback
 
 FIX = "sed -i 's/kg=/weight=/' core.py"
@@ -37,6 +39,33 @@ def test_changes_are_separated_from_what_is_run(
 ) -> None:
     found = shell_line(line)
     assert (found.changes, found.runs) == (changes, runs)
+
+
+@pytest.mark.parametrize(
+    ("line", "program", "launcher"),
+    [
+        ("uv run pytest -q", "pytest", "uv run pytest"),
+        ("poetry run python -m pytest -q", "pytest", "poetry run python -m pytest"),
+        ("timeout 60 npx jest a.test.ts", "jest", "npx jest"),
+        ("A=1 nice -n 10 python3 -m pytest", "pytest", "python3 -m pytest"),
+        ("uv pip install flour", "uv pip", "uv pip"),
+    ],
+)
+def test_a_program_is_known_whatever_runs_it(line: str, program: str, launcher: str) -> None:
+    (command,) = commands_in(line)
+    assert (command.program, command.launcher) == (program, launcher)
+    assert read_action(Action("bash", line), None, None).verb == program.rsplit(maxsplit=1)[-1]
+
+
+def test_the_text_of_a_here_document_is_no_command() -> None:
+    line = "python - <<'EOF' 2>&1 | tail -3\nimport oven; oven.bake()\nEOF\nls"
+    assert [command.text for command in commands_in(line)] == ["python -", "ls"]
+
+
+def test_an_environment_that_runs_a_program_is_a_remedy() -> None:
+    session = Session().do("pytest -q", traceback("ModuleNotFoundError: No module named 'oven'"))
+    found = actions(session.do("uv run pytest -q", "3 passed"))
+    assert describe_remedy(found, general=True) == "use `uv run pytest` instead of `pytest`"
 
 
 def test_an_unclosed_quote_does_not_hold_up_the_reading() -> None:

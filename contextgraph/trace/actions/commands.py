@@ -1,35 +1,21 @@
-"""Parses shell lines: their commands, the decisive one, its kind and the files it uses."""
+"""What shell lines do: the decisive command, its kind, the files it uses, and what it changes."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from contextgraph.trace.actions.kinds import (
     KIND_OF_PROGRAM,
     PRECEDENCE,
     ActionKind,
 )
+from contextgraph.trace.shell import SimpleCommand, line_parts, simple_commands, what_ran
 
-_TOKEN = re.compile(
-    r"""(?P<blank>[ \t\r\f\v]++|\\\n)
-    |(?P<comment>\#[^\n]*+)
-    |(?P<heredoc><<-?[ \t]*+(?P<quote>['"]?)(?P<tag>[A-Za-z_][\w.-]*+)(?P=quote))
-    |(?P<redirect>\d?(?:&>>?|>>|>\||>&|<<<|<&|>|<))
-    |(?P<operator>&&|\|\||;;|\|&|[;|&\n()])
-    |(?P<word>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|['"\\])""",
-    re.VERBOSE | re.DOTALL,
-)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+=")
-# A line of more words is a paste, whose beginning shows what it does.
-_TOKENS_READ = 4000
-_KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"})
-_WRAPPERS = frozenset(
-    {"sudo", "env", "nohup", "timeout", "xvfb-run", "exec", "command", "stdbuf", "nice", "npx"}
-    | {"uv", "poetry", "pipenv", "hatch", "pdm", "coverage", "bundle"}
-)
-_RUNNERS = frozenset({"uv", "poetry", "pipenv", "hatch", "pdm", "coverage"})
+if TYPE_CHECKING:
+    from contextgraph.trace.steps import StepTrace
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
@@ -53,107 +39,28 @@ _PACKAGE_TOOLS = frozenset(
 _INSTALLING = frozenset({"install", "add", "ci", "i", "sync", "get", "update", "restore"})
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
-    """One command of a line: its *words* without quotes, where it writes to, what is fed to it.
-
-    *piped* is true where it reads the output of the command before it.
-    """
-
-    words: tuple[str, ...]
-    written: tuple[str, ...] = ()
-    heredoc: str = ""
-    piped: bool = False
-
-
-def simple_commands(line: str) -> Iterator[SimpleCommand]:
-    """The simple commands of a shell *line* in order, wrappers and assignments skipped."""
-    for command in map(_unwrapped, _commands(line)):
-        if command.words or command.written:
-            yield command
-
-
-def _commands(line: str) -> Iterator[SimpleCommand]:
-    words, written, bodies = list[str](), list[str](), list[str]()
-    tags: list[str] = []
-    waiting: list[str] | None = None
-    piped = False
-    position = 0
-    for _ in range(_TOKENS_READ):
-        if not (match := _TOKEN.match(line, position)):
-            break
-        position = match.end()
-        kind = match.lastgroup
-        if kind == "word":
-            (words if waiting is None else waiting).append(_unquoted(match.group()))
-            waiting = None
-        elif kind == "heredoc":
-            tags.append(match["tag"])
-        elif kind == "redirect":
-            waiting = _taking_next(match.group().lstrip("012&"), written, waiting)
-        elif kind == "operator":
-            if match.group() == "\n" or line.startswith("\n", position):
-                position = _heredocs(line, position, tags, bodies)
-            yield SimpleCommand(tuple(words), tuple(written), "\n".join(bodies), piped)
-            piped = match.group() in ("|", "|&")
-            words, written, bodies, waiting = [], [], [], None
-    yield SimpleCommand(tuple(words), tuple(written), "\n".join(bodies), piped)
-
-
-def _taking_next(
-    redirection: str, written: list[str], waiting: list[str] | None
-) -> list[str] | None:
-    """The list that takes the word after *redirection*; None for that of the arguments."""
-    if redirection in (">", ">>", ">|"):
-        return written
-    # The number after `2>&` is not an argument.
-    return [] if redirection in (">&", "<&") else waiting
-
-
-def _heredocs(line: str, start: int, tags: list[str], bodies: list[str]) -> int:
-    """Move the bodies announced by *tags* into *bodies*; where the line goes on after them."""
-    for tag in tags:
-        end = re.compile(rf"^[ \t]*{re.escape(tag)}[ \t]*$", re.MULTILINE).search(line, start)
-        bodies.append(line[start : end.start() if end else len(line)])
-        start = end.end() if end else len(line)
-    tags.clear()
-    return start
-
-
-def _unquoted(word: str) -> str:
-    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0] and word[0] not in word[1:-1]:
-        return word[1:-1]
-    if "'" in word or '"' in word:
-        return word.replace('"', "").replace("'", "")
-    return word
-
-
-def _unwrapped(command: SimpleCommand) -> SimpleCommand:
-    if not command.words or not _wraps(command.words[0]):
-        return command
-    words = list(command.words)
-    while words and _wraps(words[0]):
-        wrapper = words.pop(0)
-        if wrapper in _RUNNERS:
-            if not words or words[0] != "run":
-                words.insert(0, wrapper)
-                break
-            words.pop(0)
-        if wrapper == "timeout":
-            words = _without_options(words)[1:]
-        elif wrapper in _WRAPPERS:
-            words = _without_options(words)
-    return SimpleCommand(tuple(words), command.written, command.heredoc, command.piped)
-
-
-def _wraps(word: str) -> bool:
-    return word in _KEYWORDS or word in _WRAPPERS or _ASSIGNMENT.match(word) is not None
-
-
-def _without_options(words: list[str]) -> list[str]:
-    while words and words[0].startswith("-"):
-        words = words[1:]
-    return words
+_CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
+_RESTORING = re.compile(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
+# What changes the state in which a command runs again: services, builds, checkouts, and scripts of
+# the project; not tests, looking around, nor a script that the agent wrote to find out something.
+_STATEFUL = re.compile(
+    r"""(?:sudo\s+)?(?:
+        (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
+        | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
+        | (?:npm|pnpm|yarn)\s(?:run\s)?(?:build|generate|compile|codegen|prepare|setup)\b
+        | (?:cargo|go)\s(?:build|generate|mod\s+(?:tidy|download|vendor))\b
+        | (?:mvn|\./mvnw|gradle|\./gradlew)\s[^\n]*\b(?:package|compile|install|assemble|build)\b
+        | service\s+\S+\s+(?:re)?start\b | systemctl\s+(?:re)?start\b
+        | git\s+(?:switch|pull|merge|cherry-pick|submodule\s+update|lfs\s+pull)\b
+        | python[\d.]*\s+(?:\S*/)?manage\.py\s+(?:migrate|makemigrations|loaddata|collectstatic)\b
+        | python[\d.]*\s+(?:\S*/)?setup\.py\s+build
+        | alembic\s+upgrade\b | (?:gunzip|unzip|tar\s+-?\w*x|p?kill(?:all)?)\b
+        | (?:(?:ba|z)?sh\s+|\./)(?!\S*test)[\w./-]+\.sh\b
+        | python[\d.]*\s+(?!/)(?!\S*(?:test|repro|debug|check))(?:[\w.-]+/)+[\w-]+\.py\b
+    )""",
+    re.VERBOSE,
+)
+_SEVERAL = re.compile(r"[;&\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,3 +235,55 @@ _KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
     **dict.fromkeys(("django", "django-admin"), _django),
     **dict.fromkeys(_PACKAGE_TOOLS, _package_tool),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """The *changes* a line makes to files or the environment, and what it *runs* last."""
+
+    changes: tuple[str, ...]
+    runs: str
+
+
+def line_of(step: "StepTrace") -> ShellLine:
+    """What the shell line of *step* changes and runs."""
+    text = step.step.action.text.strip()
+    if step.reading.verb != "edit":
+        text = what_ran(text, failed=step.error is not None)
+    # The text of a window edit is not a shell line, even where the edit is malformed.
+    if _SEVERAL.search(text) and step.reading.verb != "edit":
+        return shell_line(text)
+    is_change = step.reading.kind in _CHANGING or step.reading.changed or _RESTORING.match(text)
+    return ShellLine((text,), "") if is_change else ShellLine((), text)
+
+
+def stateful_part(step: "StepTrace") -> str:
+    """The last command of the line of *step* that changes what later commands meet, or ""."""
+    line = what_ran(step.step.action.text.strip(), failed=step.error is not None)
+    parts = [part for _, part in line_parts(line)]
+    return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
+
+
+def run_of(step: "StepTrace") -> str:
+    """What the line of *step* runs, without what it changes first."""
+    return line_of(step).runs or step.step.action.text
+
+
+def shell_line(text: str) -> ShellLine:
+    """What the line *text* changes and runs, as typed."""
+    parts = [part for _, part in line_parts(text)]
+    changes = tuple(part for part in parts if _is_change(part))
+    others = [part for part in parts if part not in changes and not part.startswith("cd ")]
+    return ShellLine(changes, others[-1] if others else "")
+
+
+def _is_change(part: str) -> bool:
+    if _RESTORING.match(part):
+        return True
+    reading = read_command_line(part)
+    return reading.kind in _CHANGING or bool(reading.changed)
+
+
+def looks(program: str) -> bool:
+    """True for a program that only shows files or folders."""
+    return read_command_line(program).kind.reads

@@ -9,10 +9,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from contextgraph.model import Action, Json, Step
-from contextgraph.trace.actions.commands import (
-    read_command_line,
-    simple_commands,
-)
+from contextgraph.trace.actions.commands import read_command_line
 from contextgraph.trace.actions.kinds import (
     EDITOR_TOOLS,
     KIND_OF_EDITOR_COMMAND,
@@ -20,6 +17,7 @@ from contextgraph.trace.actions.kinds import (
     SHELL_TOOLS,
     ActionKind,
 )
+from contextgraph.trace.shell import simple_commands
 
 __all__ = ["ActionKind", "ActionReading", "canonical", "new_text", "read_action"]
 

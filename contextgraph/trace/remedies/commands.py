@@ -9,15 +9,7 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
 )
-from contextgraph.trace.remedies.command_lines import (
-    SCRIPT,
-    Command,
-    commands_in,
-    folder_of,
-    is_path,
-    looks,
-    run_of,
-)
+from contextgraph.trace.actions.commands import looks, run_of
 from contextgraph.trace.remedies.edits import retry
 from contextgraph.trace.remedies.placeholders import (
     ANOTHER_PATH,
@@ -30,6 +22,7 @@ from contextgraph.trace.remedies.placeholders import (
     folder_placeholder,
     path_placeholder,
 )
+from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import command_text
 
@@ -169,7 +162,7 @@ def _other_program(old: Command, new: Command, was: str, now: str, repo_name: st
         pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{ITS_ARGUMENT}")
     elif old.program == new.program:
         launchers = (new.interpreter, old.interpreter)
-        if not all(launchers):
+        if not all(launchers) or old.runner != new.runner:
             launchers = (new.launcher, old.launcher)
         pattern = RemedyPattern(RemedyKind.USE, *launchers)
     elif looks(old.program) or looks(new.program):

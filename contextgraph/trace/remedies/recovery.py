@@ -12,6 +12,7 @@ from contextgraph.model import (
     RemedyAction,
     RemedyPattern,
 )
+from contextgraph.trace.actions.commands import line_of, run_of, stateful_part
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
@@ -23,12 +24,6 @@ from contextgraph.trace.edits import (
     new_lines,
 )
 from contextgraph.trace.remedies.circumstances import circumstances_of
-from contextgraph.trace.remedies.command_lines import (
-    commands_in,
-    line_of,
-    run_of,
-    stateful_part,
-)
 from contextgraph.trace.remedies.commands import (
     looked_up,
     opened,
@@ -53,6 +48,7 @@ from contextgraph.trace.remedies.open_errors import (
     installs_missing,
 )
 from contextgraph.trace.remedies.placeholders import Names, names_in
+from contextgraph.trace.shell import commands_in
 from contextgraph.trace.steps import StepTrace
 
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
