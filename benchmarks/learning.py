@@ -143,7 +143,7 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
         _without, "contextgraph.store.sqlite.exposures.report_shown", lambda *_: None
     ),
     "checksums of stored rows": partial(
-        _without, "contextgraph.store.sqlite.checksums.create_triggers", lambda _: None
+        _without, "contextgraph.store.sqlite.schema.create_triggers", lambda _: None
     ),
     "bounds of JSON": partial(_without, "contextgraph.readers.format._is_deeper", lambda *_: False),
 }

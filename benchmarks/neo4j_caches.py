@@ -10,10 +10,10 @@ from unittest.mock import patch
 from benchmarks.measure import Row, percentile
 from contextgraph import AgentMemory, State
 from contextgraph.model import WordCounts
-from contextgraph.store.neo4j import cache, full_text
-from contextgraph.store.neo4j.cache import CandidateCache
+from contextgraph.store.neo4j import rows as node_rows, runs
 from contextgraph.store.neo4j.connection import Connection
-from contextgraph.store.neo4j.full_text import WordCountCache
+from contextgraph.store.neo4j.rows import CandidateCache
+from contextgraph.store.neo4j.runs import WordCountCache
 
 # A class, the name of one of its methods, and what replaces it.
 Replaced: TypeAlias = tuple[type, str, Callable[..., Any]]
@@ -51,14 +51,14 @@ def _query(memory: AgentMemory, state: State, replaced: Replaced | None) -> floa
 
 
 def _no_values(_: CandidateCache) -> object:
-    return cache._Values()
+    return node_rows._Values()
 
 
 _counts = WordCountCache.counts
 
 
 def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
-    self._latest = full_text._Counts(-1, cache.NEVER, {})
+    self._latest = runs._Counts(-1, node_rows.NEVER, {})
     return _counts(self, words)
 
 

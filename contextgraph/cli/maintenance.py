@@ -330,7 +330,7 @@ def import_(
     Example:
       contextgraph import team.jsonl.zst --store neo4j://memory.example:7687
     """
-    from contextgraph.store.archive_file import read_header
+    from contextgraph.store.archive import read_header
 
     started = time.monotonic()
     total = read_header(path).runs

@@ -1,9 +1,11 @@
-"""Values as columns of a database and back, by the types of their fields; runs as bytes."""
+"""Values as columns of a database and back, by the types of their fields, and their cache."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from enum import Enum
 from functools import lru_cache, partial
+from itertools import islice
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
@@ -146,3 +148,44 @@ def _without_none(hint: Any) -> Any:
     """*hint*, without the None that a field may also hold."""
     arguments = get_args(hint)
     return arguments[0] if NoneType in arguments else hint
+
+
+# About 3 kB each, and three kinds of them: 75 MB at most of ordinary runs.
+_MOST = 8_192
+
+Key = TypeVar("Key", bound=Hashable)
+Cached = TypeVar("Cached")
+
+
+class ValueCache(Generic[Key, Cached]):
+    """Values by key, at most `_MOST` for each of so many *kinds*; the oldest are dropped first."""
+
+    def __init__(self, kinds: int = 1) -> None:
+        self._kinds = kinds
+        self._values: dict[Key, Cached] = {}
+        self._lock = threading.Lock()
+
+    def get_or_read(
+        self, keys: Iterable[Key], read: Callable[[Sequence[Key]], Mapping[Key, Cached]]
+    ) -> dict[Key, Cached]:
+        """The values of *keys*; those that are not cached are *read*."""
+        values = {key: self._values.get(key) for key in keys}
+        missing = [key for key, value in values.items() if value is None]
+        if not missing:
+            return cast(dict[Key, Cached], values)
+        new = read(missing)
+        with self._lock:
+            self._values.update(new)
+            too_many = max(0, len(self._values) - _MOST * self._kinds)
+            for key in list(islice(self._values, too_many)):
+                del self._values[key]
+        return {key: value for key, value in values.items() if value is not None} | dict(new)
+
+    def without(self, keys: Iterable[Key]) -> "ValueCache[Key, Cached]":
+        """A copy without *keys*."""
+        copy = ValueCache[Key, Cached](self._kinds)
+        with self._lock:
+            copy._values.update(self._values)
+        for key in keys:
+            copy._values.pop(key, None)
+        return copy

@@ -77,12 +77,33 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
-from contextgraph.ports import ALL, NoteChange, NoteStore, OnDamaged, Store
+from contextgraph.ports import (
+    ALL,
+    NoteChange,
+    NoteStore,
+    OnDamaged,
+    Store,
+)
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.graph import NOTE_LABELS, add_note, add_relation, labelled, link_notes
-from contextgraph.text import number_of, stems, words as words_of
-from contextgraph.vectors import Vector, dimensions_of, matrix_of, products
+from contextgraph.store.graph import (
+    NOTE_LABELS,
+    add_note,
+    add_relation,
+    labelled,
+    link_notes,
+)
+from contextgraph.text import (
+    number_of,
+    stems,
+    words as words_of,
+)
+from contextgraph.vectors import (
+    Vector,
+    dimensions_of,
+    matrix_of,
+    products,
+)
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph

@@ -18,7 +18,7 @@ from contextgraph.model import (
     SignatureLevel,
     Trajectory,
 )
-from contextgraph.store.neo4j import Neo4jStore, cache
+from contextgraph.store.neo4j import Neo4jStore, rows as cache
 from contextgraph.store.neo4j.connection import NamedQueries
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.server import Neo4jServer

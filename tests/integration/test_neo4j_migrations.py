@@ -25,13 +25,13 @@ from contextgraph.model import (
     SignatureLevel,
     Space,
 )
-from contextgraph.store.neo4j import Neo4jStore, migrations
+from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer
 
-LATER = f"V{len(migrations.migrations()) + 1:04}__probe"
+LATER = f"V{len(schema.migrations()) + 1:04}__probe"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The migrations of this version, free to be added to and edited."""
     copy = tmp_path / "cypher"
     shutil.copytree(cypher_folder(), copy)
-    monkeypatch.setattr(migrations, "cypher_folder", lambda: copy)
+    monkeypatch.setattr(schema, "cypher_folder", lambda: copy)
     return copy / "migrations"
 
 
@@ -73,7 +73,7 @@ def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
     store: Neo4jStore, driver: Driver
 ) -> None:
     pending = store.admin.migrate(dry_run=True)
-    assert pending == [step.name for step in migrations.migrations()]
+    assert pending == [step.name for step in schema.migrations()]
     assert names(driver, "INDEXES") == set()
 
     assert store.runs.ids() == []
@@ -104,7 +104,7 @@ def test_a_database_of_others_becomes_a_memory_only_on_demand(
         store.runs.ids()
     assert names(driver, "CONSTRAINTS") == set()
 
-    assert store.admin.migrate() == [step.name for step in migrations.migrations()]
+    assert store.admin.migrate() == [step.name for step in schema.migrations()]
     store.runs.add([made_bundle(1)])
     customers = driver.execute_query("MATCH (n:Customer) RETURN n.name AS name").records
     assert [record["name"] for record in customers] == ["Ada"]
@@ -151,13 +151,13 @@ def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
 
 
 def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: Driver) -> None:
-    (first, *_) = migrations.migrations()
+    (first, *_) = schema.migrations()
     for statement in first.statements[:3]:
         driver.execute_query(statement)
 
     store.runs.add([made_bundle(1)])
 
-    known = migrations.indexes_of(migrations.migrations())
+    known = schema.indexes_of(schema.migrations())
     assert names(driver, "INDEXES") == {*known, "migration_name"}
 
 
@@ -195,9 +195,9 @@ def test_a_memory_of_a_version_between_releases_is_migrated(
     driver.execute_query("MATCH (m:Migration) WHERE m.name >= 'V0002' DELETE m")
     driver.execute_query(
         "UNWIND $names AS name CREATE (:Migration {name: name, checksum: 'of another version'})",
-        names=sorted(migrations.REPLACED),
+        names=sorted(schema.REPLACED),
     )
-    assert store.admin.migrate() == [step.name for step in migrations.migrations()[1:]]
+    assert store.admin.migrate() == [step.name for step in schema.migrations()[1:]]
     assert store.admin.migrate() == []
     assert store.runs.archived("run0000") == before
 
@@ -266,7 +266,7 @@ def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Drive
     outputs = [process.communicate() for process in running]
     assert outputs == [("0\n", "")] * 3
     found = driver.execute_query("MATCH (m:Migration) RETURN count(*) AS count").records
-    assert found[0]["count"] == len(migrations.migrations())
+    assert found[0]["count"] == len(schema.migrations())
 
 
 def test_what_an_older_version_stored_in_the_clear_is_masked(

@@ -18,7 +18,7 @@ from contextgraph.model import (
     Methodology,
     Words,
 )
-from contextgraph.store.sqlite import checksums
+from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.methodologies import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
@@ -133,7 +133,7 @@ def test_words_in_the_strategy_of_an_older_memory_are_requested_again(
     worded(store, "template")
     counted = methodology(store).strategy
     with closing(sqlite3.connect(store)) as file, file:
-        checksums.drop_triggers(file)
+        schema.drop_triggers(file)
         file.execute("ALTER TABLE methodology DROP COLUMN words")
         file.execute("ALTER TABLE methodology ADD COLUMN last_used INTEGER")
         for newer in ("machine", "process", "started_at", "gate"):

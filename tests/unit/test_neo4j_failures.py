@@ -10,7 +10,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.store.neo4j.failures import store_errors
+from contextgraph.store.neo4j.connection import store_errors
 
 NAME = "neo4j://memory.example"
 # Trying again, another address, another user or another database may help.

@@ -18,8 +18,8 @@ from contextgraph.errors import (
 )
 from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import connections, schema
-from contextgraph.store.sqlite.connections import store_errors
+from contextgraph.store.sqlite import database, schema
+from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
@@ -218,8 +218,8 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = learned.stat().st_size // 4096
-    limited = (*connections._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
-    monkeypatch.setattr(connections, "_PRAGMAS", limited)
+    limited = (*database._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
+    monkeypatch.setattr(database, "_PRAGMAS", limited)
     store = SqliteStore(str(learned))
     with pytest.raises(StoreUnavailableError, match="the disk is full; free some space"):
         all(store.runs.add([made_bundle(number)]) for number in range(1, 50))
@@ -233,7 +233,7 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
 def test_a_locked_file_is_waited_for_and_then_named(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
     holder = sqlite3.connect(learned, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     store = SqliteStore(str(learned))
@@ -317,8 +317,8 @@ def test_health_of_a_file_that_may_only_be_read(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite opens such a file for reading whatever the mode; root may write all."""
-    connected = connections.Connections._connected
-    monkeypatch.setattr(connections.Connections, "_connected", lambda one, _: connected(one, "ro"))
+    connected = database.Connections._connected
+    monkeypatch.setattr(database.Connections, "_connected", lambda one, _: connected(one, "ro"))
     store = SqliteStore(str(learned), read_only=True)
     failed = [check for check in store.admin.health() if not check.ok]
     assert [check.name for check in failed] == ["writable"]

@@ -12,8 +12,8 @@ from contextgraph.model import (
     Scope,
     SignatureLevel,
 )
-from contextgraph.store import SqliteStore, cache
-from contextgraph.store.cache import ValueCache
+from contextgraph.store import SqliteStore, columns as cache
+from contextgraph.store.columns import ValueCache
 from tests.made_bundles import SIGNATURE, made_bundle
 
 

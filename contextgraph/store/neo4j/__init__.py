@@ -4,12 +4,12 @@ from contextlib import AbstractContextManager
 
 from contextgraph.ports import NoteStore, Store
 from contextgraph.store.neo4j.admin import Neo4jAdmin
-from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.exposures import Neo4jExposures
 from contextgraph.store.neo4j.methodologies import Neo4jMethodologies
 from contextgraph.store.neo4j.notes import Neo4jNotes
 from contextgraph.store.neo4j.recoveries import Neo4jRecoveries
+from contextgraph.store.neo4j.rows import CandidateCache
 from contextgraph.store.neo4j.runs import Neo4jRuns
 from contextgraph.store.neo4j.vectors import Neo4jVectors
 

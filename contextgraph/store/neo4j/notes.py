@@ -17,12 +17,12 @@ from contextgraph.store.neo4j.connection import (
     NamedQueries,
     Transaction,
 )
-from contextgraph.store.neo4j.full_text import indexed_text, terms
 from contextgraph.store.neo4j.rows import (
     Parameters,
     Row,
     where,
 )
+from contextgraph.store.neo4j.runs import indexed_text, terms
 from contextgraph.text import stems
 from contextgraph.vectors import Vector
 

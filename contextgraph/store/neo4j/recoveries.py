@@ -24,16 +24,17 @@ from contextgraph.store import rules
 from contextgraph.store.neo4j import (
     methodologies,
     rows,
-    run_rows,
+    runs,
 )
-from contextgraph.store.neo4j.cache import CandidateCache, RecoveryKey
 from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import (
+    CandidateCache,
     Parameters,
+    RecoveryKey,
     Row,
     where,
 )
+from contextgraph.store.neo4j.runs import WordCountCache
 
 P = ParamSpec("P")
 
@@ -158,7 +159,7 @@ def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
     if fragments:
         transaction.rows("remove_fragments", ids=sorted(row["id"] for row in fragments))
         files = ((row["repo"], name) for row in fragments for name in row["files"])
-        run_rows.remove_files(transaction, files)
+        runs.remove_files(transaction, files)
         transaction.note_change(revisions=1, removals=1)
     return len(fragments)
 

@@ -19,16 +19,13 @@ from contextgraph.model import (
 )
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.cache import CandidateCache, memory_state
-from contextgraph.store.neo4j.connection import (
-    Connection,
-    NamedQueries,
-    Transaction,
-)
+from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.queries import query
 from contextgraph.store.neo4j.rows import (
+    CandidateCache,
     Parameters,
     Row,
+    memory_state,
     where,
 )
 from contextgraph.store.neo4j.schema import vector_index

@@ -1,10 +1,13 @@
-"""`AdminStore` in SQLite: operations on the memory as a whole."""
+"""`AdminStore` in SQLite: the memory as a whole, and its health."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
+from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import (
     ChangeStatus,
     Explanation,
@@ -23,15 +26,142 @@ from contextgraph.store.columns import json_of
 from contextgraph.store.sqlite import (
     exposures,
     graph,
-    health,
     rows,
+    schema,
     word_index,
 )
-from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.database import Connections, Database
+from contextgraph.store.sqlite.schema import (
+    VERSION,
+    pragma,
+    schema_version,
+)
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
+from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
+
+
+# Rows that refer to missing ones: the tables have no foreign keys to prevent them.
+_DANGLING = """
+SELECT (SELECT count(*) FROM fragment f LEFT JOIN trajectory t ON t.key = f.trajectory
+        WHERE t.key IS NULL)
+     + (SELECT count(*) FROM recovered r LEFT JOIN fragment f ON f.key = r.fragment
+        WHERE f.key IS NULL)
+     + (SELECT count(*) FROM met m LEFT JOIN error_pattern e ON e.key = m.error
+        WHERE e.key IS NULL)
+     + (SELECT count(*) FROM trajectory t LEFT JOIN raw r ON r.trajectory = t.key
+        WHERE r.trajectory IS NULL)"""
+
+_FULL_TEXT = ("trajectory_text", "recovered_text", "note_text")
+# Texts are written in this alphabet only; of separators the index sees no difference.
+_NOT_WRITTEN = """
+SELECT 1 FROM {table} WHERE words GLOB '*[^a-z0-9_@ ]*' OR typeof(words) <> 'text'
+OR length(words) <> length(CAST(words AS BLOB)) LIMIT 1"""
+_NAMED = 10
+
+
+def checks(connections: Connections) -> Iterator[HealthCheck]:
+    """Reachable, schema version, integrity, writable, sizes; one that cannot be made has failed.
+
+    Nothing else is checked of a memory that cannot be read.
+    """
+    path = connections.path
+    if not connections.in_memory and not Path(path).exists():
+        yield HealthCheck("reachable", False, f"no memory at {path}", "learn something first")
+        return
+    for name, check in _CHECKS.items():
+        try:
+            yield check(connections)
+        except StoreError as error:
+            yield HealthCheck(name, False, str(error), _REMEDIES[name])
+            if name == "reachable":
+                return
+
+
+def _reachable(connections: Connections) -> HealthCheck:
+    with connections.reading() as connection:
+        connection.execute("SELECT count(*) FROM tenant").fetchone()
+    return HealthCheck("reachable", True, connections.path)
+
+
+def _schema(connections: Connections) -> HealthCheck:
+    with connections.reading() as connection:
+        return HealthCheck("schema version", True, f"{schema_version(connection)} of {VERSION}")
+
+
+def _integrity(connections: Connections) -> HealthCheck:
+    with connections.reading() as connection:
+        structure = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
+        problems = [] if structure == ["ok"] else structure
+        if dangling := connection.execute(_DANGLING).fetchone()[0]:
+            problems.append(f"{dangling} rows refer to missing ones")
+        if changed := schema.damaged(connection):
+            problems.append(f"changed since they were written: {_listed(changed)}")
+        problems += _foreign_words(connection)
+    _compare_full_text(connections)
+    if problems:
+        return HealthCheck("integrity", False, "; ".join(problems), _REMEDIES["integrity"])
+    return HealthCheck("integrity", True, "no damage found")
+
+
+def _foreign_words(connection: Connection) -> list[str]:
+    return [
+        f"{table} has words that were not written"
+        for table in _FULL_TEXT
+        if connection.execute(_NOT_WRITTEN.format(table=table)).fetchone()
+    ]
+
+
+def _compare_full_text(connections: Connections) -> None:
+    """Raise `StoreError` where a full-text index does not agree with its texts.
+
+    SQLite does so by a statement that needs a writer; without one only texts are checked.
+    """
+    with suppress(StoreUnavailableError), connections.trying_to_write() as connection:
+        for table in _FULL_TEXT:
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _writable(connections: Connections) -> HealthCheck:
+    with connections.trying_to_write() as connection:
+        # A transaction can also be opened where the file may only be read.
+        connection.execute(f"PRAGMA user_version = {schema_version(connection)}")
+    return HealthCheck("writable", True, "a transaction was opened")
+
+
+def _sizes(connections: Connections) -> HealthCheck:
+    with connections.reading() as connection:
+        size = pragma(connection, "page_count") * pragma(connection, "page_size")
+        runs = connection.execute("SELECT count(*) FROM trajectory").fetchone()[0]
+        fragments = connection.execute("SELECT count(*) FROM fragment").fetchone()[0]
+    detail = (
+        f"{size / 1e6:.1f} MB, {number_of(runs, 'trajectory')}, {number_of(fragments, 'fragment')}"
+    )
+    return HealthCheck("sizes", True, detail)
+
+
+_CHECKS: dict[str, Callable[[Connections], HealthCheck]] = {
+    "reachable": _reachable,
+    "schema version": _schema,
+    "integrity": _integrity,
+    "writable": _writable,
+    "sizes": _sizes,
+}
+_REMEDIES = {
+    "reachable": "name a memory file of this version that this user may read",
+    "schema version": "install a version of contextgraph-memory that knows it",
+    "integrity": "restore a backup, or learn the runs again into a new file",
+    "writable": "check permissions and free space, and that no process holds the file locked",
+    "sizes": "see the checks before",
+}
+
 
 _EDGES = {
     "HAS_FRAGMENT": "fragment x WHERE x.tenant = ?",
@@ -120,7 +250,7 @@ class SqliteAdmin:
             return self._database.caches.graph.at(transaction, notes)
 
     def health(self) -> Sequence[HealthCheck]:
-        return tuple(health.checks(self._database.connections))
+        return tuple(checks(self._database.connections))
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         missing = self._database.connections.pending_migrations()

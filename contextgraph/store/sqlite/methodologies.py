@@ -13,7 +13,7 @@ from contextgraph.model import (
     Source,
 )
 from contextgraph.ports import ALL
-from contextgraph.store.sqlite import rows, run_rows
+from contextgraph.store.sqlite import rows, runs
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import (
@@ -116,8 +116,8 @@ class SqliteMethodologies:
     ) -> int:
         with self._database.writing() as transaction:
             transaction.new_revision()
-            run_rows.note_abstracted(transaction)
-            run_rows.remove_methodologies(transaction, removed)
+            runs.note_abstracted(transaction)
+            runs.remove_methodologies(transaction, removed)
             for methodology in methodologies:
                 _put(transaction, methodology)
             _put_resolved(transaction, methodologies, resolved)

@@ -25,7 +25,7 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.sqlite import (
     rows,
-    run_rows,
+    runs,
     word_index,
 )
 from contextgraph.store.sqlite.database import Database
@@ -178,7 +178,7 @@ class SqliteRecoveries:
 
     def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         with self._database.reading() as transaction:
-            run = run_rows.run_of(transaction, trajectory_id)
+            run = runs.run_of(transaction, trajectory_id)
             return [
                 SimilarTo(error, Source(own, fragment), Source(other, representative), weight)
                 for error, own, fragment, other, representative, weight in (
@@ -193,8 +193,8 @@ class SqliteRecoveries:
             orphans = transaction.column(_ORPHANS, (transaction.tenant, retired))
             if orphans:
                 transaction.new_revision()
-                run_rows.note_abstracted(transaction)
-                run_rows.remove_methodologies(transaction, orphans)
+                runs.note_abstracted(transaction)
+                runs.remove_methodologies(transaction, orphans)
             word_index.merge(transaction)
             return pruned + len(orphans)
 
@@ -317,7 +317,7 @@ def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
     failed = transaction.rows(_FAILED, (_error_key(transaction, error_id), keep))
     if failed:
         revision = transaction.new_revision(removing=True)
-        run_rows.note_abstracted(transaction)
+        runs.note_abstracted(transaction)
         transaction.write_all(
             "INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)",
             [(transaction.tenant, fragment, revision) for _, fragment, _ in failed],

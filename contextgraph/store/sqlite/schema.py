@@ -1,16 +1,136 @@
-"""The schema of a memory file: `schema.sql` for a new one, and scripts for older ones."""
+"""The schema of a memory file, `schema.sql`; scripts that upgrade older files; checksums.
 
+There is a checksum for each run, each other table, and the schema: the exclusive or of the hashes
+of its rows, so that triggers keep it current, as they take out a row in the same way as they put
+one in. Indexes and full text are not rows; SQLite compares those with the rows itself.
+"""
+
+import hashlib
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from sqlite3 import Connection
+from typing import TypeAlias
 
 from contextgraph.errors import (
     MemoryNotFoundError,
     SchemaError,
     StoreError,
 )
-from contextgraph.store.sqlite import checksums
+
+# A run (by its key), or the name of another part and 0.
+Group: TypeAlias = tuple[str, int]
+
+_RUN = "run"
+_RUN_OF = {"trajectory": "key"} | dict.fromkeys(
+    ("raw", "fragment", "touched", "met", "caused", "recovered", "vectors"), "trajectory"
+)
+# ANALYZE may add the tables that are left out.
+_SCHEMA = """
+SELECT 'schema', 0, type, name, tbl_name, sql FROM sqlite_schema
+WHERE name NOT LIKE 'sqlite!_stat%' ESCAPE '!'"""
+# Neither the tables of SQLite and of its full-text indexes, nor that of the
+_TABLES = """
+SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE '%!_text!_%' ESCAPE '!'
+AND name <> 'checksum' ORDER BY name"""
+_TRIGGERS = """
+SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'checksum!_%' ESCAPE '!'"""
+_ADD_ROW = """
+INSERT INTO checksum SELECT {group}, row_hash({values}) WHERE true
+ON CONFLICT DO UPDATE SET value = (value | excluded.value) - (value & excluded.value);"""
+_ALL = "SELECT part, run, value FROM checksum"
+_ROWS_OF_EVENTS = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}
+
+
+def prepare(connection: Connection) -> None:
+    """Define what the triggers need in a *connection* that writes."""
+    connection.create_function("row_hash", -1, _row_hash, deterministic=True)
+    # Rows that REPLACE removes are seen by triggers only so.
+    connection.execute("PRAGMA recursive_triggers = ON")
+
+
+def drop_triggers(connection: Connection) -> None:
+    """Stop keeping checksums, so that tables can be altered."""
+    for (name,) in connection.execute(_TRIGGERS).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+
+
+def create_triggers(connection: Connection) -> None:
+    """Compute all checksums again, and keep them current from now on."""
+    for table in _tables(connection):
+        for event, rows in _ROWS_OF_EVENTS.items():
+            body = "".join(_added(connection, table, row) for row in rows)
+            connection.execute(
+                f"CREATE TRIGGER checksum_{table}_{event.lower()} AFTER {event} ON {table} "
+                f"BEGIN {body} END"
+            )
+    connection.execute("DELETE FROM checksum")
+    connection.executemany(
+        "INSERT INTO checksum VALUES (?, ?, ?)",
+        [(*group, value) for group, value in _computed(connection).items()],
+    )
+
+
+def damaged(connection: Connection) -> list[str]:
+    """What does not have its checksum: runs by their ids, and names of other parts."""
+    connection.text_factory = _text
+    try:
+        computed = _computed(connection)
+        stored = {(part, key): value for part, key, value in connection.execute(_ALL)}
+        differing = [
+            entry for entry in computed | stored if computed.get(entry, 0) != stored.get(entry, 0)
+        ]
+        runs = dict(connection.execute("SELECT key, id FROM trajectory"))
+    finally:
+        connection.text_factory = str
+    return sorted(
+        f"run {runs.get(key, key)}" if part == _RUN else str(part) for part, key in differing
+    )
+
+
+def _computed(connection: Connection) -> dict[Group, int]:
+    """The checksums of what is stored."""
+    counts: defaultdict[Group, int] = defaultdict(int)
+    for table in _tables(connection):
+        group = f"'{_RUN}', {_RUN_OF[table]}" if table in _RUN_OF else f"'{table}', 0"
+        for part, key, *values in connection.execute(f"SELECT {group}, * FROM {table}"):
+            counts[part, key] ^= _row_hash(table, *values)
+    for part, key, *values in connection.execute(_SCHEMA):
+        counts[part, key] ^= _row_hash(*values)
+    return counts
+
+
+def _tables(connection: Connection) -> list[str]:
+    return [name for (name,) in connection.execute(_TABLES)]
+
+
+def _added(connection: Connection, table: str, row: str) -> str:
+    """SQL that adds the *row* (OLD or NEW) of *table* to its checksum, or takes it out."""
+    columns = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    group = f"'{_RUN}', {row}.{_RUN_OF[table]}" if table in _RUN_OF else f"'{table}', 0"
+    values = ", ".join([f"'{table}'", *(f"{row}.{name}" for (name,) in columns)])
+    return _ADD_ROW.format(group=group, values=values)
+
+
+def _row_hash(*values: object) -> int:
+    data = b"\0".join(map(_bytes_of, values))
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), signed=True)
+
+
+def _bytes_of(value: object) -> bytes:
+    """*value*, with its type: a text may turn into bytes by one bit."""
+    if isinstance(value, bytes):
+        return b"x" + value
+    if isinstance(value, str):
+        return b"'" + value.encode(errors="surrogateescape")
+    return repr(value).encode()
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
@@ -67,11 +187,11 @@ def not_created(name: str) -> MemoryNotFoundError:
 
 def migrate(connection: Connection) -> None:
     """Bring the schema up to date within the transaction that is open."""
-    checksums.drop_triggers(connection)
+    drop_triggers(connection)
     for script in pending(schema_version(connection)):
         for statement in _statements(script):
             connection.execute(statement)
-    checksums.create_triggers(connection)
+    create_triggers(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

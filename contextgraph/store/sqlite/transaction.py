@@ -14,8 +14,7 @@ from contextgraph.model import (
     Scope,
     Trajectory,
 )
-from contextgraph.store.cache import ValueCache
-from contextgraph.store.columns import DAMAGE
+from contextgraph.store.columns import DAMAGE, ValueCache
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.rows import Row
 

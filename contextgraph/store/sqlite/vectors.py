@@ -11,7 +11,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.store import rules
-from contextgraph.store.sqlite import run_rows
+from contextgraph.store.sqlite import runs
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction
 from contextgraph.vectors import Vector, dimensions_of
@@ -96,8 +96,8 @@ class SqliteVectors:
         with self._database.writing() as transaction:
             _prepared(transaction, space)
             for trajectory_id, vector in vectors.items():
-                if run := run_rows.run_of(transaction, trajectory_id):
-                    run_rows.insert_vector(transaction, run, EmbeddedRun(space, vector))
+                if run := runs.run_of(transaction, trajectory_id):
+                    runs.insert_vector(transaction, run, EmbeddedRun(space, vector))
 
     def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
         with self._database.reading() as transaction:
