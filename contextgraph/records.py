@@ -141,7 +141,12 @@ def history_record(history: "CommandHistory") -> "dict[str, Json]":
 def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
     """Return the playbook; "test_command" and the like need two tasks that agree."""
     known, counts = _agreed(playbook)
-    commands = {"tests": playbook.tests, "scripts": playbook.scripts, "setup": playbook.setup}
+    commands = {
+        "tests": playbook.tests,
+        "scripts": playbook.scripts,
+        "setup": playbook.setup,
+        "checks": playbook.checks,
+    }
     return {
         "repo": playbook.repo,
         "files": [

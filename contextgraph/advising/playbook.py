@@ -60,6 +60,8 @@ _MACHINE_RUNS = 64
 _TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
+# Scripts and code that a run wrote, interpreters, and what is not there.
+_NO_CHECK = re.compile(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
 _OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
@@ -110,6 +112,7 @@ class Playbooks:
             notes=notes,
             degraded=degraded,
             facts=self.facts(repo, exclude_instances, as_of, agent),
+            checks=tuple(_checks(runs)),
         )
 
     def facts(
@@ -125,6 +128,7 @@ class Playbooks:
         """
         if not agent:
             return ()
+        agent = _harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
         anywhere = self._store.runs.for_task(None, Scope(None, hidden, as_of), _MACHINE_RUNS, agent)
         here = self._store.runs.for_task(None, Scope(repo, hidden, as_of), RUNS, agent)
@@ -173,6 +177,7 @@ class Playbooks:
         """The runs of *repo* that are looked at: of *agent*, or of all where it has none at all."""
         if not repo:
             return []
+        agent = _harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
         scope, of_agent = Scope(repo, hidden, as_of), agent or None
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
@@ -250,6 +255,11 @@ class Playbooks:
                 by_run[found.trajectory_id].append(found)
             self._losses |= {run: tuple(losses_of(found)) for run, found in by_run.items()}
         return [RunLosses(run.instance_id, run.repo, self._losses[run.id]) for run in runs]
+
+
+def _harness(agent: str) -> str:
+    """The agent that *agent*, maybe a sub-agent such as ``claude-code/subagent``, runs in."""
+    return agent.partition("/")[0]
 
 
 class Loss(NamedTuple):
@@ -374,6 +384,24 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
+
+
+def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+    """What a quarter of the tasks ran besides tests, as typed here, and what it refused first."""
+    tasks = len({run.instance_id for run in runs})
+    uses: dict[str, list[_Use]] = {}
+    for run in runs:
+        for use in run.facts.commands:
+            is_check = use.kind in (ActionKind.RUN, ActionKind.OTHER)
+            if is_check and not use.folder and not _NO_CHECK.search(use.form):
+                uses.setdefault(use.form, []).append((run, use))
+    for command, same in sorted(uses.items()):
+        ran = {run.instance_id for run, _ in same}
+        refused = {run.instance_id for run, use in same if use.error_type}
+        is_common = len(ran) >= max(_TASKS_TO_TELL, _COMMON * tasks)
+        if is_common and ran > refused and len(refused) > 1:
+            reason = _most(Counter(use.error_type for _, use in same if use.error_type))
+            yield CommandRecord(command, "", len(ran - refused), len(ran), reason)
 
 
 def _runner(use: CommandUse) -> str:

@@ -233,8 +233,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
-    best = [record for record in _agreed(playbook.tests)[:1] if _is_told(record, playbook)]
-    yield "tests run with", map(_record, best)
+    yield "tests run with", map(_record, _told(playbook.tests, playbook))
     tried = max(_AGREEING + 1, playbook.tasks // 5)
     broken = [
         record
@@ -245,7 +244,7 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
-    scripts = [record for record in _agreed(playbook.scripts)[:1] if record.line not in _USUAL]
+    scripts = [one for one in _told(playbook.scripts, playbook) if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
 
 
@@ -283,11 +282,16 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
         yield from [PlaybookLine("set-up that worked:", worked)] if worked else ()
 
 
-def _is_told(tests: CommandRecord, playbook: RepositoryPlaybook) -> bool:
-    """Whether a newcomer would fail without the way to run *tests*: others did."""
-    has_failed = any(record.worked < record.tried for record in playbook.tests)
+def _told(
+    records: Sequence[CommandRecord], playbook: RepositoryPlaybook
+) -> Iterator[CommandRecord]:
+    """The way that most tasks agree on, where a newcomer would fail without it: others did."""
     programs = {fact.works for fact in playbook.facts if fact.cause is Cause.PROGRAM}
-    return tests.is_news or has_failed or not programs.isdisjoint(tests.command.split())
+    failed = sum(record.tried - record.worked for record in records)
+    for best in _agreed(records)[:1]:
+        is_needed = best.is_news or not programs.isdisjoint(best.command.split())
+        if is_needed or failed >= max(_AGREEING, playbook.tasks / 5):
+            yield best
 
 
 def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:

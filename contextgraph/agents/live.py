@@ -17,6 +17,7 @@ from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Action,
+    CommandRecord,
     ErrorSignature,
     FailureWarning,
     LearnReceipt,
@@ -95,6 +96,8 @@ class LiveRun:
         self._warned: set[SubmissionSign] = set()
         self._told: set[str] = set()
         self._commands: set[str] = set()
+        # What was run since the last edit; None before the first.
+        self._checked: set[str] | None = None
         self._is_finished = False
 
     def start(self) -> str:
@@ -125,7 +128,12 @@ class LiveRun:
         read = self._reader.push(step)
         state, loop = self._states.push(read), self._loops.push(read)
         self._signs.push(read, loop)
-        if read.succeeded and (use := command_use(action.text)):
+        use = command_use(action.text)
+        if read.reading.kind.changes_files and read.succeeded:
+            self._checked = set()
+        elif use and self._checked is not None:
+            self._checked.add(use.form)
+        if read.succeeded and use:
             self._commands.add(use.form)
         advice = self._advice(state, read.error, self._alarm(loop))
         self._steps.append(replace(step, observation=observation + advice))
@@ -168,7 +176,8 @@ class LiveRun:
         That is: no existing file was edited, nothing was run since the last edit, no test of an
         edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
         runs in this memory that ended so were solved than of the others. The first call with such a
-        sign takes about a second.
+        sign takes about a second. Besides: a check of the project, such as a linter, that was not
+        run since the last edit and that refused what earlier tasks had done.
         """
         signs = self._signs.signs - self._warned
         return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
@@ -276,7 +285,15 @@ class LiveRun:
 
     def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
         self._warned.update(signs)
-        return submission_context(self._memory.stats, signs, self._excluded)
+        context = submission_context(self._memory.stats, signs, self._excluded)
+        if self._checked is None:
+            return context
+        playbook = self._memory.playbook(
+            self._raw.repo, exclude_instances=self._excluded, agent=self._raw.agent
+        )
+        missing = (one for one in playbook.checks if one.command not in self._checked)
+        warnings = (*context.warnings, *map(check_warning, missing))
+        return replace(context, warnings=warnings)
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
         """The text of what *search* finds and the agent was not told; empty for nothing."""
@@ -315,6 +332,16 @@ def submission_context(
     rates = stats.get_solve_rates(exclude_instances) if shown else {}
     warnings = (submission_warning(sign, rates[sign]) for sign in shown if rates[sign].is_lower)
     return MemoryContext(new_context_id(), warnings=tuple(warnings))
+
+
+def check_warning(check: CommandRecord) -> FailureWarning:
+    """The warning that *check* was not run since the last edit."""
+    refused = check.tried - check.worked
+    text = (
+        f"`{check.command}` was not run since the last edit: it refused the work of {refused} of "
+        f"{check.tried} earlier tasks here (most often {check.error_type})"
+    )
+    return FailureWarning(text, refused, Why((), ScopeLevel.REPO, refused, ()))
 
 
 def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:

@@ -104,7 +104,9 @@ class RepositoryPlaybook:
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
     Python with the imports of the project, *setup* are installations. *package* is the folder that
     *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
-    *degraded* says why they could not be read. *facts* are those of the machine and the harness,
+    *degraded* says why they could not be read. *checks* are commands that tasks ran again and
+    again and that refused some, such as linters and builds: one *worked* where it refused nothing.
+    *facts* are those of the machine and the harness,
     the most costly first.
     """
 
@@ -121,6 +123,7 @@ class RepositoryPlaybook:
     notes: tuple[Note, ...] = ()
     degraded: str = ""
     facts: tuple[MachineFact, ...] = ()
+    checks: tuple[CommandRecord, ...] = ()
 
     def __bool__(self) -> bool:
         """True where anything is known."""

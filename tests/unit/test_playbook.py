@@ -482,3 +482,20 @@ def test_an_installation_worked_if_what_asked_for_it_then_ran(memory: AgentMemor
     setup = {one.line: one.worked for one in memory.playbook("acme/shop").setup}
 
     assert setup == {"pip install pytest": 0, "apt-get install python3-pytest": 3}
+
+
+def test_before_submitting_stands_a_check_that_refused_earlier_work(memory: AgentMemory) -> None:
+    refused = ("make lint", "a.c:1:1: error: line too long\nmake: *** [lint] Error 1\n", 2)
+    for number in range(1, 5):
+        memory.learn(one_run(number, *([refused] if number < 3 else []), ("make lint", "", 0)))
+    live = memory.live(repo="acme/shop", instance_id="new-1", task=TASK)
+    live.observe("ls", "a.c")
+    assert "make lint" not in (live.check_submit() or "")
+    live.observe("sed -i s/a/b/ a.c", "", exit_code=0)
+
+    warning = live.check_submit() or ""
+
+    assert "`make lint` was not run since the last edit: it refused the work of 2 of 4" in warning
+    assert "make lint" not in (live.check_submit() or "")
+    live.observe("make lint", "", exit_code=0)
+    assert "make lint" not in (live.check_submit() or "")
