@@ -11,12 +11,12 @@ reorder the candidates. Commands really run, in temporary folders; needs git and
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from contextgraph import Action, AgentMemory, State, Step
+from contextgraph import Action, AgentMemory, MemoryContext, State, Step
 from contextgraph.readers import read
 from contextgraph.trace import (
     StateTracker,
@@ -60,12 +60,13 @@ class Task:
 
 @dataclass(slots=True)
 class Session:
-    """The agent at work on one task: every command is a step."""
+    """The agent at work on one task: every command is a step, which *watch* gets."""
 
     task: Task
     testbed: Testbed
     folder: Path
     states: StateTracker
+    watch: Callable[[Step], None]
     reader: StepReader = field(default_factory=StepReader)
     steps: int = 0
 
@@ -84,6 +85,7 @@ class Session:
         step = Step(self.steps, "", action, output, exit_code=done.returncode)
         self.states.push(self.reader.push(step))
         self.steps += 1
+        self.watch(step)
         return step
 
     def settle(self, *, keep: bool) -> None:
@@ -120,13 +122,22 @@ def compared() -> Iterator[tuple[Task, int, int]]:
             yield task, solve(task, empty), solve(task, memory)
 
 
-def solve(task: Task, memory: AgentMemory) -> int:
-    """How many steps the agent takes until the check passes; the limit where it does not."""
+def solve(
+    task: Task,
+    memory: AgentMemory,
+    limit: int = STEP_LIMIT,
+    watch: Callable[[Step], None] = lambda step: None,
+    hear: Callable[[MemoryContext], None] = lambda context: None,
+) -> int:
+    """Return how many steps the agent takes until the check passes; *limit* where it does not.
+
+    *watch* gets each step, *hear* each answer of the memory.
+    """
     with TemporaryDirectory() as root:
-        session = _planted(task, Path(root))
+        session = _planted(task, Path(root), watch)
         check, tried = task.check, set[str]()
         last = session.run(check)
-        while last.exit_code and session.steps < STEP_LIMIT:
+        while last.exit_code and session.steps < limit:
             here = _situation(task, last)
             untried = (
                 [candidate for candidate in here.candidates if candidate not in tried]
@@ -134,8 +145,8 @@ def solve(task: Task, memory: AgentMemory) -> int:
                 else []
             )
             if here is None or not untried:
-                return STEP_LIMIT
-            candidate = reordered(untried, advice(memory, session))[0]
+                return limit
+            candidate = reordered(untried, advice(memory, session, hear))[0]
             tried.add(candidate)
             command = candidate.replace("{check}", check) if here.run else f"{candidate} && {check}"
             attempt = session.run(command)
@@ -143,12 +154,15 @@ def solve(task: Task, memory: AgentMemory) -> int:
             session.settle(keep=progress)
             if progress:
                 check, last = command if here.run else check, attempt
-        return session.steps
+        return limit if last.exit_code else session.steps
 
 
-def advice(memory: AgentMemory, session: Session) -> list[str]:
-    """What cleared the present error in past runs: the commands, best first."""
+def advice(
+    memory: AgentMemory, session: Session, hear: Callable[[MemoryContext], None]
+) -> list[str]:
+    """Return what cleared the present error in past runs: the commands, best first."""
     context = memory.query(session.states.state, limit=ADVICE, degrade=True)
+    hear(context)
     remedies = [remedy.actions for remedy in context.ranked]
     return ["\n".join(command_lines(actions)) for actions in remedies]
 
@@ -195,13 +209,13 @@ def shown_steps(steps: int) -> str:
     return str(steps) if steps < STEP_LIMIT else "failed"
 
 
-def _planted(task: Task, root: Path) -> Session:
+def _planted(task: Task, root: Path, watch: Callable[[Step], None]) -> Session:
     testbed = Testbed(root)
     testbed.prepare()
     scenario = task.scenario
     repo = f"{OWNERS[scenario.repository]}/{scenario.repository}"
     start = State(repo=repo, task_description=scenario.issue, instance_id=scenario.instance_id)
-    return Session(task, testbed, testbed.plant(scenario), StateTracker(start))
+    return Session(task, testbed, testbed.plant(scenario), StateTracker(start), watch)
 
 
 def _situation(task: Task, step: Step) -> Situation | None:

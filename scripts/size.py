@@ -2,7 +2,7 @@
 
     .venv/bin/python -m scripts.size
 
-prints the table in docs/architecture.md.
+prints the table in docs/measurements.md.
 """
 
 from collections import defaultdict

@@ -1,6 +1,7 @@
 """The documents agree with the code."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from contextgraph import config
 from scripts.api_reference import reference
 
 ROOT = Path(__file__).parents[2]
+FENCED = re.MULTILINE | re.DOTALL
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]
 
 
@@ -53,3 +55,17 @@ def test_every_file_that_a_guide_names_exists(name: str) -> None:
     folders = (ROOT, ROOT / "contextgraph")
     missing = [one for one in patterns if not any([*home.glob(one)] for home in folders)]
     assert [one for one in missing if "/" in one or not [*ROOT.rglob(one)]] == []
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = tomllib.loads(text_of(ROOT / "zensical.toml"))["project"]["nav"]
+    listed = {page for section in menu for pages in section.values() for page in pages}
+    assert {page.name for page in ROOT.glob("docs/*.md")} <= listed
+
+
+def test_the_first_example_of_the_readme_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example, *_) = re.findall(r"^```python\n(.*?)^```", text_of(ROOT / "README.md"), FENCED)
+    exec(example.replace("memory.db", str(tmp_path / "memory.db")), {})
+    assert "PYTHONPATH=lib" in capsys.readouterr().out
