@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         Statements,
     )
     from contextgraph.knowledge.keyed import KeyedMemory
+    from contextgraph.knowledge.search import Found
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
@@ -360,6 +361,19 @@ class AgentMemory:
         if not (tree or told or withheld):
             return context
         return settle(context, limit, tree=tree, told=told, withheld=withheld)
+
+    def search(
+        self, question: str, repo: str | None = None, *, limit: int = 10
+    ) -> "tuple[Found, ...]":
+        """Return what the memory holds about *question*, the best first, to be read by people.
+
+        Past sessions and tasks, statements, notes, pages and remedies, of *repo* or of all, each
+        with the command that opens it. "What happened recently" gives the newest; "why did we …"
+        prefers what people decided, and the name of a file what is about it.
+        """
+        from contextgraph.knowledge.search import search
+
+        return search(self.store, self.statements, question, repo=repo, limit=limit)
 
     def decided(
         self,

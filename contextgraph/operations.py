@@ -396,6 +396,23 @@ def notes(
     return {"notes": [recalled_record(without_secrets(recollection)) for recollection in recalled]}
 
 
+@_offer(Scope.READ, "GET /v1/search")
+def search(
+    memory: AgentMemory, question: Text, repo: Name | None = None, limit: Limit = 10
+) -> Record:
+    """Return what is known about *question*, as `contextgraph search --json`."""
+    return {"found": [record_of(one) for one in memory.search(question, repo, limit=limit)]}
+
+
+@_offer(Scope.READ, "GET /v1/decisions")
+def decisions(
+    memory: AgentMemory, repo: Name | None = None, recurring: bool = False, limit: PageSize = 50
+) -> Record:
+    """Return what people decided, as `contextgraph decisions --json`."""
+    listed = memory.statements.of(repo, recurring=recurring)[:limit]
+    return {"statements": [statement_record(statement) for statement in listed]}
+
+
 @_offer(Scope.READ, "GET /v1/snapshot")
 def snapshot(
     memory: AgentMemory,
@@ -632,7 +649,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     "": (
         AgentMemory,
         {
-            Scope.READ: "decided explain sources",
+            Scope.READ: "decided explain search sources",
             Scope.ADMIN: "consolidate forget maintain quarantine release retire",
         },
     ),

@@ -396,6 +396,16 @@ class _Tools:
         ids: list[Json] = [recollection.note.id for recollection in recollections]
         return {"text": render_notes(recollections), "context_id": None, "ids": ids}
 
+    def search(
+        self,
+        question: Annotated[Text, Field(description="What you want to know.")],
+        repo: Repository = "",
+        limit: Limit = _FILES,
+    ) -> Result:
+        """Search past sessions, what people decided there, notes, pages and remedies."""
+        found = self._memory.search(question, repo or None, limit=limit)
+        return {"found": _each(found, "kind id text repo time score")}
+
     def snapshot(
         self,
         trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],

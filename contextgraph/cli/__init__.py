@@ -15,6 +15,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "query": "Show what the memory knows for a task or an error.",
     },
     "Look": {
+        "search": "Search past sessions, decisions, notes and remedies.",
         "decisions": "Show what people decided, corrected or required.",
         "stats": "Show what costs most, what is known, and how runs fail.",
         "receipt": "Show what advice was given, and what became of it.",
@@ -59,6 +60,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "doctor": "installation:doctor",
     "remember": "notes:remember",
     "recall": "notes:recall",
+    "search": "notes:search",
     "decisions": "notes:decisions",
     "snapshot": "notes:snapshot",
     "maintain": "notes:maintain",

@@ -255,6 +255,40 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
 
 
 @common_options()
+def search(
+    common: Common,
+    question: Annotated[str, argument(metavar="QUESTION", help="What you want to know.")],
+    repo: Annotated[
+        str | None, option("--repo", "OWNER/REPO", "Only of this repository; without it, all.")
+    ] = None,
+    limit: Limit = 10,
+) -> None:
+    """Search past sessions, tasks, decisions, notes, pages and remedies.
+
+    One list, the best first, with the command that opens each. "what happened recently" gives the
+    newest, "why did we …" prefers what people decided, the name of a file what is about it.
+
+    \b
+    Example:
+      contextgraph search "why is the batch limited" --repo acme/shop
+      contextgraph search "what happened recently"
+      contextgraph search "what do we know about export.py"
+    """
+    with common.open(read_only=True) as memory:
+        found = memory.search(question, repo, limit=limit)
+    if common.as_json:
+        for one in found:
+            emit(record_of(one))
+        return
+    for place, one in enumerate(found, start=1):
+        print(
+            f"{place}. {one.kind} {one.time:%Y-%m-%d} {one.repo}\n   {one.text}\n   {one.command}"
+        )
+    if not found:
+        print("nothing is known about it")
+
+
+@common_options()
 def review(
     common: Common,
     accept: Annotated[

@@ -307,7 +307,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     """
     exchanges, last = _exchanges(run)
     turns = [run.task, *(text for one in exchanges for text in (one.before, one.said)), last]
-    files = _files(_BLOCK.sub("\n", "\n".join(turns)))
+    files = files_in(_BLOCK.sub("\n", "\n".join(turns)))
     found: dict[str, Said] = {}
     for exchange in exchanges:
         for said in _statements_of(exchange):
@@ -556,7 +556,7 @@ def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:
     """The files, symbols and rare words that *said* is about; *files* are those of the session."""
     text = f"{said.text}\n{said.context}"
     symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
-    named = dict.fromkeys([*_files(text), *files, *symbols])
+    named = dict.fromkeys([*files_in(text), *files, *symbols])
     shared = {stem for name in named for stem in stems(name)}
     plain = (word for word in re.findall(r"[A-Za-z]{5,}", said.text) if stems(word))
     words = {stems(word)[0]: word.lower() for word in plain if not {*stems(word)} & shared}
@@ -564,7 +564,8 @@ def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:
     return (*[*named][:_MOST_ABOUT], *longest)[: _MOST_ABOUT + 2]
 
 
-def _files(text: str) -> tuple[str, ...]:
+def files_in(text: str) -> tuple[str, ...]:
+    """The names and paths of files in *text*, each once."""
     return tuple(dict.fromkeys(match[0] for match in _FILE.finditer(text)))
 
 

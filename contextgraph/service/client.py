@@ -445,6 +445,7 @@ class Client(_OverHttp, AgentMemory):
 
     decided = _requested(AgentMemory.decided, "decided")
     explain = _requested(AgentMemory.explain, "explain")
+    search = _requested(AgentMemory.search, "search")
     sources = _requested(AgentMemory.sources, "sources")
     quarantine = _requested(AgentMemory.quarantine, "quarantine")
     release = _requested(AgentMemory.release, "release")

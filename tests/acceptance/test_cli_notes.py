@@ -88,6 +88,9 @@ def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path)
     assert {one["text"], other["text"]} == {*message.replace(". ", ".|").split("|")}
     assert [said["session"] for said in one["occurrences"]] == ["a", "b"]
     assert "Always squash" in contextgraph("decisions", *at).out
+    (found, *_) = contextgraph("search", "commit generated files", *at, "--json").records
+    assert (found["kind"], "generated files" in found["text"]) == ("statement", True)
+    assert "nothing is known" in contextgraph("search", "sourdough", *at).out
     rules = tmp_path / "CLAUDE.md"
     rules.write_text("# Shop\n\n- always squash before merging.\n", encoding="utf-8")
     diff = contextgraph("decisions", "acme/shop", "--propose", rules, *at).out

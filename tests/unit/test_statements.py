@@ -329,3 +329,30 @@ def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemor
     (rule,) = memory.statements.of(SHOP, recurring=True)
     assert rule.note.content == RULE
     assert [one.session for one in rule.occurrences] == ["a", "b", "c"]
+
+
+def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_opens_each(
+    memory: AgentMemory,
+) -> None:
+    for run in (export_talk(), *map(small_talk, range(4))):
+        memory.learn(run)
+    memory.notes.remember("The partner's importer is called Crane.", repo=SHOP)
+    first, *others = memory.search("why does an export batch have a limit of rows", SHOP, limit=5)
+    assert first.kind == "statement"
+    assert "640" in first.text
+    assert first.command.startswith("contextgraph explain ")
+    assert {"session", "statement"} <= {one.kind for one in (first, *others)}
+    assert memory.search("Crane importer")[0].kind == "note"
+    assert "statement" in {one.kind for one in memory.search("what do we know of export.py")[:2]}
+    newest = memory.search("what happened recently", SHOP, limit=3)
+    assert [one.time for one in newest] == sorted((one.time for one in newest), reverse=True)
+    assert memory.search("sourdough") == ()
+
+
+def test_a_search_does_not_find_what_was_superseded(memory: AgentMemory) -> None:
+    memory.learn(export_talk())
+    memory.learn(amended_talk())
+    found = memory.search("how many rows does an export batch hold", SHOP)
+    said = [one.text for one in found if one.kind == "statement"]
+    assert said
+    assert not any("at most 640 rows" in text for text in said)

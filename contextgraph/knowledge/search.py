@@ -1,0 +1,162 @@
+"""Search over all that a memory holds: sessions, tasks, statements, notes, pages and remedies."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from shlex import quote
+
+from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.notes import repo_name
+from contextgraph.knowledge.recall import searched_text, superseded_in
+from contextgraph.knowledge.statements import Statements
+from contextgraph.model import (
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+    RecoveryCandidate,
+    RunFilter,
+    Scope,
+    Trajectory,
+)
+from contextgraph.ports import Store
+from contextgraph.ranking import shares
+from contextgraph.text import stems
+from contextgraph.trace import describe_remedy
+
+_WORDS, _PROPOSED, _TEXT = 32, 60, 300
+_RECENT = re.compile(
+    r"\b(?:recent(?:ly)?|lately|today|yesterday|last (?:time|days?|sessions?)|newest|latest)\b",
+    re.IGNORECASE,
+)
+_WHY = re.compile(r"^\W*why\b", re.IGNORECASE)
+# Statements answer why; a file that is named is meant.
+_BECAUSE, _NAMED = 1.5, 0.5
+# More of one session would hide the others.
+_OF_SESSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
+
+    *kind* is task (a run that opened or changed files), session (any other run), statement, note,
+    page, entity or remedy; *score* is 0 or more.
+    """
+
+    kind: str
+    id: str
+    text: str
+    repo: str
+    time: datetime
+    score: float
+    command: str
+
+
+def search(
+    store: Store,
+    statements: Statements,
+    question: str,
+    *,
+    repo: str | None = None,
+    limit: int = 10,
+) -> tuple[Found, ...]:
+    """What *store* holds about *question*, the best first: see `AgentMemory.search`."""
+    words = [*dict.fromkeys(stems(question))][:_WORDS]
+    if _RECENT.search(question):
+        recent = [*_recent(store, repo, limit)]
+        return tuple(sorted(recent, key=lambda found: found.time, reverse=True)[:limit])
+    proposed = dict(_proposed(store, words, repo))
+    files = files_in(question)
+    named = {one.note.id for one in statements.naming(files, repo=repo)} if files else set[str]()
+    texts = {key: Counter(stems(text)) for key, (text, _) in proposed.items()}
+    # What was superseded is never shown without its successor, which stands for it.
+    gone = superseded_in(store.notes, [id_ for kind, id_ in proposed if kind == "statement"])
+    scored = []
+    for score, key in shares(words, texts):
+        _, found = proposed[key]
+        if found.id in gone:
+            continue
+        is_reason = found.kind == "statement" and _WHY.search(question)
+        has_file = found.id in named or any(name in found.text for name in files)
+        scored.append((score * (_BECAUSE if is_reason else 1) + _NAMED * has_file, found))
+    best = sorted(scored, key=lambda pair: (-pair[0], -pair[1].time.timestamp(), pair[1].id))
+    of_session: Counter[tuple[str, str]] = Counter()
+    shown: list[Found] = []
+    for score, one in best:
+        of_session[one.kind, one.command] += 1
+        if of_session[one.kind, one.command] <= _OF_SESSION and len(shown) < limit:
+            shown.append(replace(one, score=round(score, 4)))
+    return tuple(shown)
+
+
+def _recent(store: Store, repo: str | None, limit: int) -> Iterator[Found]:
+    runs = store.runs.listed(RunFilter(repo=repo), limit)
+    yield from map(_of_run, runs)
+    scope = NoteScope(_places(repo), (NoteKind.NOTE, NoteKind.STATEMENT, NoteKind.PAGE))
+    notes = store.notes.newest(scope, limit)
+    gone = superseded_in(store.notes, [note.id for note in notes])
+    yield from (_of_note(store, note) for note in notes if note.id not in gone)
+
+
+def _proposed(
+    store: Store, words: list[str], repo: str | None
+) -> Iterator[tuple[tuple[str, str], tuple[str, Found]]]:
+    """Kind and id -> the text that is compared, and the item."""
+    scope = Scope(repo)
+    for run in store.runs.for_text(words, scope, _PROPOSED):
+        found = _of_run(run)
+        text = f"{run.task} {run.summary} {' '.join(run.files)}"
+        yield (found.kind, run.id), (text, found)
+    for recovery in store.recoveries.for_text(words, scope, _PROPOSED):
+        found = _of_recovery(recovery)
+        yield (found.kind, found.id), (f"{recovery.message} {found.text}", found)
+    kinds = (NoteKind.NOTE, NoteKind.STATEMENT, NoteKind.PAGE, NoteKind.ENTITY)
+    for note in store.notes.for_text(words, NoteScope(_places(repo), kinds), _PROPOSED):
+        found = _of_note(store, note)
+        yield (found.kind, note.id), (searched_text(note), found)
+
+
+def _places(repo: str | None) -> tuple[str, ...] | None:
+    return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
+
+
+def _of_run(run: Trajectory) -> Found:
+    kind = "task" if run.files else "session"
+    title = " ".join(run.task.split())[:_TEXT]
+    text = f"{title} ({run.outcome}, {run.total_steps} steps)"
+    return Found(kind, run.id, text, run.repo, run.seen_at, 0.0, _opening(run))
+
+
+def _opening(run: Trajectory) -> str:
+    """The command that shows a run: from its file, where that is still there."""
+    path = run.source.rpartition(":")[0] if ":" in run.source else run.source
+    for file in filter(None, (run.source, path)):
+        if Path(file).is_file():
+            return f"contextgraph inspect {quote(file)} --instance {quote(run.instance_id)}"
+    return f"contextgraph explain {run.id}"
+
+
+def _of_recovery(recovery: RecoveryCandidate) -> Found:
+    text = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
+    id_ = f"{recovery.fragment_id}#{recovery.error_step}"
+    command = f"contextgraph explain {recovery.fragment_id}"
+    return Found("remedy", id_, text, recovery.repo, recovery.seen_at, 0.0, command)
+
+
+def _of_note(store: Store, note: Note) -> Found:
+    text = "[confidential]" if note.security.is_secret else " ".join(note.content.split())[:_TEXT]
+    command = f"contextgraph explain {note.id}"
+    kind = note.kind.value
+    if note.kind is NoteKind.PAGE:
+        text, command = note.title or text, f"contextgraph pages get {quote(note.id[5:])}"
+    elif note.kind is NoteKind.STATEMENT:
+        runs = store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values()
+        command = next(map(_opening, runs), command)
+        if note.summary and len(text) < 60:
+            text = f"{text} (asked: {' '.join(note.summary.split())})"[:_TEXT]
+        text = f"{note.statement_kind} {note.created_at:%Y-%m-%d}: {text}"
+    return Found(kind, note.id, text, note.repo, note.created_at, 0.0, command)
