@@ -404,15 +404,6 @@ def search(
     return {"found": [record_of(one) for one in memory.search(question, repo, limit=limit)]}
 
 
-@_offer(Scope.READ, "GET /v1/decisions")
-def decisions(
-    memory: AgentMemory, repo: Name | None = None, recurring: bool = False, limit: PageSize = 50
-) -> Record:
-    """Return what people decided, as `contextgraph decisions --json`."""
-    listed = memory.statements.of(repo, recurring=recurring)[:limit]
-    return {"statements": [statement_record(statement) for statement in listed]}
-
-
 @_offer(Scope.READ, "GET /v1/snapshot")
 def snapshot(
     memory: AgentMemory,
