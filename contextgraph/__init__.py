@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Trajectory as Trajectory,
     )
     from contextgraph.store.neo4j import Neo4jStore
-    from contextgraph.trace.predicament import Predicament
+    from contextgraph.trace.loops import Predicament
     from contextgraph.wiring import EmbeddingClient as EmbeddingClient
 
     LoopMatch = LoopInfo
@@ -54,7 +54,7 @@ _HOMES = {
     "LiveRun": "contextgraph.agents.live:LiveRun",
     "LoopDetector": "contextgraph.advising.loops:LoopDetector",
     "LoopMatch": "contextgraph.model:LoopInfo",
-    "LoopSignature": "contextgraph.trace.predicament:Predicament",
+    "LoopSignature": "contextgraph.trace.loops:Predicament",
     "MemoryConsolidator": "contextgraph.learning.consolidator:MemoryConsolidator",
     "MemoryRetriever": "contextgraph.advising.pipeline:MemoryRetriever",
     "MemoryStats": "contextgraph.learning.statistics:MemoryStats",

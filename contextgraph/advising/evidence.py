@@ -18,11 +18,7 @@ from contextgraph.advising.channels import (
     newest_first,
     signature_level,
 )
-from contextgraph.advising.gate import (
-    NO_CREDITS,
-    Credits,
-    probability,
-)
+from contextgraph.advising.gate import NO_CREDITS, Credits, probability
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
@@ -42,12 +38,7 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.ranking import (
-    FixedCounts,
-    bm25,
-    ranks_in,
-    word_counts,
-)
+from contextgraph.ranking import FixedCounts, bm25, ranks_in, word_counts
 from contextgraph.text import quoted_names
 from contextgraph.trace import (
     ATTRIBUTE,
@@ -114,7 +105,7 @@ Actions: TypeAlias = tuple[RemedyAction, ...]
 class Wording:
     """Some *actions* as they may be said, with their *description*.
 
-    The *key* decides which remedies are the same: see `contextgraph.trace.remedies.advice`.
+    The *key* decides which remedies are the same: see `contextgraph.trace.remedies.wording`.
     """
 
     actions: Actions

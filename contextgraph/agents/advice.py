@@ -17,11 +17,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contextgraph.model import (
-        ErrorPattern,
-        ErrorSignature,
-        Json,
-    )
+    from contextgraph.model import ErrorPattern, ErrorSignature, Json
 
 
 # What stands for the first names that an error message quotes, until an agent meets the error.
@@ -374,7 +370,7 @@ def _could_replace(programs: Sequence[str], attempt: str) -> bool:
     """Whether *attempt* names one of *programs*; True for none."""
     if not programs:
         return True
-    from contextgraph.trace.remedies.circumstances import names_program
+    from contextgraph.trace.shell import names_program
 
     return any(names_program(program, attempt) for program in programs)
 
@@ -408,7 +404,7 @@ def _named(advice: Advice, names: Sequence[str], repo: str) -> Advice:
     Empty as well where it is to install what the repository itself is.
     """
     from contextgraph.text import mask_secrets
-    from contextgraph.trace.remedies.placeholders import is_never_installed, is_own_module
+    from contextgraph.trace.shell import is_never_installed, is_own_module
 
     text = advice.text
     for stand_in, name in zip(STAND_INS, names, strict=False):

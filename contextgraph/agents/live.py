@@ -41,7 +41,7 @@ from contextgraph.trace import (
     command_use,
     state_at,
 )
-from contextgraph.trace.actions.reading import new_text, read_action
+from contextgraph.trace.actions import new_text, read_action
 from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400

@@ -4,36 +4,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contextgraph.trace.actions.kinds import ActionKind as ActionKind
-    from contextgraph.trace.actions.reading import (
+    from contextgraph.trace.actions import (
+        ActionKind as ActionKind,
         ActionReading as ActionReading,
         canonical as canonical,
         read_action as read_action,
     )
     from contextgraph.trace.causes import Lesson as Lesson, lessons_of as lessons_of
-    from contextgraph.trace.edits import (
-        Change as Change,
-        change_of as change_of,
-        is_edit as is_edit,
-        net_changes as net_changes,
-    )
     from contextgraph.trace.errors.signature import (
         recognise as recognise,
         signature_of as signature_of,
     )
     from contextgraph.trace.files import (
+        Change as Change,
         added_lines as added_lines,
+        change_of as change_of,
         files_changed as files_changed,
         files_created as files_created,
+        is_edit as is_edit,
+        net_changes as net_changes,
     )
     from contextgraph.trace.loops import (
         LoopTracker as LoopTracker,
-        loop_in as loop_in,
-        loops_of as loops_of,
-    )
-    from contextgraph.trace.predicament import (
         error_of as error_of,
         is_same_predicament as is_same_predicament,
+        loop_in as loop_in,
+        loops_of as loops_of,
     )
     from contextgraph.trace.project import (
         TESTS as TESTS,
@@ -43,33 +39,10 @@ if TYPE_CHECKING:
         patch_summary as patch_summary,
         project_facts as project_facts,
     )
-    from contextgraph.trace.remedies.advice import (
-        AdviceKey as AdviceKey,
-        advice_id as advice_id,
-        advice_key as advice_key,
-        is_advice_id as is_advice_id,
-        is_common_setting as is_common_setting,
-        is_general as is_general,
-        sets_own_variable as sets_own_variable,
-    )
-    from contextgraph.trace.remedies.circumstances import (
-        circumstances_of as circumstances_of,
-        could_apply as could_apply,
-        names_program as names_program,
-        replaced_program as replaced_program,
-        shows_cause as shows_cause,
-    )
     from contextgraph.trace.remedies.commands import THE_REPOSITORY as THE_REPOSITORY
     from contextgraph.trace.remedies.edits import (
         ANOTHER_MODULE as ANOTHER_MODULE,
         ANOTHER_NAME as ANOTHER_NAME,
-    )
-    from contextgraph.trace.remedies.hazards import (
-        is_hazardous as is_hazardous,
-        is_hazardous_command as is_hazardous_command,
-    )
-    from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM as MISSING_PROGRAM
-    from contextgraph.trace.remedies.placeholders import (
         ATTRIBUTE as ATTRIBUTE,
         CURRENT_FOLDER as CURRENT_FOLDER,
         ELSEWHERE as ELSEWHERE,
@@ -80,30 +53,51 @@ if TYPE_CHECKING:
         Names as Names,
         edited as edited,
         is_import as is_import,
-        is_never_installed as is_never_installed,
-        is_own_module as is_own_module,
         names_in as names_in,
     )
+    from contextgraph.trace.remedies.hazards import (
+        is_hazardous as is_hazardous,
+        is_hazardous_command as is_hazardous_command,
+    )
+    from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM as MISSING_PROGRAM
     from contextgraph.trace.remedies.recovery import (
         Recovery as Recovery,
+        circumstances_of as circumstances_of,
+        could_apply as could_apply,
         patterns_tried as patterns_tried,
         recoveries_of as recoveries_of,
+        replaced_program as replaced_program,
+        shows_cause as shows_cause,
     )
     from contextgraph.trace.remedies.wording import (
+        AdviceKey as AdviceKey,
+        advice_id as advice_id,
+        advice_key as advice_key,
         command_lines as command_lines,
         describe_change as describe_change,
         describe_pattern as describe_pattern,
         describe_remedy as describe_remedy,
+        is_advice_id as is_advice_id,
+        is_common_setting as is_common_setting,
+        is_general as is_general,
         is_retry as is_retry,
+        sets_own_variable as sets_own_variable,
     )
     from contextgraph.trace.run import (
         SubmissionSign as SubmissionSign,
         SubmissionTracker as SubmissionTracker,
         Trace as Trace,
         submission_signs as submission_signs,
+        task_type_of as task_type_of,
         trace as trace,
     )
-    from contextgraph.trace.shell import SCRIPT as SCRIPT, folder_of as folder_of
+    from contextgraph.trace.shell import (
+        SCRIPT as SCRIPT,
+        folder_of as folder_of,
+        is_never_installed as is_never_installed,
+        is_own_module as is_own_module,
+        names_program as names_program,
+    )
     from contextgraph.trace.state import (
         StateTracker as StateTracker,
         state_at as state_at,
@@ -115,31 +109,23 @@ if TYPE_CHECKING:
         StepTrace as StepTrace,
         read_steps as read_steps,
     )
-    from contextgraph.trace.task import task_type_of as task_type_of
 
 # Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
 _MODULES = (
-    "actions.kinds",
-    "actions.reading",
+    "actions",
     "errors.signature",
-    "files",
-    "task",
-    "remedies.placeholders",
     "steps",
-    "edits",
+    "files",
     "loops",
-    "predicament",
     "shell",
+    "remedies.edits",
     "project",
     "remedies.open_errors",
-    "remedies.edits",
     "remedies.wording",
-    "remedies.advice",
     "remedies.recovery",
     "state",
     "run",
     "remedies.hazards",
-    "remedies.circumstances",
     "causes",
 )
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from contextgraph.model import Cause, RemedyAction, RemedyKind
 from contextgraph.trace.remedies.commands import REQUIREMENTS, THE_REPOSITORY
-from contextgraph.trace.remedies.placeholders import WITH_FOLDER
+from contextgraph.trace.remedies.edits import WITH_FOLDER
 
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]*")
 _MISSING = re.compile(r"No such file|not found|can't open|not a valid editable")

@@ -16,17 +16,16 @@ from contextgraph.model import (
     RawTrajectory,
     Step,
 )
-from contextgraph.trace.actions.commands import read_command_line, shell_line
-from contextgraph.trace.actions.kinds import (
+from contextgraph.trace.actions import (
     KIND_OF_PROGRAM,
     SHELL_TOOLS,
     ActionKind,
-)
-from contextgraph.trace.actions.reading import (
     ActionReader,
     ActionReading,
     read_action,
+    read_command_line,
     repository_path,
+    shell_line,
     within_repository,
 )
 from contextgraph.trace.files import (
@@ -210,7 +209,7 @@ class _Seen:
             for use in _uses(step, error, cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
-                    from contextgraph.trace.errors.python_tests import failed_tests
+                    from contextgraph.trace.errors.tests import failed_tests
 
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]

@@ -336,6 +336,24 @@ def is_path(word: str) -> bool:
     return "/" in word or bool(re.search(r"\w\.[A-Za-z]\w{0,4}$", word))
 
 
+def names_program(program: str, attempt: str) -> bool:
+    """Whether *attempt*, a shell line, names *program*."""
+    return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
+
+
+def is_never_installed(module: str, attempt: str) -> bool:
+    """True for a submodule, whose package was found, and for what an option of *attempt* names."""
+    return "." in module or bool(re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt))
+
+
+def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
+    """True for a module of the repository: it is called so, or a folder of the open file is."""
+    name = module.partition(".")[0].casefold()
+    owner = repo.casefold().rpartition("/")[2]
+    folders = open_file.casefold().split("/")[:-1]
+    return name in folders or name.replace("_", "-") == owner.replace("_", "-")
+
+
 def _command(command: SimpleCommand) -> Command | None:
     words = _words(command.typed[len(command.typed) - len(command.words) :])
     settings = tuple(map(unquoted, command.settings))

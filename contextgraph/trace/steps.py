@@ -5,17 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from contextgraph.model import (
-    ErrorSignature,
-    Phase,
-    RawTrajectory,
-    Step,
-)
-from contextgraph.trace.actions.commands import files_written_by
-from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import (
+from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
+from contextgraph.trace.actions import (
+    ActionKind,
     ActionReader,
     ActionReading,
+    files_written_by,
     new_text,
     repository_path,
 )

@@ -36,7 +36,7 @@ from contextgraph import (
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
-from contextgraph.trace.predicament import predicament_in
+from contextgraph.trace.loops import predicament_in
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 
 MESSAGE = "No module named 'mod2'"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import Action, Step
-from contextgraph.trace.actions.reading import canonical, read_action
+from contextgraph.trace.actions import canonical, read_action
+from contextgraph.trace.errors.finding import keywords_of, template_of
 from contextgraph.trace.errors.signature import recognise, signature_of
-from contextgraph.trace.errors.template import keywords_of, template_of
+from contextgraph.trace.run import task_type_of
 from contextgraph.trace.steps import PhaseTracker
-from contextgraph.trace.task import task_type_of
 from tests.deadline import deadline
 
 _LOG_WORDS = st.sampled_from(

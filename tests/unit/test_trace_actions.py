@@ -3,12 +3,8 @@
 import pytest
 
 from contextgraph.model import Action, Step
-from contextgraph.trace import (
-    ActionKind,
-    canonical,
-    read_action,
-)
-from contextgraph.trace.actions.reading import ActionReader
+from contextgraph.trace import ActionKind, canonical, read_action
+from contextgraph.trace.actions import ActionReader
 
 READINGS = [
     # command line, kind, verb, targets

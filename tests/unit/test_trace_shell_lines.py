@@ -3,13 +3,8 @@
 import pytest
 
 from contextgraph.model import Action, RemedyAction, RemedyKind
-from contextgraph.trace import (
-    command_lines,
-    describe_remedy,
-    read_action,
-    recoveries_of,
-)
-from contextgraph.trace.actions.commands import shell_line
+from contextgraph.trace import command_lines, describe_remedy, read_action, recoveries_of
+from contextgraph.trace.actions import shell_line
 from contextgraph.trace.shell import commands_in
 from tests.sessions import Session, traceback
 

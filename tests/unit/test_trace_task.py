@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import TaskType
-from contextgraph.trace.task import task_type_of
+from contextgraph.trace.run import task_type_of
 
 
 @pytest.mark.parametrize(

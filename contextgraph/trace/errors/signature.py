@@ -2,26 +2,8 @@
 
 import re
 
-from contextgraph.model import (
-    Action,
-    ErrorSignature,
-    Family,
-    Step,
-)
-from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading, read_action
-from contextgraph.trace.errors.agent_tools import (
-    refused_edit,
-    timeout,
-    tool_message,
-)
-from contextgraph.trace.errors.builds import build_failure
-from contextgraph.trace.errors.crashes import (
-    CRASHES,
-    last_traceback,
-    printed_error,
-    usage_error,
-)
+from contextgraph.model import Action, ErrorSignature, Family, Step
+from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.errors.finding import (
     Finding,
     Search,
@@ -30,23 +12,34 @@ from contextgraph.trace.errors.finding import (
     signature_for,
     without_banners,
 )
-from contextgraph.trace.errors.foreign_tests import after_passed_tests, foreign_failure
-from contextgraph.trace.errors.python_tests import (
+from contextgraph.trace.errors.programs import (
+    CRASHES,
+    build_failure,
+    last_traceback,
+    printed_error,
+    usage_error,
+)
+from contextgraph.trace.errors.tests import (
     DOCTEST,
     TOX,
+    after_passed_tests,
     conftest_failure,
+    foreign_failure,
     pytest_failure,
     pytest_ran,
     unittest_failure,
     unittest_ran,
 )
-from contextgraph.trace.errors.shell import (
+from contextgraph.trace.errors.tools import (
     git_message,
     installer_failure,
     known_installer_failure,
     message_of_git,
     network_failure,
+    refused_edit,
     shell_message,
+    timeout,
+    tool_message,
 )
 
 _SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")

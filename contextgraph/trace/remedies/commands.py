@@ -4,14 +4,9 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from contextgraph.model import (
-    RemedyAction,
-    RemedyKind,
-    RemedyPattern,
-)
-from contextgraph.trace.actions.commands import looks, run_of
-from contextgraph.trace.remedies.edits import retry
-from contextgraph.trace.remedies.placeholders import (
+from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.trace.actions import looks, run_of
+from contextgraph.trace.remedies.edits import (
     ANOTHER_PATH,
     CURRENT_FOLDER,
     FILE,
@@ -21,6 +16,7 @@ from contextgraph.trace.remedies.placeholders import (
     Names,
     folder_placeholder,
     path_placeholder,
+    retry,
 )
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
 from contextgraph.trace.steps import StepTrace

@@ -1,0 +1,705 @@
+"""Interprets the action of a step."""
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+from contextgraph.model import Action, Json, Step
+from contextgraph.trace.shell import SimpleCommand, line_parts, simple_commands, what_ran
+
+if TYPE_CHECKING:
+    from contextgraph.trace.steps import StepTrace
+
+
+class ActionKind(StrEnum):
+    """What an action is for."""
+
+    reads: bool
+    searches: bool
+    is_passive: bool
+    writes: bool
+    changes_files: bool
+    runs: bool
+
+    def __init__(self, name: str) -> None:
+        self.reads = name in ("view", "search", "list")
+        self.searches = name in ("search", "list")
+        # Leaves everything as it is, and needs nothing to succeed.
+        self.is_passive = self.reads or name == "think"
+        self.writes = name in ("edit", "create")
+        self.changes_files = self.writes or name == "delete"
+        self.runs = name in ("run", "test")
+
+    EDIT = "edit"
+    CREATE = "create"
+    VIEW = "view"
+    SEARCH = "search"
+    LIST = "list"
+    RUN = "run"
+    TEST = "test"
+    INSTALL = "install"
+    DELETE = "delete"
+    VCS = "vcs"
+    SUBMIT = "submit"
+    THINK = "think"
+    OTHER = "other"
+
+
+KIND_OF_PROGRAM = {
+    program: kind
+    for kind, programs in {
+        ActionKind.EDIT: "edit patch apply_patch ed",
+        ActionKind.CREATE: "create touch mkdir cp mv ln install tee",
+        ActionKind.VIEW: (
+            "open goto scroll_up scroll_down cat head tail less more nl view bat wc file stat od "
+            "diff cmp hexdump strings jq column cut sort uniq sed awk"
+        ),
+        ActionKind.SEARCH: "search_dir search_file find_file grep egrep fgrep rg ag ack find which",
+        ActionKind.LIST: "ls tree pwd dir du df",
+        ActionKind.RUN: (
+            "python node deno bash sh zsh ruby perl php java ts-node tsx Rscript julia cmake "
+            "tsc gcc g++ cc clang javac mypy pylint flake8 ruff black isort eslint curl wget"
+        ),
+        ActionKind.TEST: (
+            "pytest py.test tox nox nosetests nose2 unittest trial jest vitest mocha ctest phpunit "
+            "rspec stestr zope-testrunner runtests.py runtests.sh run_tests.py run_tests.sh"
+        ),
+        ActionKind.INSTALL: "pip pip3 apt apt-get conda mamba brew easy_install apk yum dnf",
+        ActionKind.DELETE: "rm rmdir unlink",
+        ActionKind.VCS: "git hg svn",
+        ActionKind.SUBMIT: "submit finish exit_forfeit",
+        ActionKind.THINK: "think",
+    }.items()
+    for program in programs.split()
+}
+
+# The tools of agents, by name in lower case: shells, whose command is read as a shell line,
+# editors with a subcommand, and all others by the kind of what they do.
+SHELL_TOOLS = frozenset(
+    {"", "bash", "execute_bash", "run", "shell", "terminal", "sh", "exec", "local_shell"}
+    | {"execute_command", "run_command", "run_terminal_cmd", "exec_command", "run_bash"}
+    | {"sweagent", "swe-agent", "command", "container.exec", "shell_command", "run_commands"}
+    | {"run_shell_command", "run_terminal_command", "run_in_terminal", "developer__shell"}
+)
+EDITOR_TOOLS = frozenset(
+    {"str_replace_editor", "str_replace_based_edit_tool", "file_editor", "edit_anthropic"}
+    | {"developer__text_editor", "text_editor"}
+)
+KIND_OF_EDITOR_COMMAND = {
+    "view": ActionKind.VIEW,
+    "create": ActionKind.CREATE,
+    "write": ActionKind.CREATE,
+    "str_replace": ActionKind.EDIT,
+    "insert": ActionKind.EDIT,
+    "undo_edit": ActionKind.EDIT,
+}
+KIND_OF_TOOL = {
+    tool: kind
+    for kind, tools in {
+        ActionKind.EDIT: (
+            "edit multiedit multi_edit notebookedit edit_notebook apply_patch edit_file replace "
+            "patch write_patch repair apply_diff replace_in_file search_and_replace insert_content "
+            "strreplace search_replace stringreplace requestcodechange applychange editcode editor"
+        ),
+        ActionKind.CREATE: (
+            "write write_file create create_file write_to_file createfile insertlines appendstring"
+        ),
+        ActionKind.VIEW: (
+            "read read_file read_files read_many_files view open view_image notebookread "
+            "bashoutput viewcode view_code requestmorecontext requestcode"
+        ),
+        ActionKind.SEARCH: (
+            "grep glob search search_files search_file_content grep_search file_search "
+            "codebase_search list_code_definition_names semanticsearch findclass findfunction "
+            "findcodesnippet searchcode identifycode search_class search_class_in_file "
+            "search_method search_method_in_file search_method_in_class search_code "
+            "search_code_in_file websearch web_search google_web_search locate_files "
+            "locate_code locate_edits"
+        ),
+        ActionKind.LIST: "ls list_dir list_directory list_files list",
+        ActionKind.RUN: "run_ipython execute_ipython_cell ipython python",
+        ActionKind.TEST: "runtests run_tests",
+        ActionKind.DELETE: "delete delete_file",
+        ActionKind.THINK: (
+            "think todowrite todo_write task_tracker update_plan write_todos update_todo_list "
+            "exitplanmode plantocode"
+        ),
+        ActionKind.SUBMIT: "finish submit attempt_completion finished",
+    }.items()
+    for tool in tools.split()
+}
+
+# Of the commands of one line, the first of these kinds is what the line is for.
+PRECEDENCE = (
+    ActionKind.SUBMIT,
+    ActionKind.TEST,
+    ActionKind.RUN,
+    ActionKind.EDIT,
+    ActionKind.INSTALL,
+    ActionKind.CREATE,
+    ActionKind.DELETE,
+    ActionKind.VCS,
+    ActionKind.SEARCH,
+    ActionKind.VIEW,
+    ActionKind.LIST,
+    ActionKind.THINK,
+    ActionKind.OTHER,
+)
+
+
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
+_FILE_NAME = re.compile(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
+_NO_PATH = re.compile(r"[*?|^\\ \n]")
+_QUOTED_PATH = re.compile(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
+_WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
+_PATTERN_FIRST = frozenset(
+    {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
+)
+# By this line mini-swe-agent declares that the work is done.
+_FINAL = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",)
+_IN_PLACE = ("-i", "--in-place", "-pi")
+_COMMANDS_READ = 64
+_CACHED_LINE = 300
+_TESTING_WORDS = frozenset({"test", "tests", "check", "unittest", "pytest", "nose", "tox"})
+_PACKAGE_TOOLS = frozenset(
+    {"npm", "yarn", "pnpm", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "make", "dotnet"}
+    | {"composer", "bazel", "uv", "poetry", "pipenv", "hatch", "pdm", "bun", "rake", "mix"}
+)
+_INSTALLING = frozenset({"install", "add", "ci", "i", "sync", "get", "update", "restore"})
+
+
+_CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
+_RESTORING = re.compile(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
+# What changes the state in which a command runs again: services, builds, checkouts, and scripts of
+# the project; not tests, looking around, nor a script that the agent wrote to find out something.
+_STATEFUL = re.compile(
+    r"""(?:sudo\s+)?(?:
+        (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
+        | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
+        | (?:npm|pnpm|yarn)\s(?:run\s)?(?:build|generate|compile|codegen|prepare|setup)\b
+        | (?:cargo|go)\s(?:build|generate|mod\s+(?:tidy|download|vendor))\b
+        | (?:mvn|\./mvnw|gradle|\./gradlew)\s[^\n]*\b(?:package|compile|install|assemble|build)\b
+        | service\s+\S+\s+(?:re)?start\b | systemctl\s+(?:re)?start\b
+        | git\s+(?:switch|pull|merge|cherry-pick|submodule\s+update|lfs\s+pull)\b
+        | python[\d.]*\s+(?:\S*/)?manage\.py\s+(?:migrate|makemigrations|loaddata|collectstatic)\b
+        | python[\d.]*\s+(?:\S*/)?setup\.py\s+build
+        | alembic\s+upgrade\b | (?:gunzip|unzip|tar\s+-?\w*x|p?kill(?:all)?)\b
+        | (?:(?:ba|z)?sh\s+|\./)(?!\S*test)[\w./-]+\.sh\b
+        | python[\d.]*\s+(?!/)(?!\S*(?:test|repro|debug|check))(?:[\w.-]+/)+[\w-]+\.py\b
+    )""",
+    re.VERBOSE,
+)
+_SEVERAL = re.compile(r"[;&\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReading:
+    """The deciding command of a line; its *targets* as typed.
+
+    *directory* is where the line went before it, *changed* are the files that any command of the
+    line creates, edits or deletes.
+    """
+
+    kind: ActionKind
+    verb: str
+    targets: tuple[str, ...]
+    text: str
+    directory: str | None = None
+    changed: tuple[str, ...] = ()
+    on_open_file: bool = False
+
+
+def read_command_line(line: str) -> CommandReading:
+    """What a shell *line* does."""
+    # Agents type the same short lines many times; long ones are not worth the memory.
+    return _read_cached(line) if len(line) <= _CACHED_LINE else _read_line(line)
+
+
+def _read_line(line: str) -> CommandReading:
+    readings = []
+    directory = None
+    for command in islice(simple_commands(line), _COMMANDS_READ):
+        if command.words and command.words[0] in ("cd", "pushd") and not command.piped:
+            directory = command.words[1] if len(command.words) > 1 else directory
+            continue
+        if not command.piped:
+            readings.append(_read(command, directory))
+    if not readings:
+        return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
+    if len(readings) == 1:
+        return readings[0]
+    # What a line runs last is what its output shows.
+    best = min(reversed(readings), key=lambda reading: PRECEDENCE.index(reading.kind))
+    return _with_all_changes(best, readings)
+
+
+_read_cached = lru_cache(maxsize=4096)(_read_line)
+
+
+def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:
+    """*best* with the files that the other commands of its line change."""
+    changed = tuple(dict.fromkeys(path for reading in readings for path in reading.changed))
+    targets = tuple(dict.fromkeys((*best.targets, *changed)))
+    return replace(best, targets=targets, changed=changed)
+
+
+def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
+    verb, rest = _verb(command.words)
+    kind = _kind(verb, rest, command)
+    written = tuple(path for path in command.written if not path.startswith("/dev/"))
+    paths = (*written, *_paths(verb, rest))
+    if kind is ActionKind.EDIT and verb == "python":
+        paths = files_written_by(_inline(command))
+    changed = paths if kind.changes_files else written
+    text = " ".join((verb, *rest)).strip()
+    return CommandReading(kind, verb, paths, text, directory, changed, verb in _WINDOW_VERBS)
+
+
+def files_written_by(program: str) -> tuple[str, ...]:
+    """The files that the Python code *program* names, at most five, where it writes any."""
+    if _WRITES.search(program) is None:
+        return ()
+    return tuple(dict.fromkeys(_QUOTED_PATH.findall(program)))[:5]
+
+
+def _paths(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments that name files; a leading pattern or script is none of them."""
+    if verb in _PATTERN_FIRST:
+        first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
+        rest = rest[first + 1 :]
+    return tuple(word.split("=", 1)[-1] for word in rest if _looks_like_path(word))
+
+
+def _looks_like_path(word: str) -> bool:
+    """True for a word that names a file or directory rather than an option or a pattern."""
+    if not word or word[0] in "-$+%=@" or len(word) > 300 or _NO_PATH.search(word):
+        return False
+    return "/" in word or _FILE_NAME.fullmatch(word) is not None
+
+
+def _verb(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The program that does the work, and its arguments."""
+    if not words:
+        return "", ()
+    verb = words[0].rsplit("/", 1)[-1] or words[0]
+    rest = words[1:]
+    if _PYTHON.fullmatch(verb):
+        verb = "python"
+        rest = _without_flags(rest)
+        if len(rest) > 1 and rest[0] == "-m":
+            return rest[1], rest[2:]
+    if verb == "uv" and rest and rest[0] == "pip":
+        return "pip", rest[1:]
+    return verb, rest
+
+
+def _without_flags(words: tuple[str, ...]) -> tuple[str, ...]:
+    """*words* without the interpreter's own flags that take no value."""
+    index = 0
+    while index < len(words) and words[index] in ("-u", "-B", "-O", "-E", "-s", "-I", "-v", "-W"):
+        index += 2 if words[index] == "-W" else 1
+    return words[index:]
+
+
+def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
+    if verb in ("sed", "perl") and any(word.startswith(_IN_PLACE) for word in rest):
+        return ActionKind.EDIT
+    if verb == "echo" and rest[:1] == _FINAL:
+        return ActionKind.SUBMIT
+    if verb in ("cat", "echo", "printf", "sed", "awk", "") and command.written:
+        return ActionKind.CREATE
+    if verb in _KIND_BY_ARGUMENTS:
+        return _KIND_BY_ARGUMENTS[verb](rest)
+    if verb == "python":
+        return _python(rest, command)
+    if verb in KIND_OF_PROGRAM:
+        return KIND_OF_PROGRAM[verb]
+    program = "".join(command.words[:1])
+    is_module = _PYTHON.fullmatch(program.rsplit("/", 1)[-1]) is not None
+    runnable = is_module or verb.endswith(".sh") or program.startswith(("./", "/"))
+    return ActionKind.RUN if runnable else ActionKind.OTHER
+
+
+def _git(rest: tuple[str, ...]) -> ActionKind:
+    sub = next((word for word in rest if not word.startswith("-")), "")
+    if sub == "apply":
+        return ActionKind.EDIT
+    return ActionKind.SEARCH if sub == "grep" else ActionKind.VCS
+
+
+def _python(rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
+    if _WRITES.search(_inline(command)):
+        return ActionKind.EDIT
+    script = next((word for word in rest if not word.startswith("-")), "")
+    if script.endswith(("setup.py", "manage.py", "runtests.py")) and (
+        "test" in rest or script.endswith("runtests.py")
+    ):
+        return ActionKind.TEST
+    if script.endswith("setup.py") and ({"install", "develop"} & set(rest)):
+        return ActionKind.INSTALL
+    return ActionKind.RUN
+
+
+def _inline(command: SimpleCommand) -> str:
+    """The program text that is given on the line itself."""
+    words = command.words
+    if "-c" in words[:-1]:
+        return words[words.index("-c") + 1]
+    return command.heredoc
+
+
+def _package_tool(rest: tuple[str, ...]) -> ActionKind:
+    words = set(rest[:3])
+    if words & _TESTING_WORDS or any(word.startswith("test") for word in rest[:3]):
+        return ActionKind.TEST
+    return ActionKind.INSTALL if words & _INSTALLING else ActionKind.RUN
+
+
+def _django(rest: tuple[str, ...]) -> ActionKind:
+    return ActionKind.TEST if rest[:1] == ("test",) else ActionKind.RUN
+
+
+_KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
+    "git": _git,
+    **dict.fromkeys(("django", "django-admin"), _django),
+    **dict.fromkeys(_PACKAGE_TOOLS, _package_tool),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """The *changes* a line makes to files or the environment, and what it *runs* last."""
+
+    changes: tuple[str, ...]
+    runs: str
+
+
+def line_of(step: "StepTrace") -> ShellLine:
+    """What the shell line of *step* changes and runs."""
+    text = step.step.action.text.strip()
+    if step.reading.verb != "edit":
+        text = what_ran(text, failed=step.error is not None)
+    # The text of a window edit is not a shell line, even where the edit is malformed.
+    if _SEVERAL.search(text) and step.reading.verb != "edit":
+        return shell_line(text)
+    is_change = step.reading.kind in _CHANGING or step.reading.changed or _RESTORING.match(text)
+    return ShellLine((text,), "") if is_change else ShellLine((), text)
+
+
+def stateful_part(step: "StepTrace") -> str:
+    """The last command of the line of *step* that changes what later commands meet, or ""."""
+    line = what_ran(step.step.action.text.strip(), failed=step.error is not None)
+    parts = [part for _, part in line_parts(line)]
+    return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
+
+
+def run_of(step: "StepTrace") -> str:
+    """What the line of *step* runs, without what it changes first."""
+    return line_of(step).runs or step.step.action.text
+
+
+def shell_line(text: str) -> ShellLine:
+    """What the line *text* changes and runs, as typed."""
+    parts = [part for _, part in line_parts(text)]
+    changes = tuple(part for part in parts if _is_change(part))
+    others = [part for part in parts if part not in changes and not part.startswith("cd ")]
+    return ShellLine(changes, others[-1] if others else "")
+
+
+def _is_change(part: str) -> bool:
+    if _RESTORING.match(part):
+        return True
+    reading = read_command_line(part)
+    return reading.kind in _CHANGING or bool(reading.changed)
+
+
+def looks(program: str) -> bool:
+    """True for a program that only shows files or folders."""
+    return read_command_line(program).kind.reads
+
+
+__all__ = ["ActionKind", "ActionReading", "canonical", "new_text", "read_action"]
+
+# Agents that use another tool by habit name the file, too; the edit is meant all the same.
+_EDIT = re.compile(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
+_EDITOR_TEXT = re.compile(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
+
+NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
+_IMPORT = re.compile(r"\b(?:from\s+([\w.]{1,100})\s+)?import\s+([\w.]{1,100}(?:[ ,\w.]{0,300}))")
+_COMMON_MODULES = frozenset({"os", "re", "sys", "traceback", "warnings"})
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
+# Directories that hold repositories rather than being one, and those whose children do.
+_SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc", "private", "mnt"})
+_NESTED = frozenset({"workspace", "workspaces"})
+# Some published logs have this in place of the home folder: such a path is a full one.
+_HOME = "./"
+# How far into a line `git clone` is looked for, in how many commands, and what it does not clone.
+_CLONE_WITHIN = 2000
+_CLONE_COMMANDS = 16
+_NOT_CLONED = frozenset(
+    {"-", "-b", "--branch", "--depth", "-c", "--config", "-o", "--origin", "-j"}
+)
+_PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
+
+
+@dataclass(frozen=True, slots=True)
+class ActionReading:
+    """What an action does.
+
+    *verb* is the program or tool that decides (``pytest``, ``sed``, ``search_dir``), *command* its
+    own call without what stands around it, *targets* the files, scripts or tests it touches,
+    relative to the repository where that is known; *changed* are those of them that it creates,
+    edits or deletes. *span* are the lines an edit replaces. *scripted* are files that a script of
+    the run's own, which this runs, was written to change.
+    """
+
+    kind: ActionKind
+    verb: str
+    targets: tuple[str, ...]
+    command: str
+    changed: tuple[str, ...] = ()
+    span: tuple[int, int] | None = None
+    scripted: tuple[str, ...] = ()
+
+
+class ActionReader:
+    """Reads the actions of a growing run, each at constant cost.
+
+    *cwd* and *open_file* are as the last action found them, *checkout* is the folder into which the
+    run cloned the project, if it did.
+    """
+
+    def __init__(self) -> None:
+        self.cwd: str | None = None
+        self.checkout = ""
+        self._after: tuple[str | None, str | None] = (None, None)
+        self._has_changed = False
+
+    def push(self, step: Step) -> ActionReading:
+        """What the action of the next step does."""
+        # Logs give directory and open file as they are after the action, which saw those before.
+        cwd, open_file = self._after
+        self.cwd = cwd or step.cwd
+        reading = read_action(step.action, self.cwd, open_file, self.checkout)
+        # What is cloned once the run has changed something is another project.
+        if not self._has_changed and "git clone" in step.action.text[:_CLONE_WITHIN]:
+            self.checkout = self.checkout or _cloned(step.action.text, self.cwd)
+        self._has_changed = self._has_changed or bool(reading.changed)
+        self._after = step.cwd or cwd, step.open_file
+        return reading
+
+
+def _cloned(line: str, cwd: str | None) -> str:
+    """The folder that a `git clone` in *line* makes, or finds; empty where that is unknown."""
+    folder = cwd
+    for command in islice(simple_commands(line[:_CLONE_WITHIN]), _CLONE_COMMANDS):
+        program, *rest = command.words or ("",)
+        if program == "cd" and rest:
+            folder = _full_path(rest[0], folder)
+        elif program == "git" and rest[:1] == ["clone"]:
+            words = pairwise(rest)
+            named = [word for before, word in words if not {before, word[:1]} & _NOT_CLONED]
+            if named:
+                name = posixpath.basename(named[0].rstrip("/")).removesuffix(".git")
+                into = _full_path((*named[1:], name)[0], folder)
+                return into if into.startswith(("/", _HOME)) else ""
+    return ""
+
+
+def read_action(
+    action: Action, cwd: str | None, open_file: str | None, checkout: str = ""
+) -> ActionReading:
+    """What *action* does, given the directory and the file that were open when it was taken.
+
+    *checkout* is as of `repository_path`.
+    """
+    tool = action.tool.lower()
+    if tool in EDITOR_TOOLS or action.text.startswith("str_replace_editor "):
+        reading, where = _editor(action), cwd
+    elif edit := _EDIT.match(action.text):
+        reading, where = _window_edit(edit, open_file), cwd
+    elif action.text.startswith("edit ") and action.text.rstrip().endswith("\nend_of_edit"):
+        reading, where = _refused_edit(action.text, open_file), cwd
+    elif tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
+        reading, where = _structured(tool, action), cwd
+    else:
+        command = read_command_line(_command_line(tool, action))
+        first = (open_file,) if command.on_open_file and open_file else ()
+        reading = ActionReading(
+            command.kind, command.verb, (*first, *command.targets), command.text, command.changed
+        )
+        where = cwd if command.directory is None else _full_path(command.directory, cwd)
+    if not reading.targets and not reading.changed:
+        return reading
+    relative = {
+        path: repository_path(path, where, checkout)
+        for path in (*reading.targets, *reading.changed)
+    }
+    return replace(
+        reading,
+        targets=tuple(dict.fromkeys(relative[path] for path in reading.targets)),
+        changed=tuple(dict.fromkeys(relative[path] for path in reading.changed)),
+    )
+
+
+def canonical(action: Action, open_file: str | None = None) -> str:
+    """A form in which two attempts at the same thing are equal.
+
+    White space is normalised; of an edit the file, the lines and the new content count.
+    """
+    if edit := _EDIT.match(action.text):
+        content = action.text[edit.end() :].rstrip().removesuffix("end_of_edit").rstrip()
+        lines = "\n".join(line.rstrip() for line in content.split("\n"))
+        return f"edit {edit['file'] or open_file or ''} {edit[2]}:{edit[3]}\n{lines}"
+    if action.arguments and action.tool.lower() not in SHELL_TOOLS:
+        return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"
+    return " ".join(_command_line(action.tool.lower(), action).split())
+
+
+def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
+    """The lines that an edit puts in, without line ends; none for `sed` and its like."""
+    if action.arguments:
+        for name in NEW_TEXT:
+            if isinstance(value := action.arguments.get(name), str):
+                return tuple(value.splitlines())
+    if reading.span is not None:
+        body = action.text.partition("\n")[2].rstrip().removesuffix("end_of_edit")
+        return tuple(body.rstrip("\n").splitlines())
+    if "<<" in action.text and (opening := _HEREDOC.search(action.text)):
+        body = action.text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
+        return tuple(body.splitlines())
+    return ()
+
+
+def imported_names(text: str) -> frozenset[str]:
+    """What the Python code in *text* imports, but for modules that any script needs."""
+    imported: set[str] = set()
+    for module, names in _IMPORT.findall(text):
+        parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]
+        imported.update(f"{module}.{part}" if module else part for part in parts if part)
+    return frozenset(imported - _COMMON_MODULES)
+
+
+def _is_typed(tool: str, text: str) -> bool:
+    """True where *text* is a command line rather than a tool's name with arguments."""
+    return tool in ("python", "open", "create", "edit", "ls", "grep") or "\n" in text
+
+
+def _command_line(tool: str, action: Action) -> str:
+    if not action.arguments or tool not in SHELL_TOOLS:
+        return action.text
+    for name in ("command", "cmd", "code"):
+        value = action.arguments.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            return _argv_line([word for word in value if isinstance(word, str)])
+    return action.text
+
+
+def _argv_line(argv: list[str]) -> str:
+    """The line of an argument vector; of ``bash -lc LINE`` the line itself."""
+    if len(argv) > 2 and argv[0].endswith("sh") and argv[1].startswith("-") and "c" in argv[1]:
+        return argv[2]
+    return " ".join(argv)
+
+
+def _window_edit(edit: re.Match[str], open_file: str | None) -> ActionReading:
+    file = edit["file"] or open_file
+    targets = (file,) if file else ()
+    span = (int(edit[2]), int(edit[3]))
+    return ActionReading(
+        ActionKind.EDIT, "edit", targets, f"edit {edit[2]}:{edit[3]}", targets, span
+    )
+
+
+def _refused_edit(text: str, open_file: str | None) -> ActionReading:
+    """An edit without a readable range, such as `edit 3`: its text is not a command line."""
+    targets = (open_file,) if open_file else ()
+    return ActionReading(ActionKind.EDIT, "edit", targets, text.partition("\n")[0], targets)
+
+
+def _editor(action: Action) -> ActionReading:
+    verb, path = _string(action.arguments, "command"), _path(action.arguments)
+    if not verb and (match := _EDITOR_TEXT.match(action.text.strip())):
+        verb, path = match[1], match[2].strip("'\"")
+    kind = KIND_OF_EDITOR_COMMAND.get(verb, ActionKind.OTHER)
+    targets = (path,) if path else ()
+    changed = targets if kind.changes_files else ()
+    return ActionReading(kind, verb or action.tool, targets, f"{verb} {path}".strip(), changed)
+
+
+def _structured(tool: str, action: Action) -> ActionReading:
+    path = _path(action.arguments)
+    pattern = _string(action.arguments, "pattern") or _string(action.arguments, "query")
+    targets = (path,) if path else ()
+    command = " ".join(part for part in (tool, pattern, path) if part)
+    kind = KIND_OF_TOOL[tool]
+    return ActionReading(kind, tool, targets, command, targets if kind.changes_files else ())
+
+
+def _string(arguments: Mapping[str, Json], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _path(arguments: Mapping[str, Json]) -> str:
+    return next((value for name in _PATH_ARGUMENTS if (value := _string(arguments, name))), "")
+
+
+# A run names the same few files many times.
+@lru_cache(maxsize=4096)
+def repository_path(path: str, cwd: str | None, checkout: str = "") -> str:
+    """*path* relative to the repository that *cwd* is in; unchanged where that is unknown.
+
+    *checkout* is the folder of the repository, where the run showed it. What lies beside it is
+    named from there, with `..`.
+    """
+    full = _full_path(path, cwd)
+    if checkout:
+        beside = posixpath.dirname(checkout)
+        if full.startswith(f"{checkout if beside in ('', '/') else beside}/"):
+            return posixpath.relpath(full, checkout)
+    if not full.startswith(("/", _HOME)):
+        return full
+    root = _repository_root(full, cwd)
+    if full.startswith(root + "/"):
+        return full[len(root) + 1 :]
+    return posixpath.relpath(full, root) if full.startswith(_HOME) else full
+
+
+def _full_path(path: str, cwd: str | None) -> str:
+    """*path* as it is meant in *cwd*, normalised; it begins with `./` where *cwd* does."""
+    if not cwd or not cwd.startswith(_HOME):
+        return posixpath.normpath(posixpath.join(cwd or "", path))
+    named, here = posixpath.normpath(path), posixpath.normpath(cwd)
+    if named.split("/")[0] != here.split("/")[0]:
+        named = posixpath.normpath(posixpath.join(here, named))
+    return named if named.startswith("/") else f"{_HOME}{named}"
+
+
+def within_repository(folder: str, cwd: str | None) -> str:
+    """*folder*, as it is meant in *cwd*, relative to the repository; empty for its root.
+
+    One of both has to be a full path.
+    """
+    full = _full_path(folder, cwd)
+    return "" if full == _repository_root(full, cwd) else repository_path(full, cwd)
+
+
+def _repository_root(full: str, cwd: str | None) -> str:
+    """The directory that is taken for the root of the repository."""
+    if cwd and full.startswith(_HOME):
+        return _full_path(".", cwd)
+    parts = full.split("/")
+    if parts[1] in _SYSTEM:
+        return posixpath.normpath(cwd) if cwd and cwd.count("/") > 1 else full
+    depth = 3 if parts[1] in _NESTED else 2
+    return "/".join(parts[:depth])

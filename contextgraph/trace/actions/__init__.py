@@ -1,1 +1,0 @@
-"""Interprets the action of a step."""
