@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 
@@ -17,9 +18,9 @@ from contextgraph.model import (
     State,
 )
 from contextgraph.text import (
-    clip,
     gives_instructions,
     number_of,
+    one_line,
 )
 
 _BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
@@ -37,37 +38,48 @@ description: What earlier runs of agents in {repo} show: tests, set-up, files, e
 _AGREEING = 2
 # So many kinds of error are looked at, and listed with what cleared them.
 _LOOKED_AT, _LISTED, _MESSAGE_CHARS = 64, 10, 120
+# With the lines around them at most 40.
+_ENTRIES = 34
 
 
 def agents_md(memory: AgentMemory, repo: str) -> list[str]:
-    """The entries of the section on *repo*: what at least two tasks agree on; may be empty.
+    """Return the entries of the section on *repo*: what at least two tasks agree on; may be empty.
 
-    First its playbook, then its most frequent errors with what cleared each. Nothing that looks
-    like an instruction to an agent.
+    First its playbook, then the errors that cost most steps with what cleared each: together few
+    enough for a file that is read at each start. Nothing that looks like an instruction to an
+    agent.
     """
     playbook = memory.playbook(repo)
     lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
-    return [*(f"{line[:1].upper()}{line[1:]}" for line in lines), *_remedies(memory, repo)]
+    worded = [f"{line[:1].upper()}{line[1:]}" for line in lines]
+    return [*worded, *_remedies(memory, repo)][:_ENTRIES]
 
 
-def write_agents_md(path: Path, repo: str, tasks: int, entries: list[str]) -> None:
+def write_agents_md(
+    path: Path, repo: str, tasks: int, entries: list[str], *, dry_run: bool = False
+) -> str:
     """Write the section with *entries*, which *tasks* gave, into the file *path*.
 
-    Takes the place of the section of an earlier export; all other text stays. Raises
-    `SettingsError` where the file cannot be read or written.
+    Takes the place of the section of an earlier export; all other text stays. Returns what changed
+    as a diff; with *dry_run* nothing is written. Raises `SettingsError` where the file cannot be
+    read or written.
     """
     head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}.\n"
     listed = "\n".join(f"- {entry}" for entry in entries)
     section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n"
     try:
-        text = path.read_text() if path.exists() else _front_matter(path, repo)
+        before = path.read_text() if path.exists() else ""
+        text = before or _front_matter(path, repo)
         if _SECTION.search(text):
             written = _SECTION.sub(lambda _: section, text, count=1)
         else:
             written = f"{text.rstrip()}\n\n{section}" if text.strip() else section
-        path.write_text(written)
+        if not dry_run:
+            path.write_text(written)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be written: {error}") from error
+    lines = (before.splitlines(keepends=True), written.splitlines(keepends=True))
+    return "".join(unified_diff(*lines, f"a/{path.name}", f"b/{path.name}"))
 
 
 def _front_matter(path: Path, repo: str) -> str:
@@ -76,9 +88,10 @@ def _front_matter(path: Path, repo: str) -> str:
 
 
 def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
-    """The most frequent errors of *repo* for which tasks agree on a remedy, with that remedy."""
+    """Yield the costliest errors of *repo* for which tasks agree on a remedy, with that remedy."""
     tallies = memory.store.recoveries.errors(Scope(repo), _LOOKED_AT)
-    agreed = (tally.error for tally in tallies if tally.cleared_runs >= _AGREEING)
+    costly = sorted(tallies, key=lambda tally: (-tally.steps, tally.error.id))
+    agreed = (tally.error for tally in costly if tally.cleared_runs >= _AGREEING)
     remedies = (_remedy(memory, repo, error) for error in agreed)
     yield from islice(filter(None, remedies), _LISTED)
 
@@ -92,7 +105,7 @@ def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:
         context = memory.retriever.retrieve(State(repo=repo), 1, error=signature)
         for item in context.ranked:
             agreed = item.why.agreement and item.why.agreement.did >= _AGREEING
-            message = clip(" ".join(signature.message.split()), _MESSAGE_CHARS)
+            message = one_line(signature.message, _MESSAGE_CHARS)
             entry = f"`{message}`: {remedy_line(item)}"
             if agreed and not gives_instructions(entry):
                 return entry

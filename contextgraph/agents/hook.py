@@ -316,7 +316,8 @@ class _Responder:
 
 def headline(text: str) -> str:
     """Return the line of *text* that says what to do, for a person to read."""
-    lines = [line.strip(" -*") for line in text.splitlines() if line.strip(" -*")]
+    stripped = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
+    lines = [line for line in stripped if line]
     line = next((line for line in lines if "`" in line), lines[0] if lines else "")
     return line if len(line) <= _HEADLINE else f"{line[: _HEADLINE - 1]}…"
 

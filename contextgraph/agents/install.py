@@ -119,15 +119,17 @@ AGENTS = {
 
 
 def hook_command(store: str | None, *, is_shared: bool = False) -> str:
-    """The command line of the hook; one that *is_shared* does nothing where it is not installed."""
+    """Return the command line of the hook, which does nothing where it is not installed.
+
+    One that *is_shared* finds the program by its name; any other may outlive its environment.
+    """
     option = f" --store {shlex.quote(store)}" if store else ""
     if is_shared:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
     program = shutil.which("contextgraph")
-    command = (
-        shlex.quote(program) if program else f"{shlex.quote(sys.executable)} -P -m contextgraph"
-    )
-    return f"{command} hook{option}"
+    file = shlex.quote(program or sys.executable)
+    command = file if program else f"{file} -P -m contextgraph"
+    return f"test -x {file} && {command} hook{option} || true"
 
 
 class SettingsFile:

@@ -78,6 +78,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "integrations": "installation:integrations",
     "hook": "installation:hook",
     "trust": "installation:trust",
+    "completion": "installation:completion",
     "serve": "service:serve",
     "view": "service:view",
     "config": {"show": "installation:show"},

@@ -468,3 +468,25 @@ def _compile_now(common: Common, settings: "Settings") -> None:
         warn("the memory is empty: finished sessions are learned, or use contextgraph learn")
     else:
         warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
+
+
+@common_options(without=("as_json", "store", "tenant"))
+def completion(
+    common: Common,
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], argument(metavar="bash|zsh|fish", help="The shell.")
+    ],
+) -> None:
+    """Print what makes a shell complete commands and options.
+
+    \b
+    Example:
+      contextgraph completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    from contextgraph.cli.group import app
+
+    completion = get_completion_class(shell)
+    assert completion is not None  # click has these three
+    print(completion(app, {}, "contextgraph", "_CONTEXTGRAPH_COMPLETE").source())

@@ -179,6 +179,9 @@ def export(
         str,
         option("--agents-md", "OWNER/REPO", "Write a section of an AGENTS.md or SKILL.md instead."),
     ] = "",
+    diff: Annotated[
+        bool, flag("--diff", "With --agents-md: print what would change, and write nothing.")
+    ] = False,
     vectors: WithVectors = True,
     strict: Strict = False,
     salvage: Annotated[
@@ -194,15 +197,17 @@ def export(
     out. With --salvage so is anything else that is damaged, and a run of which
     only the log can be read is read again from that.
 
-    --agents-md writes what at least two tasks agree on into a section of FILE, for review. It
-    replaces that section of an earlier export; the rest of FILE stays.
+    --agents-md writes what at least two tasks agree on into a section of FILE, at most 40 lines,
+    for review. It replaces that section of an earlier export; the rest of FILE stays.
 
     \b
     Example:
       contextgraph export team.jsonl.zst --store team.db
       contextgraph export graph.graphml --format graphml
-      contextgraph export AGENTS.md --agents-md owner/repo
+      contextgraph export AGENTS.md --agents-md owner/repo --diff
     """
+    if diff and not agents_md:
+        raise click.BadParameter("--diff belongs to --agents-md")
     started = time.monotonic()
     damaged = DamagedRuns(strict, common.as_json)
     with (
@@ -210,7 +215,10 @@ def export(
         common.open(read_only=True) as memory,
     ):
         if agents_md:
-            counts = _export_agents_md(memory, path, agents_md)
+            counts, change = _export_agents_md(memory, path, agents_md, dry_run=diff)
+            if diff:
+                common.answer({**counts, "diff": change}, change.rstrip("\n"))
+                return
         else:
             counts = _export(memory, path, file_format, vectors, damaged, salvage)
     seconds = round(time.monotonic() - started, 3)
@@ -278,14 +286,16 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
     return {"runs": len(runs) - len(damaged.ids)}
 
 
-def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str, int]:
+def _export_agents_md(
+    memory: "AgentMemory", path: Path, repo: str, *, dry_run: bool
+) -> tuple[dict[str, int], str]:
     from contextgraph.agents.agents_md import agents_md, write_agents_md
 
     entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
     if not entries:
         fail(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
-    write_agents_md(path, repo, tasks, entries)
-    return {"entries": len(entries), "tasks": tasks}
+    change = write_agents_md(path, repo, tasks, entries, dry_run=dry_run)
+    return {"entries": len(entries), "tasks": tasks}, change
 
 
 @common_options()

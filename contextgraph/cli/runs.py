@@ -93,6 +93,8 @@ def runs(
             and outcome in (None, str(run.outcome))
             and first <= run.seen_at < end
         ]
+        if repo and not runs and not memory.store.runs.ids(repo, limit=1):
+            _unknown(memory, repo)
     runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
     shown = runs[:limit]
     has_changes = any(run.change != "unknown" for run in shown)

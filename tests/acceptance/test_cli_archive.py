@@ -96,10 +96,16 @@ def test_what_tasks_agree_on_becomes_a_section_that_the_next_export_replaces(
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
     file.write_text("# Rules\n\nBe brief.\n")
 
+    arguments = ("export", file, "--agents-md", "acme/shop", "--store", store)
+    change = contextgraph(*arguments, "--diff").out
+    assert file.read_text() == "# Rules\n\nBe brief.\n"
     for _ in range(2):
-        result = contextgraph("export", file, "--agents-md", "acme/shop", "--store", store)
+        result = contextgraph(*arguments)
 
     text = file.read_text()
+    added = [line[1:] for line in change.splitlines() if line[:1] == "+" and line[:3] != "+++"]
+    assert "\n".join(added).strip() in text
+    assert len(added) <= 40
     assert result.code == 0
     assert text.startswith("# Rules\n\nBe brief.\n\n<!-- contextgraph: begin")
     assert text.count("## What earlier runs in acme/shop show") == 1

@@ -65,8 +65,9 @@ def test_every_option_of_a_command_is_in_the_documentation(command: str) -> None
     assert known - {"--help"} <= set(re.findall(r"--[a-z][a-z-]*", DOCUMENT.read_text()))
 
 
-def test_the_version_is_printed() -> None:
-    result = contextgraph("--version")
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_printed(flag: str) -> None:
+    result = contextgraph(flag)
 
     assert result.code == 0
     assert re.fullmatch(r"contextgraph \d+\.\d+\.\d+\S*\n", result.out)
@@ -156,3 +157,12 @@ def _python(
         timeout=60,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "_CONTEXTGRAPH_COMPLETE" in contextgraph("completion", shell).out
+    monkeypatch.setenv("COMP_WORDS", "contextgraph rec")
+    monkeypatch.setenv("COMP_CWORD", "1" if shell != "fish" else "rec")
+    monkeypatch.setenv("_CONTEXTGRAPH_COMPLETE", f"{shell}_complete")
+    assert "receipt" in contextgraph("rec").out

@@ -179,7 +179,19 @@ def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None
     commit(folder, f"def total(tariffs):\n{ADDED}\n", days=1)
     assert changes() == [("held", "unknown"), ("unknown", "unknown")]
     assert "held" in contextgraph("runs", "--store", store).out
-    assert "1  runs whose change is held" in contextgraph("stats", "--store", store).out
+    assert (
+        "1  runs whose change is held" in contextgraph("stats", "--details", "--store", store).out
+    )
     assert "change held" in contextgraph("inspect", runs, "--git").out
     commit(folder, "def total(tariffs):\n    return sum(tariffs)\n", days=2)
     assert changes() == [("reverted", "unknown"), ("unknown", "unknown")]
+
+
+def test_runs_of_an_unknown_repository_fail_as_its_playbook_does(tmp_path: Path) -> None:
+    store = tmp_path / "m.db"
+    written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
+    assert contextgraph("learn", written, "--store", store).code == 0
+    for command in ("runs", "playbook"):
+        result = contextgraph(command, "--repo", "acme/none", "--store", store)
+        assert result.code == 1
+        assert "no run of acme/none" in result.err
