@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import orjson
+from anyio.from_thread import BlockingPortal
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -28,15 +29,18 @@ READ_WRITE = (Scope.READ, Scope.WRITE)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running service, and the file of its tokens."""
+    """A running service, the file of its tokens, and the event loop that it runs in."""
 
     app: FastAPI
     tokens: TokenFile
+    portal: BlockingPortal
 
     def client(self, *scopes: Scope, tenant: str = "default", source: str = "ci") -> TestClient:
         """A client with a new token; read and write without *scopes*."""
         _, text = self.tokens.create(scopes or READ_WRITE, tenant, source)
-        return TestClient(self.app, headers={"Authorization": f"Bearer {text}"})
+        client = TestClient(self.app, headers={"Authorization": f"Bearer {text}"})
+        client.portal = self.portal
+        return client
 
 
 @contextmanager
@@ -50,8 +54,9 @@ def served(
     tokens = TokenFile(folder / "tokens.json")
     settings = Settings(store=store or str(folder / "memory.db"), auth=auth)
     app = create_app(settings, tokens, limits or Limits())
-    with TestClient(app):  # which starts and ends it
-        yield Served(app, tokens)
+    with TestClient(app) as running:  # which starts and ends it
+        assert running.portal
+        yield Served(app, tokens, running.portal)
 
 
 def signed_in(service: Served, *scopes: Scope) -> TestClient:

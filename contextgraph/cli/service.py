@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contextgraph.model import Json
     from contextgraph.service.tokens import Token, TokenFile
 
-_NEEDED = ("argon2", "fastapi", "prometheus_client", "structlog", "uvicorn")
+_NEEDED = ("argon2", "fastapi", "prometheus_client", "uvicorn")
 _SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
 _MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
 

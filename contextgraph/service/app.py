@@ -3,22 +3,22 @@
 import socket
 from asyncio import TimerHandle, Transport
 from collections.abc import AsyncIterator, Callable, Container, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import uvicorn
-from anyio import current_time, fail_after
+from anyio import Lock, create_task_group, current_time, fail_after, sleep_forever
+from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from contextgraph.agents.mcp_server import server_of
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import Scope as TokenScope
@@ -29,6 +29,9 @@ from contextgraph.service.routes import json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
 from contextgraph.telemetry import exporting
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
 _VERSION = version("contextgraph-memory")  # read from the files of the package: 0.2 ms
 
@@ -49,44 +52,60 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 class McpEndpoint:
     """Streamable HTTP without sessions: each request is of one caller, and any server answers it.
 
-    A token without the scope *write* has the tools that only read.
+    A token without the scope *write* has the tools that only read. The SDK is a quarter of what
+    the service imports, so it is loaded by the first request.
     """
 
     def __init__(self) -> None:
-        self._servers = {
-            writes: server_of(
-                lambda: _caller.get().memory,
-                source=lambda: _caller.get().token.source,
-                writes=writes,
-            )
-            for writes in (False, True)
-        }
-        self._apps: dict[bool, ASGIApp] = {
-            writes: server.streamable_http_app(
-                json_response=True,
-                stateless_http=True,
-                # The service checks hosts and tokens itself.
-                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            )
-            for writes, server in self._servers.items()
-        }
+        self._apps: dict[bool, ASGIApp] = {}
+        self._making = Lock()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer requests during the block."""
-        async with AsyncExitStack() as stack:
-            for server in self._servers.values():
-                await stack.enter_async_context(server.session_manager.run())
+        async with create_task_group() as self._servers:
             yield
+            self._servers.cancel_scope.cancel()
+
+    async def _app(self, writes: bool) -> ASGIApp:
+        async with self._making:
+            if writes not in self._apps:
+                server = await run_sync(_mcp_server, writes)
+                from mcp.server.transport_security import TransportSecuritySettings
+
+                # The service checks hosts and tokens itself.
+                unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+                app = server.streamable_http_app(
+                    json_response=True, stateless_http=True, transport_security=unchecked
+                )
+                await self._servers.start(_host, server)
+                self._apps[writes] = app
+        return self._apps[writes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         caller = await caller_of(Request(scope), TokenScope.READ)
         token = _caller.set(caller)
         try:
-            await self._apps[caller.token.allows(TokenScope.WRITE)](scope, receive, send)
+            app = await self._app(caller.token.allows(TokenScope.WRITE))
+            await app(scope, receive, send)
         finally:
             _caller.reset(token)
+
+
+def _mcp_server(writes: bool) -> "MCPServer":
+    from contextgraph.agents.mcp_server import server_of
+
+    return server_of(
+        lambda: _caller.get().memory, source=lambda: _caller.get().token.source, writes=writes
+    )
+
+
+async def _host(server: "MCPServer", *, task_status: TaskStatus[None]) -> None:
+    """Let *server* answer requests until the task is cancelled."""
+    async with server.session_manager.run():
+        task_status.started()
+        await sleep_forever()
 
 
 class BoundedProtocol(HttpToolsProtocol):

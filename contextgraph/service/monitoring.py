@@ -5,12 +5,13 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import orjson
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -45,7 +46,8 @@ REQUEST_ID = "X-Request-ID"
 _REQUEST_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
-_log = structlog.get_logger("contextgraph.service")
+_log = logging.getLogger("contextgraph.service")
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class Metrics:
@@ -100,11 +102,13 @@ class Observer:
                 MutableHeaders(scope=message)[REQUEST_ID] = identity
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=identity), continued(headers):
-            try:
+        bound = _request_id.set(identity)
+        try:
+            with continued(headers):
                 await self._app(scope, receive, send_with_id)
-            finally:
-                _note(scope, status, time.perf_counter() - started)
+        finally:
+            _note(scope, status, time.perf_counter() - started)
+            _request_id.reset(bound)
 
 
 def _note(scope: Scope, status: int, seconds: float) -> None:
@@ -115,43 +119,43 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     if tenant is not None:
         tenant.metrics.requests.labels(method, path, status).inc()
         tenant.metrics.seconds.labels(method, path).observe(seconds)
-    _log.info(
-        "request",
-        method=method,
-        path=path,
-        status=status,
-        ms=round(seconds * 1000, 2),
-        tenant=tenant.name if tenant else None,
-    )
+    fields = {
+        "method": method,
+        "path": path,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "tenant": tenant.name if tenant else None,
+    }
+    _log.info("request", extra={"fields": fields})
+
+
+class _Formatter(logging.Formatter):
+    """Makes a line of text of a record for a terminal, else a line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        time = datetime.fromtimestamp(record.created, UTC)
+        level, event = record.levelname.lower(), record.getMessage()
+        fields: dict[str, Json] = {**getattr(record, "fields", {})}
+        if identity := _request_id.get():
+            fields["request_id"] = identity
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if sys.stderr.isatty():
+            named = " ".join(f"{name}={value}" for name, value in fields.items())
+            return f"{time:%H:%M:%S} {level:7} {event} {named}".rstrip() + f"\n{trace}".rstrip()
+        head: dict[str, Json] = {
+            "event": event,
+            "level": level,
+            "logger": record.name,
+            "timestamp": f"{time:%Y-%m-%dT%H:%M:%S.%fZ}",
+        }
+        return orjson.dumps(head | fields | ({"exception": trace} if trace else {})).decode()
 
 
 def log_to_stderr(level: str) -> None:
     """Write logs of all loggers to standard error: text in a terminal, else JSON lines."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
     handler = logging.StreamHandler()
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer()
-                if sys.stderr.isatty()
-                else structlog.processors.JSONRenderer(),
-            ],
-        )
-    )
+    handler.setFormatter(_Formatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 

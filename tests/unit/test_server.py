@@ -1,8 +1,11 @@
 """The HTTP service: what each request answers, and who may send it."""
 
+import logging
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,6 +21,7 @@ from contextgraph.model import MemoryContext
 from contextgraph.operations import Scope
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
+from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.service import Limits
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, free_port
@@ -493,3 +497,26 @@ def test_json_of_too_many_parts_is_refused(client: TestClient) -> None:
         status, detail = problem_of(response)
         assert status == 422
         assert reason in detail
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_logs_are_text_in_a_terminal_else_json(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    written = StringIO()
+    monkeypatch.setattr(written, "isatty", lambda: is_terminal)
+    monkeypatch.setattr("sys.stderr", written)
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        log_to_stderr("info")
+        logging.getLogger("contextgraph.service").info("request", extra={"fields": {"status": 200}})
+    finally:
+        root.handlers[:], root.level = before
+
+    line = written.getvalue()
+    if is_terminal:
+        assert re.fullmatch(r"\d\d:\d\d:\d\d info    request status=200\n", line)
+    else:
+        record = orjson.loads(line)
+        assert (record["event"], record["level"], record["status"]) == ("request", "info", 200)
