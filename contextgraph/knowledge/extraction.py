@@ -38,6 +38,7 @@ _PASTED = re.compile(
     r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
     |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
     |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |e\.g\.|["“]
+    |total\ \d+$|[-dl][rwx-]{9}|[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
     |[=-]{2,}\s|https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
 )
@@ -188,6 +189,8 @@ _REMARK = re.compile(
     r"[^.]*$|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
     re.IGNORECASE,
 )
+# Where a person found something on their machine.
+_ABSOLUTE_PATH = re.compile(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
 _REFUSES = re.compile(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -226,7 +229,7 @@ _PROPOSAL = re.compile(
 )
 _REPORT = re.compile(
     r"^\W*(?:added|updated|created|fixed|changed|removed|moved|renamed|implemented|done|refactored"
-    r"|all \w+ pass|tests? pass|summary)\b|[✓✅❌⚠]|\b(?:let me|should have|now let)\b"
+    r"|all \w+ pass|tests? pass|summary)\b|[✓✅❌⚠]|\b(?:let me|i should|should have|now let)\b"
     r"|\bi['’]ll (?:explore|check|look|read|start|begin|run|take|verify|search|review)\b",
     re.IGNORECASE,
 )
@@ -349,9 +352,10 @@ def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
     before: list[str] = []
     for step in run.steps:
         before += filter(None, [step.thought])
-        if step.user_message and not _PROGRAM.search(step.user_message):
-            if step.user_message not in repeated:
-                said = step.user_message
+        said = step.user_message
+        # What programs write does not come between an agent and the person who answers it.
+        if said and not _PROGRAM.search(said) and _normal(_BLOCK.sub(" ", said)):
+            if said not in repeated:
                 exchanges.append(_Exchange("\n\n".join(before), said, step.index, step.timestamp))
             before = []
     return exchanges, "\n\n".join(before)
@@ -388,7 +392,7 @@ def _own(
         while (
             end < len(sentences)
             and len(text) + len(sentences[end]) < _LONGEST_STATEMENT
-            and (_word_count(text) < 4 or _leans(sentences[end], rated[end][0]))
+            and (_is_fragment(text) or _leans(sentences[end], rated[end][0]))
         ):
             weight, cues = max(weight, rated[end][0]) + 0.3, cues | rated[end][1]
             text, end = f"{text} {sentences[end]}", end + 1
@@ -440,6 +444,7 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     cues = _cues_in(sentence)
     weight = sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects
     weight -= 2.2 * bool(_REMARK.search(sentence)) + 2.0 * bool(_MOMENTARY.search(sentence))
+    weight -= 1.5 * bool(_ABSOLUTE_PATH.search(sentence))
     # A decision may be put as a question: "we drop it, yes?"
     asks = 1.0 if _TAG_QUESTION.search(sentence) else 6.0
     return weight - asks * bool(_QUESTION.search(sentence)), cues
@@ -451,6 +456,11 @@ def _cues_in(sentence: str) -> frozenset[str]:
         for name, (_, pattern) in _CUES.items()
         if compiled(pattern, re.IGNORECASE).search(sentence)
     )
+
+
+def _is_fragment(text: str) -> bool:
+    """Whether *text* is too short to stand alone: "Right.", "Seven."."""
+    return _word_count(text) < 4 and text[-1] in ".!,;"
 
 
 def _leans(sentence: str, weight: float) -> bool:

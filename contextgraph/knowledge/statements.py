@@ -43,7 +43,7 @@ _PROPOSED, _SESSIONS, _WORDS, _LISTED = 120, 24, 48, 10_000
 _FEWEST_TEXTS = 50
 # From here on two statements say the same, are worth a comparison word by word, and two sessions
 # are about the same subject.
-_SAME, _COMPARED, _SAME_SUBJECT = 0.7, 0.3, 0.2
+_SAME, _COMPARED, _SAME_SUBJECT, _FEWEST_STEMS = 0.7, 0.3, 0.2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ def _amendments(
 ) -> Iterator[tuple[Sequence[Note], Sequence[Note]]]:
     """The statements of a session that amends an earlier one, and of that; one is *run_id*.
 
-    It says that it changes something, and is about the same.
+    Its first request or what it came to says that it changes something, and it is about the same.
     """
     counted = {run: words_of(notes) for run, notes in sessions.items()}
     alike = _similarities(counted[run_id], counted)
@@ -296,7 +296,9 @@ def _amendments(
         earlier, later = sorted(
             (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)
         )
-        if any(amends(f"{note.title}\n{note.content}") for note in later):
+        opening = later[0].title.partition("\n")[0]
+        restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
+        if any(map(amends, [opening, *restated])):
             yield later, earlier
 
 
@@ -412,16 +414,22 @@ def _rated(
     for note in notes:
         own = stem_counts(f"{note.summary} {note.content}")
         shared = sum(weights[word] for word in own.keys() & weights.keys()) / total
-        restates = note.importance * (note.statement_kind is StatementKind.AGREED)
+        restates = note.importance * _is_agreed(note)
         why = {"weight": note.importance, "words": shared, "agreed": restates}
         rated.append(Recollection(note, note.importance + 3 * shared + restates, why, probability))
     return tuple(sorted(rated, key=lambda one: (-one.score, one.note.id)))
 
 
+def _is_agreed(note: Note) -> bool:
+    return note.statement_kind is StatementKind.AGREED
+
+
 def _relation(note: Note, earlier: Note) -> Relation:
     """What *note* is to a statement of another session, by their words."""
-    similar = dice(stem_counts(note.content).keys(), stem_counts(earlier.content).keys())
-    if similar < _COMPARED:
+    ours, theirs = stem_counts(note.content).keys(), stem_counts(earlier.content).keys()
+    similar = dice(ours, theirs)
+    # "address 7" says nothing without what it answers.
+    if similar < _COMPARED or min(len(ours), len(theirs)) < _FEWEST_STEMS:
         return Relation.UNRELATED
     relation = verdict(statement_of(note), statement_of(earlier)).relation
     is_same = relation is Relation.UNRELATED and similar >= _SAME
