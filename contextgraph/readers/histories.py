@@ -109,7 +109,10 @@ def claude_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | 
     def take(row: Row) -> None:
         if row.get("type") in _CLAUDE_LEARNED and not _is_repeated(row, seen):
             turns = list(_claude_turns(row))
-            key = (text(row, "sessionId") or text(row, "session_id"), _claude_agent(row, roots))
+            # A fork begins with copies of the lines of another session, which they are still of.
+            copied = text(row_at(row, "forkedFrom"), "sessionId")
+            session = copied or text(row, "sessionId") or text(row, "session_id")
+            key = (session, _claude_agent(row, roots))
             sessions.setdefault(key, _ClaudeSession(*key)).add(row, turns)
 
     yield from each_row(lines, take, f"{CLAUDE_CODE} line", place)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from contextgraph.errors import ReadError
@@ -236,6 +236,7 @@ _ERROR, _ERROR_END = "<tool_use_error>", "</tool_use_error>"
 _NOT_RUN = ("Exit code", "Error", _ERROR, DENIED, INTERRUPTED)
 # The name of the argument that tools of a type are called with, where the page does not name it.
 _ARGUMENTS = {"read": "file_path", "write": "file_path", "search": "pattern", "shell": "command"}
+_HEAD = 1000  # how far into a page its session is looked for
 _PROGRAM = "<synthetic>"  # in the place of a model: what the agent's program wrote
 
 
@@ -302,6 +303,16 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
         if turns:
             turns[-1].lines.append(line)
     yield facts, turns
+
+
+def session_shown(file: Path) -> str:
+    """The id of the first session that a page shows; empty where it names none."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as page:
+            session = _SESSION.search(page.read(_HEAD))
+    except OSError:
+        return ""
+    return session["id"] if session else ""
 
 
 def _folder(place: Place) -> str:

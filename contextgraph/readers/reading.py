@@ -25,6 +25,7 @@ from contextgraph.readers.marked_text import (
     SPECSTORY,
     SPECSTORY_FOLDER,
     TASK_FILE,
+    session_shown,
 )
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
@@ -461,6 +462,8 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("openhands", "", ".openhands", ("sessions/*/events", "conversations/*/events")),
     ("mini-swe-agent", "", ".config", ("mini-swe-agent/*.traj.json",)),
 )
+# Agents name the file of a session after its id, a UUID.
+_ID_CHARS = 36
 _DATABASES = (".db", ".vscdb")
 
 
@@ -487,14 +490,19 @@ def discover(
 ) -> list[History]:
     """The histories on this machine, without the files that match a pattern in *exclude*.
 
-    Only names and sizes are looked at. Patterns are as those of `fnmatch`, on the whole path.
+    Only names and sizes are looked at, and which session a page of SpecStory shows: it is left out
+    where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
+    whole path.
     """
     home = home or Path.home()
     environment = os.environ if environment is None else environment
-    histories = []
+    histories, kept = list[History](), set[str]()
     for agent, variable, default, patterns in _PLACES:
         folder = Path(environment.get(variable) or home / default)
         files = tuple(_files(folder, patterns, exclude))
+        if agent == SPECSTORY:
+            files = tuple(file for file in files if session_shown(file)[-_ID_CHARS:] not in kept)
+        kept.update(file.stem[-_ID_CHARS:] for file in files)
         if files:
             runs = sum(map(_sessions, files))
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental

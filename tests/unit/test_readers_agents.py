@@ -376,6 +376,31 @@ def test_a_conversation_without_tools_is_a_run_with_what_was_said(tmp_path, name
     assert (inspection.fragments, inspection.trace.loops) == ((), ())
 
 
+def test_what_a_fork_copies_belongs_to_the_session_that_it_forks(tmp_path):
+    def line(uuid: Any, session: str, kind: Any, content: Any, **more: Any) -> dict[str, Any]:
+        message = {"role": kind, "content": content}
+        return {"uuid": uuid, "sessionId": session, "type": kind, "message": message, **more}
+
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    first: list[Any] = [("1", "user", "Boil."), ("2", "assistant", [call])]
+    origin: dict[str, Any] = {"forkedFrom": {"sessionId": "s", "messageUuid": "2"}}
+    reply = {"type": "text", "text": "Glass it is."}
+    as_jsonl(tmp_path / "a.jsonl", *(line(uuid, "s", *said) for uuid, *said in first))
+    as_jsonl(
+        tmp_path / "b.jsonl",
+        *(line(uuid, "f", *said, **origin) for uuid, *said in first),
+        line("3", "f", "user", "No, use glass."),
+        line("4", "f", "assistant", [reply]),
+    )
+    runs = read_all(tmp_path)[0]
+    assert [(run.instance_id, run.task) for run in runs] == [
+        ("s", "Boil."),
+        ("s", "Boil."),
+        ("f", "No, use glass."),
+    ]
+    assert len(set(map(trajectory_id, runs))) == 2
+
+
 def test_copies_of_a_page_of_specstory_are_one_run(tmp_path):
     page = (SAMPLES / "specstory/page.md").read_text()
     empty_turn = "_**Agent (kettle-1 2026-01-05 10:00:04Z)**_\n\n\n\n\n_**Agent (kettle-1 2026"
@@ -392,6 +417,10 @@ def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     assert {run.repo for run in read_all(folder)[0]} == {"local/kettle"}
     (found,) = discover(tmp_path, {})
     assert (found.agent, found.runs) == ("specstory", 1)
+    own = tmp_path / ".claude/projects/kettle"
+    own.mkdir(parents=True)
+    (own / "5e55-1.jsonl").write_text("{}")
+    assert [found.agent for found in discover(tmp_path, {})] == ["claude-code"]
 
 
 def test_a_database_of_something_else_is_an_error(tmp_path):
