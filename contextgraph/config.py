@@ -4,9 +4,9 @@ There are two such files: the user's own, and one in the current folder. The lat
 clone: until the user trusts it (`trust`), it can lower limits and nothing else.
 """
 
-import logging
 import os
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -19,7 +19,6 @@ from contextgraph.text import mask_secrets, plain
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
 NEO4J_USER = "neo4j"  # the user that a new server has
-_log = logging.getLogger(__name__)
 
 
 # The embedder where only an API key is given.
@@ -46,6 +45,7 @@ _SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
 # What an untrusted file may set, and only to less than what the user set.
 _LIMITS = ("max_cost", "max_run_size")
 _LONGEST_FILE = 1 << 16
+_IS_LINUX = sys.platform.startswith("linux")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
@@ -239,6 +239,9 @@ class SettingInForce:
 
 def user_settings_file() -> Path:
     """The settings file of the user, for all folders."""
+    if _IS_LINUX:  # as platformdirs has it, whose import takes longer than most of a hook
+        folder = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
+        return Path(folder) / "contextgraph" / SETTINGS_FILE
     from platformdirs import user_config_path
 
     return user_config_path() / "contextgraph" / SETTINGS_FILE
@@ -510,7 +513,13 @@ def _trusted() -> Path:
 
 @cache
 def _warn_once(text: str) -> None:
-    _log.warning(text)
+    _warn(text)
+
+
+def _warn(text: str) -> None:
+    import logging  # not for each hook
+
+    logging.getLogger(__name__).warning(text)
 
 
 def _configuration(name: str, given: object) -> Configuration:
@@ -534,7 +543,7 @@ def _drop_removed(where: str, table: dict[str, Any], removed: Mapping[str, str])
     """Remove settings of earlier versions from *table*, with a warning."""
     for key in sorted(table.keys() & removed.keys()):
         del table[key]
-        _log.warning(f"{where}: the setting {key!r} is ignored: {removed[key]}")
+        _warn(f"{where}: the setting {key!r} is ignored: {removed[key]}")
 
 
 def _table(where: str, given: object) -> dict[str, Any]:
@@ -556,7 +565,7 @@ def _is_number(value: object) -> bool:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     for key, reason in _REMOVED.items():
         if environment.get(name := ENV_PREFIX + key.upper()):
-            _log.warning(f"the variable {name} is ignored: {reason}")
+            _warn(f"the variable {name} is ignored: {reason}")
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
         for key, name in _VARIABLES.items()

@@ -52,7 +52,7 @@ class WorkingTree:
             return True
         file = self.root / path
         try:
-            if not symbol or not file.exists():
+            if not symbol or not file.is_file():  # a pipe would be waited for
                 return file.exists()
             if file.stat().st_size > _LONGEST_FILE:
                 return True
@@ -65,7 +65,9 @@ class WorkingTree:
         """The hash that git gives the content of the file at *path*; None where there is none."""
         file = self.root / path
         try:
-            if path.startswith(_ELSEWHERE) or file.stat().st_size > _LONGEST_FILE:
+            if path.startswith(_ELSEWHERE) or not file.is_file():
+                return None
+            if file.stat().st_size > _LONGEST_FILE:
                 return None
             content = file.read_bytes()
         except (OSError, ValueError):

@@ -5,12 +5,14 @@ Imports are made where they are needed: most events end before the error recogni
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from contextgraph.agents.advice import Advice, AdviceFile
@@ -20,6 +22,8 @@ from contextgraph.config import Settings, load_settings
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from contextgraph.model import (
         ErrorSignature,
         Json,
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 _BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
+# What an event may take, however long its session is: the agent waits for it.
+_SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
 _NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
 _HEADLINE, _STATEMENT_TOKENS = 140, 125
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
@@ -56,8 +62,46 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 
 
 def main(store: str | None = None, tenant: str | None = None) -> None:
-    """Answer the event on standard input."""
-    sys.stdout.write(answer(sys.stdin.buffer.read().decode(errors="replace"), store, tenant))
+    """Answer the event on standard input, or nothing where that takes more than a second."""
+    with suppress(_TooLateError), _deadline():
+        if text := _event():
+            sys.stdout.write(answer(text, store, tenant))
+
+
+class _TooLateError(Exception):
+    """The agent has waited long enough."""
+
+
+@contextmanager
+def _deadline() -> "Iterator[None]":
+    if not hasattr(signal, "setitimer"):  # on Windows the agent itself ends a hook
+        yield
+        return
+
+    # Where processes wait for a processor, a second is not enough to start.
+    share = os.getloadavg()[0] / (os.cpu_count() or 1)
+    seconds = _SECONDS * min(max(1.0, share), _MOST_WAITING)
+
+    def end(*_: object) -> None:
+        raise _TooLateError(f"no answer within {seconds:.1f} s")
+
+    signal.signal(signal.SIGALRM, end)
+    # Again where what records the failure waits, too.
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _event() -> str:
+    """The text on standard input; empty where it is longer than any event that is answered."""
+    content = sys.stdin.buffer.read(_MOST_BYTES + 1)
+    if len(content) <= _MOST_BYTES:
+        return content.decode(errors="replace")
+    while sys.stdin.buffer.read(_MOST_BYTES):
+        pass  # the agent waits until all of it is taken
+    return ""
 
 
 class _Responder:
@@ -80,7 +124,7 @@ class _Responder:
         if name == "SessionStart":
             self._files.mark_used()
             self._learn_waiting()
-        if not self._files.advice.exists():
+        if not self._files.advice.is_file():
             return {"systemMessage": _NOTHING_YET} if name == "SessionStart" else {}
         match name:
             case "SessionStart" | "SubagentStart" if self._is_heard:
@@ -212,15 +256,28 @@ class _Responder:
         """The signs of a run that is submitted too early, at the end of the session's log."""
         from contextgraph.trace import read_steps, submission_signs
 
+        log = self._event.log
+        if log and os.path.isfile(log) and os.path.getsize(log) > _MOST_BYTES:
+            return ()  # what is read of it may lack what the session did first
         run = self._run()
         return sorted(map(str, submission_signs(read_steps(run)))) if run else ()
 
     def _run(self) -> "RawTrajectory | None":
-        """The session so far, from its log."""
-        from contextgraph.readers import read
+        """The session so far, from the first line of its log and the end."""
+        from contextgraph.model import RawTrajectory
+        from contextgraph.readers import read, read_file
 
         log = self._event.log
-        return next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+        if not os.path.isfile(log):  # OpenHands has a folder
+            return next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+        with open(log, "rb") as file:
+            content = file.readline(_MOST_BYTES)
+            if (size := os.path.getsize(log)) > _MOST_BYTES:
+                file.seek(size - _MOST_BYTES)
+                file.readline(_MOST_BYTES)
+            content += file.read(_MOST_BYTES)
+        runs = read_file(BytesIO(content), log)
+        return next((run for run in runs if isinstance(run, RawTrajectory)), None)
 
     def _file(self) -> AdviceFile:
         return AdviceFile(self._files.advice)

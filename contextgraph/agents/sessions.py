@@ -23,6 +23,7 @@ _NAME_CHARS = 100
 _EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.
 _RETENTION = timedelta(days=90)
+_MOST_BYTES = 1 << 19
 # Seconds: how old the advice of a server may be; how long a file is written to after compiling.
 _REFRESHED_AFTER, _CLOSED_WITHIN = 3600, 2
 
@@ -106,7 +107,8 @@ class HookFiles:
             paths = sorted(self.sessions.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
         names = {field.name for field in fields(HookRecord)}
         for path in paths:
-            for line in _lines(path):
+            # A hook has no time for more than the last events of a long session.
+            for line in _lines(path, _MOST_BYTES if session is not None else None):
                 known = {name: value for name, value in line.items() if name in names}
                 known["items"] = tuple(known.get("items", ()))
                 yield HookRecord(**known)
@@ -207,10 +209,13 @@ def _append(path: Path, record: Mapping[str, object]) -> None:
         os.close(file)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in *path*; a line that a crash cut off is passed over."""
+def _lines(path: Path, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """The objects in *path*, or in its last *most* bytes; a line that was cut off is left out."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            if most is not None and (size := path.stat().st_size) > most:
+                file.seek(size - most)
+            content = file.read()
     except FileNotFoundError:
         return
     for line in content.splitlines():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -531,6 +532,66 @@ def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
 
     assert json.loads(shown_text[0]) == {"systemMessage": "ContextGraph: No edit was seen"}
     assert not shown_text[1]
+
+
+def _in_process(store: Path, event: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "contextgraph", "hook", "--store", store],
+        input=event,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("place", ["advice", "session", "failures", "log", "settings", "file"])
+def test_a_hook_waits_for_no_pipe(store: Path, project: Path, tmp_path: Path, place: str) -> None:
+    base = tmp_path / "memory"
+    paths = {
+        "advice": base.with_name("memory.advice.db"),
+        "session": base.with_name("memory.hooks") / "sessions" / "5f0c.jsonl",
+        "failures": base.with_name("memory.hooks") / "failures.log",
+        "log": tmp_path / "session.jsonl",
+        "settings": project / "contextgraph.toml",
+        "file": project / "b.py",
+    }
+    path = paths[place]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    compacted = started(project, source="compact", transcript_path=str(paths["log"]))
+    for event in (compacted, failure(project), command(project, "cat b.py")):
+        _in_process(store, json.dumps(event))
+
+
+def test_a_hook_reads_a_megabyte_of_a_long_session(
+    store: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "reproduce.py").touch()
+    first, *lines, _, _ = session(project, "")  # which ends before the error is cleared
+    padding = {**first, "message": {"role": "user", "content": "x" * 1000}}
+    log = tmp_path / "session.jsonl"
+    with log.open("w") as file:
+        for line in (first, *[padding] * 8_000, *lines):
+            file.write(f"{json.dumps(line)}\n")
+    read: list[int] = []
+
+    def noted(content: bytes) -> BytesIO:
+        read.append(len(content))
+        return BytesIO(content)
+
+    monkeypatch.setattr("contextgraph.agents.hook.BytesIO", noted)
+    event = started(project, source="compact", transcript_path=str(log))
+    assert "PYTHONPATH=lib" in shown(event, store)
+    assert read[0] < 2 << 20
+
+
+def test_a_hook_ignores_an_event_of_more_than_a_megabyte(store: Path, project: Path) -> None:
+    event = failure(project, tool_response="x" * (2 << 20))
+    assert not _in_process(store, json.dumps(event))
+    assert _in_process(store, json.dumps(failure(project)))
 
 
 def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, project: Path) -> None:
