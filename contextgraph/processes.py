@@ -1,12 +1,31 @@
-"""Processes that others see end, and files that other users cannot read."""
+"""Processes that others see end, forks, and files that other users cannot read."""
 
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from threading import RLock
 
 _PROC = Path("/proc")
+_importing = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
+
+
+def load(*modules: str) -> None:
+    """Import *modules*, which are not imported with the library; no thread forks meanwhile.
+
+    In a child process a module that another thread was importing stays locked for ever.
+    """
+    with _importing:
+        for module in modules:
+            import_module(module)
 
 
 @dataclass(frozen=True, slots=True)

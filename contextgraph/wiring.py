@@ -51,6 +51,7 @@ from contextgraph.model_api import (
     UsageLog,
 )
 from contextgraph.ports import Embedder, NoteStore, Store
+from contextgraph.processes import load
 from contextgraph.remote import (
     BACKGROUND,
     INTERACTIVE,
@@ -59,6 +60,8 @@ from contextgraph.remote import (
     RetryPolicy,
 )
 
+# What the first run that is learned needs.
+_LATER = ("platformdirs", "tomllib", "contextgraph.text.secret_rules")
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT"
 
@@ -124,6 +127,7 @@ def build(
     With *read_only*, or without *create*, a memory that does not exist is not created: the first
     use raises `MemoryNotFoundError`.
     """
+    load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
     usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
     endpoint = _endpoint(settings)
@@ -286,14 +290,17 @@ def _embedder(
 def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     notes = _notes(settings) if settings.notes else None
     if settings.address == GRAPH:
+        load("contextgraph.store.networkx")
         from contextgraph.store.networkx import NetworkxStore
 
         return NetworkxStore(settings.tenant, notes)
     if settings.is_remote:
         _check_address(settings.address)
+        load("contextgraph.store.neo4j")
         from contextgraph.store.neo4j import Neo4jStore
 
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only, notes)
+    load("contextgraph.store.sqlite")
     from contextgraph.store.sqlite import SqliteStore
 
     return SqliteStore(settings.address, settings.tenant, read_only, create, notes)

@@ -36,6 +36,7 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.ports import EmbedderSource, Store
+from contextgraph.processes import load
 from contextgraph.text import number_of
 
 # Others may learn all the time; what comes later is for the next consolidation.
@@ -108,6 +109,7 @@ class MemoryConsolidator:
         interruption stays, and the next consolidation continues. Raises `StoreError` where the
         store fails, `LeaseLostError` where another process took over.
         """
+        load("contextgraph.learning.gate_fitting", "numpy")
         began, lease, counts = time.perf_counter(), Lease(self._store, self._now), Counts()
         held_until = lease.acquire()
         if held_until is not None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from pathlib import Path
 from types import MappingProxyType
 
 from contextgraph.text.secret_values import (
@@ -264,9 +265,8 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
     """The rules of providers' tokens by prefix, in lower case."""
     # A text without any separator needs none of this, and it takes longer than all the rest.
     import tomllib
-    from importlib.resources import files
 
-    data = files("contextgraph.text").joinpath("secret_rules.toml").read_text("utf-8")
+    data = Path(__file__).with_suffix(".toml").read_text("utf-8")
     taken = (
         Token(row["kind"], tuple(row["prefixes"]), row["pattern"])
         for row in tomllib.loads(data)["rules"]

@@ -142,3 +142,35 @@ def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
             assert labels.count("Fragment") == 2 * runs
             assert graph.number_of_edges() == 4 * runs
     store.close()
+
+
+FORK = """
+import faulthandler, os, sys, threading, time
+from contextgraph import AgentMemory
+from tests.builders import recovering_run
+
+
+def learn():
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(recovering_run())
+
+
+thread = threading.Thread(target=learn)
+thread.start()
+time.sleep(float(sys.argv[1]))
+if (child := os.fork()) == 0:
+    faulthandler.dump_traceback_later(60, exit=True)
+    learn()
+    os._exit(0)
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.04, 0.1, 0.2])
+def test_a_child_that_is_forked_while_a_thread_learns_for_the_first_time_can_learn(
+    delay: float,
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    program = [sys.executable, "-W", "ignore", "-c", FORK, str(delay)]
+    assert subprocess.run(program, env=environment, check=False).returncode == 0
