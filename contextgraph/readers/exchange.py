@@ -158,7 +158,10 @@ def _turns(step: Row) -> Iterator[Turn]:
     elif step.get("source") == "user":
         # In terminus-2 the terminal answers as the user does.
         screen = _TERMINAL.match(message)
-        yield Result(message[screen.end() :].strip()) if screen else UserMessage(message)
+        if screen:
+            yield Result(message[screen.end() :].strip())
+        else:
+            yield UserMessage(message, time=time_in(step))
     for result in results:
         yield _result(step, result)
 

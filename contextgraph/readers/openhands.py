@@ -138,7 +138,9 @@ def _action_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
     if name == "message":
         words = loose_text(args, "content") or loose_text(event, "message")
         is_agent = event.get("source", "agent") == "agent"
-        yield Thought(words, time_in(event)) if is_agent else UserMessage(words)
+        yield (
+            Thought(words, time_in(event)) if is_agent else UserMessage(words, time=time_in(event))
+        )
         return
     metadata = row_at(event, "tool_call_metadata")
     reply = _reply(metadata)
@@ -189,7 +191,7 @@ def _message_turns(event: Row) -> Iterator[Turn]:
     elif message.get("role") == "assistant":
         yield Thought(content_text(message), time_in(event))
     elif message.get("role") == "user":
-        yield UserMessage(content_text(message))
+        yield UserMessage(content_text(message), time=time_in(event))
 
 
 def _sdk_turns(event: Row, seen: set[str]) -> Iterator[Turn]:

@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -314,58 +314,110 @@ def test_the_database_of_cursor_holds_chats(tmp_path):
     assert failed == []
 
 
-TALK = [
-    (
-        "claude-code",
-        [
-            {
-                "sessionId": "s",
-                "type": kind,
-                "timestamp": f"2026-01-05T10:00:0{at}Z",
-                "message": said,
-            }
-            for at, (kind, said) in enumerate(
-                [
-                    ("user", {"role": "user", "content": "Which kettle?"}),
-                    ("assistant", {"content": [{"type": "text", "text": "Steel."}]}),
-                    ("user", {"content": [{"type": "text", "text": "No, glass."}]}),
-                ]
-            )
-        ],
-    ),
-    (
-        "codex-cli",
-        [
-            {
-                "type": "response_item",
-                "timestamp": f"2026-01-05T10:00:0{at}Z",
-                "payload": {
-                    "type": "message",
-                    "role": role,
-                    "content": [{"type": "text", "text": said}],
-                },
-            }
-            for at, (role, said) in enumerate(
-                [("user", "Which kettle?"), ("assistant", "Steel."), ("user", "No, glass.")]
-            )
-        ],
-    ),
-    (
-        "chat",
-        [
-            {
-                "messages": [
-                    {"role": "user", "content": "Which kettle?"},
-                    {"role": "assistant", "content": "Steel."},
-                    {"role": "user", "content": "No, glass."},
-                ]
-            }
-        ],
-    ),
-]
+SAID = (("user", "Which kettle?"), ("assistant", "Steel."), ("user", "No, glass."))
+TIMES = [f"2026-01-05T10:00:0{at}Z" for at in range(3)]
 
 
-@pytest.mark.parametrize(("name", "records"), TALK)
+def blocks(words: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": words}]
+
+
+def of_each(make: Callable[[str, str, str], Any]) -> list[Any]:
+    """What *make* gives for the role, the words and the time of each turn of a conversation."""
+    return [make(role, words, time) for (role, words), time in zip(SAID, TIMES, strict=True)]
+
+
+def chat_message(role: str, words: str, _time: str) -> dict[str, Any]:
+    return {"role": role, "content": words}
+
+
+# Of each format the records of a conversation without tools.
+TALK: dict[str, list[Any]] = {
+    "claude-code": of_each(
+        lambda role, words, time: {
+            "sessionId": "s",
+            "type": role,
+            "timestamp": time,
+            "message": {"role": role, "content": blocks(words)},
+        }
+    ),
+    "codex-cli": of_each(
+        lambda role, words, time: {
+            "type": "response_item",
+            "timestamp": time,
+            "payload": {"type": "message", "role": role, "content": blocks(words)},
+        }
+    ),
+    "gemini-cli": [
+        {"sessionId": "g", "startTime": TIMES[0], "lastUpdated": TIMES[2]},
+        *of_each(
+            lambda role, words, time: {
+                "type": "user" if role == "user" else "gemini",
+                "content": words,
+                "timestamp": time,
+            }
+        ),
+    ],
+    "qwen-code": of_each(
+        lambda role, words, time: {
+            "sessionId": "q",
+            "type": role,
+            "timestamp": time,
+            "message": {"role": role, "parts": [{"text": words}]},
+        }
+    ),
+    "copilot-cli": of_each(
+        lambda role, words, time: {
+            "type": f"{role}.message",
+            "data": {"content": words},
+            "timestamp": time,
+        }
+    ),
+    "cursor": of_each(lambda role, words, _: {"role": role, "message": {"content": words}}),
+    "goose": [
+        {"working_dir": "/w", "description": "x"},
+        *of_each(
+            lambda role, words, time: {"role": role, "created": time, "content": blocks(words)}
+        ),
+    ],
+    "opencode": [
+        {
+            "info": {"id": "o"},
+            "messages": of_each(
+                lambda role, words, time: {
+                    "info": {"role": role, "time": {"created": time}},
+                    "parts": blocks(words),
+                }
+            ),
+        }
+    ],
+    "openhands": [
+        of_each(
+            lambda role, words, time: {
+                "source": "user" if role == "user" else "agent",
+                "action": "message",
+                "args": {"content": words},
+                "timestamp": time,
+            }
+        )
+    ],
+    "atif": [
+        {
+            "schema_version": "ATIF-v1.6",
+            "agent": {"name": "x", "version": "1"},
+            "steps": of_each(
+                lambda role, words, _: {
+                    "source": "user" if role == "user" else "agent",
+                    "message": words,
+                }
+            ),
+        }
+    ],
+    "chat": [{"messages": of_each(chat_message)}],
+}
+
+
+@pytest.mark.parametrize(("name", "records"), TALK.items())
 def test_a_conversation_without_tools_is_a_run_with_what_was_said(tmp_path, name, records):
     (run,), failed, skipped = read_all(as_jsonl(tmp_path / "talk.jsonl", *records))
     assert (run.source_format, run.task, failed, skipped) == (name, "Which kettle?", [], [])
