@@ -169,21 +169,23 @@ class Friction:
         return self.cleared * (self.steps_lost or 0.0)
 
 
-def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
+def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Friction, ...]:
     """Return at most *limit* errors, in *repo* where one is given, those that cost most first.
+
+    Of each error the newest *runs* runs that met it are looked at.
 
     Those with a known remedy come before others; the cost is the steps lost in all tasks that
     cleared it. Ties by tasks and id.
     """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
-    histories = store.recoveries.histories([tally.error.id for tally in tallies], _RUNS)
-    runs = store.runs.trajectories(
+    histories = store.recoveries.histories([tally.error.id for tally in tallies], runs)
+    known = store.runs.trajectories(
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
     by_id = {tally.error.id: tally for tally in tallies}
     frictions = [
         entry
-        for entry in (_friction(by_id[h.error.id], h, runs, repo) for h in histories)
+        for entry in (_friction(by_id[h.error.id], h, known, repo) for h in histories)
         if entry.tasks >= _LEAST_TASKS
     ]
     return tuple(
@@ -596,12 +598,14 @@ class StatisticsEngine:
             steps += counts
         return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
-    def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
-        """Return errors that recur across tasks (of *repo*), most tasks first.
+    def get_friction(
+        self, repo: str = "", limit: int = COMMON, *, runs: int = _RUNS
+    ) -> tuple[Friction, ...]:
+        """Return errors that recur across tasks (of *repo*), those that cost most first.
 
-        At most *limit* errors, each of at least two tasks.
+        At most *limit* errors, each of at least two tasks among the newest *runs* that met it.
         """
-        return friction(self._store, repo, limit)
+        return friction(self._store, repo, limit, runs)
 
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()

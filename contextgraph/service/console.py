@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
-from contextgraph.learning.statistics import OutcomePeriod
+from contextgraph.learning.statistics import Friction, OutcomePeriod, outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Explanation,
@@ -35,11 +35,10 @@ from contextgraph.trace import describe_remedy, is_advice_id
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
 _ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
-_ERRORS = 30
 _DAYS = 7
 _RECENT = timedelta(days=30)
-# So many of the newest runs that met an error say how it goes now.
-_OCCURRENCES = 1000
+# The newest runs that met an error say how it goes now, and the newest of all how runs end.
+_LOOKED_AT, _CHARTED = 100, 500
 _COMMANDS = 8
 _OUTCOMES = ("solved", "failed", "unknown")
 _CHART_WIDTH, _CHART_HEIGHT = 880, 150
@@ -150,28 +149,33 @@ async def overview(
 
     def values(memory: AgentMemory) -> Values:
         since = datetime.now(UTC) - timedelta(days=days)
-        counts = memory.store.admin.counts()
-        periods = memory.stats.get_outcomes_over_time()
+        newest = memory.store.runs.listed(RunFilter(), _CHARTED)
+        periods = outcomes_over_time(newest)
         return {
             "title": "Overview",
             "days": days,
             "tiles": _period_tiles(_since(memory, since)),
-            "counts": (
-                number_of(counts.nodes["Trajectory"], "run"),
-                f"{counts.repositories:,} repositories",
-                number_of(counts.nodes["ErrorPattern"], "kind") + " of error",
-                f"{counts.edges['RECOVERED']:,} recoveries",
-                f"{counts.nodes.get('Methodology', 0):,} methodologies",
-            ),
-            "problems": [check for check in memory.health() if not check.ok],
-            "friction": memory.stats.get_friction("", _FEW),
-            "runs": memory.store.runs.listed(RunFilter(), _FEW),
+            "runs_known": memory.store.runs.word_counts([]).total,
+            "friction": _friction(visitor, ""),
+            "runs": newest[:_FEW],
             "periods": periods,
             "bars": _bars(periods) if periods else (),
             "outcomes": _OUTCOMES,
         }
 
     return await _page(visitor, "overview", "overview.html", values)
+
+
+def _friction(visitor: Caller, repo: str) -> Sequence[Friction]:
+    """Return what costs most steps, computed again when runs were learned or forgotten."""
+    memory, cached = visitor.memory, visitor.tenant.friction
+    key = repo, memory.store.runs.word_counts([]).total
+    if key not in cached:
+        stale = [other for other in cached if other[1] != key[1]]
+        for other in stale:
+            cached.pop(other, None)
+        cached[key] = memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT)
+    return cached[key]
 
 
 def _since(memory: AgentMemory, since: datetime) -> list[Exposure]:
@@ -249,6 +253,16 @@ class RunQuestion:
         return RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
 
 
+@router.get("/health")
+async def health(visitor: Visitor) -> Response:
+    """Check the store, which reads all of it, and say what a problem asks for."""
+
+    def values(memory: AgentMemory) -> Values:
+        return {"title": "Health", "checks": memory.health()}
+
+    return await _page(visitor, "overview", "health.html", values)
+
+
 @router.get("/runs")
 async def runs(visitor: Visitor, wanted: Annotated[RunQuestion, Depends()]) -> Response:
     """List runs, fifty to a page; those with words come by relevance."""
@@ -324,7 +338,7 @@ async def errors(visitor: Visitor) -> Response:
     def values(memory: AgentMemory) -> Values:
         return {
             "title": "Errors",
-            "friction": memory.stats.get_friction("", _ERRORS),
+            "friction": _friction(visitor, ""),
             "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
         }
 
@@ -339,7 +353,7 @@ async def error(visitor: Visitor, identity: str) -> Response:
         node = memory.explain(identity)
         if node is None or node.label != "ErrorPattern":
             raise HTTPException(404, f"no error {identity}")
-        (history,) = memory.store.recoveries.histories([identity], _OCCURRENCES)
+        (history,) = memory.store.recoveries.histories([identity], _LOOKED_AT)
         met = history.occurrences
         known = memory.store.runs.trajectories({one.trajectory_id for one in met})
         since = datetime.now(UTC) - _RECENT
@@ -396,7 +410,7 @@ def _repository(visitor: Caller, repo: str) -> Callable[[AgentMemory], Values]:
             ],
             "decisions": memory.statements.of(repo)[:_FEW],
             "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
-            "friction": memory.stats.get_friction(repo, _FEW),
+            "friction": _friction(visitor, repo),
             "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
             **_methodologies(visitor, store.get(store.ids(repo, limit=_ROWS))),
         }

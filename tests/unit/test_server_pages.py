@@ -57,7 +57,7 @@ def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) ->
     repository = page(visitor, "/pages/repositories?repo=acme/shop")
     (link,) = set(re.findall(r'href="(/pages/runs/[^"]+)">acme__shop-1<', overview))
 
-    assert "4 runs" in overview
+    assert "4 runs are known" in overview
     assert overview.count('<rect class="unknown"') == 1
     assert "ModuleNotFoundError" in overview
     assert "PYTHONPATH=lib" in repository
