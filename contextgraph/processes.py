@@ -9,12 +9,13 @@ from pathlib import Path
 from threading import RLock
 
 _PROC = Path("/proc")
-_importing = RLock()
+# No thread forks while another one holds it: the child would wait for what that was doing.
+FORKS_WAIT = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_importing.acquire,
-        after_in_parent=_importing.release,
-        after_in_child=_importing.release,
+        before=FORKS_WAIT.acquire,
+        after_in_parent=FORKS_WAIT.release,
+        after_in_child=FORKS_WAIT.release,
     )
 
 
@@ -23,7 +24,7 @@ def load(*modules: str) -> None:
 
     In a child process a module that another thread was importing stays locked for ever.
     """
-    with _importing:
+    with FORKS_WAIT:
         for module in modules:
             import_module(module)
 

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from threading import local
 
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.processes import create_private
+from contextgraph.processes import FORKS_WAIT, create_private
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.graph import CurrentGraph
 from contextgraph.store.sqlite.matrix import Matrix
@@ -246,14 +246,15 @@ class Connections:
             connection.execute("PRAGMA query_only = ON")
 
     def _connected(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
-            self._address(mode),
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        with FORKS_WAIT:  # SQLite has locks of its own
+            return sqlite3.connect(
+                self._address(mode),
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
 
     def _prepare_file(self) -> None:
         if self.in_memory:
