@@ -18,6 +18,7 @@ from contextgraph.governance.eviction import (
     RecallValue as RecallValue,
     Ttl as Ttl,
     rarity as rarity,
+    said as said,
 )
 from contextgraph.governance.evidence import (
     ACTIVE_FROM as ACTIVE_FROM,
@@ -38,4 +39,5 @@ from contextgraph.governance.forgetting import (
     credibility as credibility,
     is_forgotten as is_forgotten,
     strength as strength,
+    worth as worth,
 )

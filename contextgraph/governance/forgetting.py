@@ -51,8 +51,13 @@ def strength(
     count as 0. It may exceed 1: recalls delay forgetting.
     """
     exponent = _LONG_TERM_EXPONENT if is_long_term else _SHORT_TERM_EXPONENT
-    repeated = 1 + log(1 + max(recalls, 0))
-    return importance * credibility * repeated * exp(-decay_rate * max(age_days, 0.0) ** exponent)
+    fading = exp(-decay_rate * max(age_days, 0.0) ** exponent)
+    return worth(importance, credibility, recalls) * fading
+
+
+def worth(importance: float, credibility: float, recalls: int) -> float:
+    """importance · credibility · (1 + ln(1 + recalls)), from 0: what a note is kept for."""
+    return importance * credibility * (1 + log(1 + max(recalls, 0)))
 
 
 def belongs_long_term(strength: float, *, is_long_term: bool) -> bool:

@@ -14,9 +14,6 @@ from typing import Any, TypedDict, Unpack
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import (
     CREDIBILITY_MARGIN,
-    Evictable,
-    RecallStats,
-    RecallValue,
     Relation,
     Statement,
     Verdict,
@@ -24,8 +21,10 @@ from contextgraph.governance import (
     is_forgotten,
     judged,
     rarity,
+    said,
     strength,
     verdict,
+    worth,
 )
 from contextgraph.knowledge.recall import (
     MOST_WORDS,
@@ -119,13 +118,13 @@ class Notes:
         self,
         text: str,
         *,
-        repo: str = "",
+        repo: str | None = "",
         source: str = "user",
         tags: Collection[str] = (),
         credibility: float | None = None,
         **properties: Unpack[NoteProperties],
     ) -> NoteReceipt:
-        """Store what *source* says about *repo* (``""``: about anything); secrets are masked.
+        """Store what *source* says about *repo* (empty: about anything); secrets are masked.
 
         The same statement of another source is confirmed. A statement that says otherwise about
         the same subject is superseded, if it is older and of the same source or clearly less
@@ -136,7 +135,7 @@ class Notes:
         empty or has more than 2,000 characters, and for properties that cannot be.
         """
         self.count_recalls()
-        stated = note_of(text, repo, source, self._now(), credibility)
+        stated = note_of(text, repo or "", source, self._now(), credibility)
         names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
         note = with_properties(replace(stated, tags=tuple(names)), properties)
         known = self._store.get([note.id]).get(note.id)
@@ -510,6 +509,7 @@ _LIMITS = frozenset("not no never cannot t without unless except only but if 不
 _DECAY_RATE, _MIN_RECALLS = 0.1, 3
 # Notes whose words agree so far, and that are no further apart, may be merged; of a large
 # repository the newest are compared.
+_SAID = 0.5  # by how much the words of a note raise its value at most
 _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
 
@@ -547,7 +547,12 @@ def maintain_notes(
     check()
     store.change([*resolved], lambda note: replace(note, superseded_by=resolved[note.id]))
     merged = _merged(store, [note for note in notes if note.id not in resolved], check)
-    rest = [note for note in notes if note.id not in {*resolved, *merged}]
+    changed = {note.id for note in moved}
+    rest = [
+        replace(note, is_long_term=note.is_long_term is not (note.id in changed))
+        for note in notes
+        if note.id not in {*resolved, *merged}
+    ]
     faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
     check()
     store.change([*faded, *evicted], lambda note: replace(note, archived_at=now))
@@ -593,24 +598,28 @@ def _is_faded(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
 def _unneeded(
     notes: Sequence[Note], referenced: set[str], now: datetime, policy: MaintenancePolicy
 ) -> tuple[list[str], list[str]]:
-    """The ids of those of *notes* that faded, and of those that are too many beside them."""
+    """Return the ids of faded notes, and of those over the limit, least valuable first.
+
+    Valuable is what is important, credible and recalled; between notes of one value the words
+    decide. No note of the long-term layer goes before one of the short-term layer.
+    """
     free = {note.id for note in notes if not note.pinned and note.id not in referenced}
     faded = [note.id for note in notes if note.id in free and _is_faded(note, now, policy)]
     excess = len(notes) - len(faded) - policy.max_notes
     if excess <= 0:
         return faded, []
-    pair = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
-    items = [
-        Evictable(
-            note.id,
+    information = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    evictable = [note for note in notes if note.id in free - {*faded}]
+    evictable.sort(
+        key=lambda note: (
+            note.is_long_term,
+            worth(note.importance, note.credibility, note.recalls)
+            * (1 + _SAID * said(information[note.id])),
             note.created_at,
-            pair[note.id],
-            RecallStats(note.recalls, note.recall_score, note.recalled_at),
+            note.id,
         )
-        for note in notes
-        if note.id in free - {*faded}
-    ]
-    return faded, RecallValue(max(0, len(items) - excess)).chosen(items, now)
+    )
+    return faded, [note.id for note in evictable[:excess]]
 
 
 def _referenced(notes: Iterable[Note]) -> set[str]:

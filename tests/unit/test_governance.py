@@ -191,7 +191,13 @@ def test_the_value_of_recalls_agrees_with_its_formula():
 
 
 def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
-    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
+    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, says much"]
+
+
+def test_unread_dumps_go_before_what_was_recalled_200_times():
+    used = item("used", 30, words=3, recalls=RecallStats(200, 100.0, NOW - timedelta(days=9)))
+    dumps = [item(f"dump {number}", 1, words=5_000) for number in range(5)]
+    assert "used" not in RecallValue(1).chosen([used, *dumps], NOW)
 
 
 def test_a_word_that_all_texts_have_says_nothing():

@@ -394,3 +394,21 @@ def test_a_conflict_is_decided_once_one_side_is_confirmed() -> None:
             notes.remember("retries are handled by the client", source=f"agent:{name}")
         assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
         assert [note.content for note in notes.of()] == ["retries are handled by the client"]
+
+
+def test_at_the_limit_what_is_important_and_recalled_stays() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        used = memory.notes.remember("use tox", repo="acme/shop", importance=1.0).id
+        for number in range(30):
+            text = f"{number}: " + " ".join(f"word{number}x{place}" for place in range(40))
+            memory.notes.remember(text, repo="acme/shop", importance=0.1)
+            memory.notes.recall("use tox", repo="acme/shop", limit=1)
+        report = memory.maintain(MaintenancePolicy(max_notes=10))
+        assert (report.promoted, report.evicted) == (1, 21)
+        assert used in {note.id for note in memory.notes.of("acme/shop")}
+
+
+def test_a_note_needs_no_repository() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        receipt = memory.notes.remember("answer in English", repo=None)
+        assert [note.id for note in memory.notes.of("")] == [receipt.id]
