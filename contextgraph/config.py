@@ -140,8 +140,16 @@ class Settings:
         metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
     )
     announce: str = "on"
+    conversations: str = "on"
+    never_learn: str = ""
     max_notes: float = 10_000
     note_retention: float = 365
+
+    @property
+    def never_learned(self) -> tuple[str, ...]:
+        """The repositories and folders whose runs are never learned."""
+        named = (name.strip() for name in self.never_learn.split(","))
+        return tuple(os.path.expanduser(name).rstrip("/\\") for name in named if name)
 
     @property
     def is_remote(self) -> bool:

@@ -640,7 +640,8 @@ class AgentMemory:
         return self.stats.get_stats()
 
     def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
-        if any(step.user_message for step in raw.steps):
+        is_on = self._parts.settings.conversations != "off"
+        if is_on and any(step.user_message for step in raw.steps):
             self.statements.add(raw, receipt.trajectory_id)
 
     def explain(self, node_id: str) -> Explanation | None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 _WARNINGS_SHOWN = 20
+_NEVER = "never learned: the setting never_learn names its repository or folder"
+_NOT_A_LETTER = re.compile(r"[^A-Za-z0-9]")
 _SLICE = re.compile(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 
@@ -47,17 +49,30 @@ class Selection:
     """Selects runs of a repository or instance like one of *patterns*, at most *limit*.
 
     Of those with such a repository or instance, counted from 0, the ones whose *numbers* are given.
+    None of the repositories and folders *never*.
     """
 
     patterns: tuple[str, ...] = ()
     limit: int | None = None
     numbers: range = range(sys.maxsize)
+    never: tuple[str, ...] = ()
 
     def matches(self, raw: "RawTrajectory") -> bool:
         """Whether *raw* has a repository or an instance like one of the patterns, in any case."""
         names = (raw.repo.lower(), raw.instance_id.lower())
         patterns = [pattern.lower() for pattern in self.patterns]
         return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
+
+    def excludes(self, raw: "RawTrajectory") -> bool:
+        """Whether *raw* is of a repository that is never learned, or worked in such a folder."""
+        folders = {step.cwd for step in raw.steps if step.cwd} if self.never else set[str]()
+        return any(
+            fnmatchcase(raw.repo.lower(), pattern.lower())
+            or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, raw.source))
+            # Claude Code names the folder of a session's log after the one that it worked in.
+            or (os.path.isabs(pattern) and f"{_NOT_A_LETTER.sub('-', pattern)}/" in raw.source)
+            for pattern in self.never
+        )
 
 
 def numbers_of(text: str) -> range:
@@ -176,9 +191,14 @@ class Intake:
             warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self.paths)}")
 
     def _selected(self) -> "Generator[RawTrajectory]":
+        from contextgraph.readers import SkippedError
+
         numbers, number = self.selection.numbers, 0
         with closing(self._all()) as runs:
             for raw in runs:
+                if self.selection.excludes(raw):
+                    self._skip(SkippedError(raw.source, "", _NEVER))
+                    continue
                 if not self.selection.matches(raw):
                     self._leave_out(raw, "does not match --filter")
                     continue

@@ -162,7 +162,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         known = read_files(settings)
         new = partial(known.new, learned=partial(learned_in, common))
         inputs = discovered_paths(exclude or (), yes=yes, address=settings.address, new=new)
-    selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
+    never = settings.never_learned
+    selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"), never)
     intake = partial(
         Intake,
         outcomes=outcomes,

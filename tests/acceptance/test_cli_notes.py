@@ -165,3 +165,28 @@ def test_saved_questions_are_checked_against_what_answers_them_now(
     file.write_text('{"question": 1}')
     wrong = contextgraph("recall", "--saved", file, "--store", store)
     assert (wrong.code, "line 1: question" in wrong.err) == (1, True)
+
+
+@pytest.mark.parametrize("never", ["acme/*", "/work/secret"])
+def test_some_repositories_and_folders_are_never_learned(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, never: str
+) -> None:
+    step = Step(0, "", Action("bash", "make"), "ok", cwd="/work/secret/lib")
+    hidden = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
+    other = replace(hidden, instance_id="b", repo="bob/pump", steps=(replace(step, cwd="/work"),))
+    runs = write_runs(tmp_path / "runs.jsonl", [hidden, other])
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", f"x/y, {never}")
+    done = contextgraph("learn", runs, "--store", store)
+    assert (done.code, "never learned" in done.err) == (0, True)
+    (learned,) = contextgraph("runs", "--store", store, "--json").records
+    assert learned["repo"] == "bob/pump"
+
+
+def test_conversations_need_not_be_learned(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Step(0, "", Action("bash", "make"), "ok", user_message="Never push to main.")
+    run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
+    monkeypatch.setenv("CONTEXTGRAPH_CONVERSATIONS", "off")
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    assert contextgraph("decisions", "--store", store, "--json").records == []
