@@ -12,7 +12,7 @@ but not in the view.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -85,7 +85,7 @@ from contextgraph.ports import (
     Store,
 )
 from contextgraph.processes import Process
-from contextgraph.store import rules
+from contextgraph.store import rules, runs
 from contextgraph.store.graph import (
     NOTE_LABELS,
     add_note,
@@ -93,6 +93,7 @@ from contextgraph.store.graph import (
     labelled,
     link_notes,
 )
+from contextgraph.store.runs import PackedRun
 from contextgraph.text import (
     number_of,
     stems,
@@ -208,8 +209,17 @@ class Memory:
         ]
         return sorted(found, key=_place_of)
 
-    def insert(self, bundle: Bundle) -> None:
-        """Add the nodes and relations of a run that is not known."""
+    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        """Return the stored ones of these runs, by id."""
+        stored = {one: self.run(one) for one in sorted({*ids})}
+        return {one: run for one, run in stored.items() if run}
+
+    def insert(self, runs: Sequence[PackedRun]) -> None:
+        """Add runs that are not stored."""
+        for run in runs:
+            self._insert(run.bundle)
+
+    def _insert(self, bundle: Bundle) -> None:
         graph, run = self.graph, bundle.trajectory
         self.revision += 1
         graph.add_node(run.id, raw=bundle.raw, vectors={}, revision=self.revision)
@@ -252,19 +262,32 @@ class Memory:
             value=run, revision=self.revision,
         )  # fmt: skip
 
-    def report_shown(self, bundle: Bundle) -> None:
-        """Report the contexts that a run was shown: whether it cleared their errors."""
-        known = self.nodes("Context")
-        shown = [known[seen.context_id] for seen in bundle.exposures if seen.context_id in known]
-        for exposure in rules.reports_of([bundle], shown):
+    def report_shown(self, bundles: Sequence[Bundle]) -> None:
+        """Report the contexts that runs were shown: whether they cleared their errors."""
+        for exposure in rules.reports_of(bundles, self.nodes("Context").values()):
             self.graph.nodes[exposure.context_id]["value"] = exposure
 
-    def remove(self, runs: Iterable[str]) -> None:
+    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+        """Change the outcomes of stored runs, and what became of their changes."""
+        for run in runs:
+            known = self.run(run.id)
+            assert known is not None  # or it would not be changed
+            self.revision += 1
+            self.set_run(replace(rules.with_outcome_of(known, run), change=run.change))
+
+    def rename(self, ids: Mapping[str, str]) -> None:
+        """Record under which ids runs are known now; by their former ones."""
+        self.former_ids |= ids
+        for old, now in self.former_ids.items():
+            self.former_ids[old] = ids.get(now, now)
+
+    def remove(self, ids: Sequence[str], *, forgotten: bool) -> None:
         """Remove runs with what was derived from them; what that was is to be consolidated again.
 
         Errors stay that only they met.
         """
-        for run in runs:
+        self.revision += 1
+        for run in ids:
             value, fragments = self.graph.nodes[run]["value"], self.fragments(run)
             self.stale_repos[value.repo] = self.revision
             self.stale_errors |= dict.fromkeys(self.met(run), self.revision)
@@ -274,9 +297,20 @@ class Memory:
                 for methodology, _ in self.into(fragment.id, "DERIVED_FROM")
             }
             self.remove_methodologies(derived)
-            self.graph.remove_nodes_from([run, *(fragment.id for fragment in fragments)])
+            gone = {fragment.id for fragment in fragments}
+            self.graph.remove_nodes_from([run, *gone])
+            if forgotten:
+                self._forget_shown(gone)
+        if forgotten:
+            former = self.former_ids.items()
+            self.former_ids = {old: now for old, now in former if now not in ids}
 
-    def remove_unmet(self) -> None:
+    def _forget_shown(self, fragments: Collection[str]) -> None:
+        for context, shown in self.nodes("Context").items():
+            items = tuple(item for item in shown.items if item.id not in fragments)
+            self.graph.nodes[context]["value"] = replace(shown, items=items)
+
+    def remove_unused(self, removed: None) -> None:
         """Remove errors that no run met."""
         errors = labelled(self.graph, "ErrorPattern")
         self.graph.remove_nodes_from([error for error in errors if not self.into(error, "MET")])
@@ -332,51 +366,14 @@ class NetworkxRuns(_Part):
     """`RunStore` in a graph."""
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        known = self.trajectories([bundle.trajectory.id for bundle in bundles])
-        statuses, changed = rules.learning([bundle.trajectory for bundle in bundles], known)
-        new = [b for b, s in zip(bundles, statuses, strict=True) if s is LearnStatus.CREATED]
-        for bundle in new:
-            rules.check_bundle(bundle)
-        for bundle in new:
-            self._memory.insert(bundle)
-            self._memory.report_shown(bundle)
-        self._set_outcomes(changed.values())
-        return statuses
+        return runs.add(self._memory, runs.pack(bundles))
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        for bundle in bundles.values():
-            rules.check_bundle(bundle)
-        return [former for former, bundle in bundles.items() if self._replace(former, bundle)]
-
-    def _replace(self, former: str, bundle: Bundle) -> bool:
-        memory, own = self._memory, bundle.trajectory.id
-        known = [run for run in map(memory.run, dict.fromkeys((former, own))) if run]
-        if not known or known[0].id != former:
-            return False
-        memory.revision += 1
-        memory.remove([run.id for run in known])
-        memory.insert(rules.with_history(bundle, known))
-        memory.remove_unmet()
-        if former != own:
-            memory.former_ids[former] = own
-            for old, now in memory.former_ids.items():
-                memory.former_ids[old] = own if now == former else now
-        memory.report_shown(bundle)
-        return True
+        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
+        return runs.replace(self._memory, given)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
-        known = self.trajectories(trajectory_ids)
-        changed = rules.set_by_hand(known.values(), outcome)
-        self._set_outcomes(changed)
-        return len(changed)
-
-    def _set_outcomes(self, changed: Iterable[Trajectory]) -> None:
-        for run in changed:
-            known = self._memory.run(run.id)
-            assert known is not None  # or it would not be changed
-            self._memory.revision += 1
-            judged = rules.with_outcome_of(known, run)
-            self._memory.set_run(replace(judged, change=run.change))
+        return runs.set_outcome(self._memory, trajectory_ids, outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         memory = self._memory
@@ -399,8 +396,7 @@ class NetworkxRuns(_Part):
         )
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
-        known = {one: self._memory.run(one) for one in sorted({*trajectory_ids})}
-        return {one: run for one, run in known.items() if run}
+        return self._memory.known(trajectory_ids)
 
     def ids(
         self,
@@ -506,19 +502,7 @@ class NetworkxRuns(_Part):
         )
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        memory, known = self._memory, self.trajectories(trajectory_ids)
-        if not known:
-            return 0
-        memory.revision += 1
-        gone = {fragment.id for run in known for fragment in memory.fragments(run)}
-        for context, shown in memory.nodes("Context").items():
-            items = tuple(item for item in shown.items if item.id not in gone)
-            memory.graph.nodes[context]["value"] = replace(shown, items=items)
-        memory.remove(known)
-        memory.remove_unmet()
-        former = memory.former_ids.items()
-        memory.former_ids = {old: now for old, now in former if now not in known}
-        return len(known)
+        return runs.forget(self._memory, trajectory_ids)
 
 
 @_locked

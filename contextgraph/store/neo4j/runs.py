@@ -1,7 +1,6 @@
 """`RunStore` on a server: runs with their fragments, each kind of node in one batch."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -27,8 +26,8 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.ports import ALL
-from contextgraph.store import rules
-from contextgraph.store.columns import packed, unpacked
+from contextgraph.store import rules, runs
+from contextgraph.store.columns import unpacked
 from contextgraph.store.neo4j import (
     exposures,
     methodologies,
@@ -49,6 +48,7 @@ from contextgraph.store.neo4j.rows import (
 )
 from contextgraph.store.neo4j.vectors import active_space, vector_of
 from contextgraph.store.rules import raw_with_outcome
+from contextgraph.store.runs import PackedRun
 from contextgraph.text import words
 
 # Counting costs a microsecond for each text that has the word: counts are cached until the memory
@@ -144,119 +144,70 @@ def _owner(tenant: str, repo: str | None) -> str:
     return f"@{quote(tenant, safe='')}" + ("" if repo is None else f"@{quote(repo, safe='')}")
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A bundle, and its raw run as the bytes to store."""
-
-    bundle: Bundle
-    raw: bytes
-
-
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
     """The known ones of these runs, by id."""
     known = queries.rows("trajectories", ids=ids)
     return {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in known)}
 
 
-def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
-    """Write what is new of *given*, and outcomes that were unknown; the status of each."""
-    revision = transaction.begin_change()
-    ids = sorted({packed.bundle.trajectory.id for packed in given})
-    runs = (packed.bundle.trajectory for packed in given)
-    statuses, updated = rules.learning(runs, trajectories(transaction, ids))
-    created = [
-        packed
-        for packed, status in zip(given, statuses, strict=True)
-        if status is LearnStatus.CREATED
-    ]
-    insert(transaction, created, revision)
-    bundles = [packed.bundle for packed in created]
-    exposures.report_of_runs(transaction, bundles)
-    _set_outcomes(transaction, updated, revision + len(created))
-    recoveries = sum(len(bundle.recovered) for bundle in bundles)
-    changes = len(created) + len(updated)
-    transaction.note_change(revisions=changes, trajectories=len(created), recoveries=recoveries)
-    return statuses
+class _Nodes:
+    """`RunTables` in a transaction; what is removed are the parts of runs."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._revision = transaction.begin_change()
+
+    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        return trajectories(self._transaction, sorted({*ids}))
+
+    def insert(self, runs: Sequence[PackedRun]) -> None:
+        insert(self._transaction, runs, self._revision)
+        recoveries = sum(len(run.bundle.recovered) for run in runs)
+        self._note_change(len(runs), trajectories=len(runs), recoveries=recoveries)
+
+    def report_shown(self, bundles: Sequence[Bundle]) -> None:
+        exposures.report_of_runs(self._transaction, bundles)
+
+    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+        changes = [
+            {"id": run.id, **rows.outcome_row(run), "revision": self._revision + number}
+            for number, run in enumerate(runs, start=1)
+        ]
+        self._transaction.write("set_outcomes", changes)
+        self._note_change(len(runs))
+
+    def rename(self, ids: Mapping[str, str]) -> None:
+        renamed = [{"former": former, "now": now} for former, now in ids.items()]
+        self._transaction.write("note_former_ids", renamed)
+
+    def remove(self, ids: Sequence[str], *, forgotten: bool) -> list[Row]:
+        removed = remove(self._transaction, ids, self._revision + 1)
+        if forgotten:
+            self._transaction.rows("remove_former_ids", ids=ids)
+            fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
+            self._transaction.rows("remove_shown_items", ids=fragments)
+        recoveries = sum(row["recoveries"] for row in removed)
+        self._note_change(1, removals=1, trajectories=-len(removed), recoveries=-recoveries)
+        return removed
+
+    def remove_unused(self, removed: list[Row]) -> None:
+        remove_unused(self._transaction, removed)
+
+    def _note_change(
+        self, revisions: int, *, removals: int = 0, trajectories: int = 0, recoveries: int = 0
+    ) -> None:
+        self._transaction.note_change(
+            revisions=revisions,
+            removals=removals,
+            trajectories=trajectories,
+            recoveries=recoveries,
+        )
+        self._revision += revisions
 
 
-def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) -> int:
-    """Set the outcome of runs by hand, whatever it was; how many this changed."""
-    revision = transaction.begin_change()
-    known = trajectories(transaction, ids)
-    changed = {run.id: run for run in rules.set_by_hand(known.values(), outcome)}
-    _set_outcomes(transaction, changed, revision)
-    transaction.note_change(revisions=len(changed))
-    return len(changed)
-
-
-def replace_runs(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
-    """Replace runs by *given*, by their ids; those that were known."""
-    return [
-        former for group in _independent(given) for former in _replace_group(transaction, group)
-    ]
-
-
-def _independent(given: Mapping[str, Packed]) -> Iterator[dict[str, Packed]]:
-    """*given* in their order, in groups in which no two name the same run."""
-    group: dict[str, Packed] = {}
-    named: set[str] = set()
-    for former, new in given.items():
-        ids = {former, new.bundle.trajectory.id}
-        if not named.isdisjoint(ids):
-            yield group
-            group, named = {}, set()
-        group[former] = new
-        named |= ids
-    yield group
-
-
-def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
-    revision = transaction.begin_change() + 1
-    ids = {former: (former, new.bundle.trajectory.id) for former, new in given.items()}
-    known = _known(transaction, ids)
-    renamed = (ids[former] for former in known if ids[former] != (former, former))
-    transaction.write(
-        "note_former_ids", [{"former": former, "now": now} for former, now in renamed]
-    )
-    removed = remove(transaction, [run.id for runs in known.values() for run in runs], revision)
-    inserted = [
-        Packed(rules.with_history(given[former].bundle, runs), given[former].raw)
-        for former, runs in known.items()
-    ]
-    insert(transaction, inserted, revision)
-    bundles = [packed.bundle for packed in inserted]
-    exposures.report_of_runs(transaction, bundles)
-    remove_unused(transaction, removed)
-    transaction.note_change(
-        revisions=1 + len(inserted),
-        removals=1,
-        trajectories=len(inserted) - len(removed),
-        recoveries=sum(len(bundle.recovered) for bundle in bundles)
-        - sum(part["recoveries"] for part in removed),
-    )
-    return list(known)
-
-
-def _known(
-    transaction: Transaction, ids: Mapping[str, tuple[str, str]]
-) -> dict[str, list[Trajectory]]:
-    """The runs that are to be replaced, each with that of its new id where that is known, too.
-
-    The run itself comes first: its outcome counts.
-    """
-    runs = trajectories(transaction, sorted({*chain(*ids.values())}))
-    return {
-        former: [runs[run_id] for run_id in dict.fromkeys(both) if run_id in runs]
-        for former, both in ids.items()
-        if former in runs
-    }
-
-
-def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> None:
+def insert(transaction: Transaction, given: Sequence[PackedRun], revision: int) -> None:
     """Write runs that are not known, with revisions that follow *revision*."""
     bundles = sorted((packed.bundle for packed in given), key=lambda bundle: bundle.trajectory.id)
-    for bundle in bundles:
-        rules.check_bundle(bundle)
     tenant, write = transaction.tenant, transaction.write
     write(
         "add_trajectories",
@@ -276,24 +227,6 @@ def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> 
     recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
     write("add_recovered", _sorted(recovered, "error_id"))
     vectors.insert(transaction, bundles)
-
-
-def forget(transaction: Transaction, trajectory_ids: Sequence[str]) -> int:
-    """Remove these runs with what only they support; how many were known."""
-    revision = transaction.begin_change() + 1
-    removed = remove(transaction, trajectory_ids, revision)
-    if removed:
-        transaction.rows("remove_former_ids", ids=[row["id"] for row in removed])
-        remove_unused(transaction, removed)
-        fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
-        transaction.rows("remove_shown_items", ids=fragments)
-        transaction.note_change(
-            revisions=1,
-            removals=1,
-            trajectories=-len(removed),
-            recoveries=-sum(row["recoveries"] for row in removed),
-        )
-    return len(removed)
 
 
 def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: int) -> list[Row]:
@@ -328,17 +261,7 @@ def remove_files(transaction: Transaction, files: Iterable[tuple[str, str]]) -> 
     transaction.write("remove_untouched_files", distinct)
 
 
-def _set_outcomes(
-    transaction: Transaction, updated: Mapping[str, Trajectory], revision: int
-) -> None:
-    changes = [
-        {"id": run, **rows.outcome_row(value), "revision": revision + number}
-        for number, (run, value) in enumerate(sorted(updated.items()), start=1)
-    ]
-    transaction.write("set_outcomes", changes)
-
-
-def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
+def _trajectory_row(tenant: str, packed: PackedRun, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
         **rows.trajectory_row(run),
@@ -425,14 +348,18 @@ class Neo4jRuns:
         )
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        return self._connection.write(add, [_packed(bundle) for bundle in bundles])
+        given = runs.pack(bundles)
+        return self._connection.write(lambda transaction: runs.add(_Nodes(transaction), given))
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = {former: _packed(bundle) for former, bundle in bundles.items()}
-        return self._connection.write(replace_runs, given)
+        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
+        return self._connection.write(lambda transaction: runs.replace(_Nodes(transaction), given))
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
-        return self._connection.write(set_outcome, sorted(set(trajectory_ids)), outcome)
+        ids = [*trajectory_ids]
+        return self._connection.write(
+            lambda transaction: runs.set_outcome(_Nodes(transaction), ids, outcome)
+        )
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         learned = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
@@ -470,7 +397,7 @@ class Neo4jRuns:
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         ids = sorted(set(trajectory_ids))
         batches = (ids[start : start + RUNS_AT_ONCE] for start in range(0, len(ids), RUNS_AT_ONCE))
-        return sum(self._connection.write(forget, batch) for batch in batches)
+        return sum(self._connection.write(_forget, batch) for batch in batches)
 
     def for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
@@ -572,8 +499,8 @@ class Neo4jRuns:
         return None if row is None else EmbeddedRun(name, vector_of(name, row["vector"]))
 
 
-def _packed(bundle: Bundle) -> Packed:
-    return Packed(bundle, packed(bundle.raw))
+def _forget(transaction: Transaction, trajectory_ids: Sequence[str]) -> int:
+    return runs.forget(_Nodes(transaction), trajectory_ids)
 
 
 def _learned(row: Row) -> Learned:

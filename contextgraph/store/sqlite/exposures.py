@@ -119,11 +119,11 @@ def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure
     return _values(transaction, shown)
 
 
-def report_shown(transaction: Transaction, bundle: Bundle) -> None:
-    """Report the contexts that the run of *bundle* was shown: whether it cleared their errors."""
-    if bundle.exposures:
-        shown = by_id(transaction, [seen.context_id for seen in bundle.exposures])
-        _put_reports(transaction, rules.reports_of([bundle], shown))
+def report_shown(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
+    """Report the contexts that these runs were shown: whether they cleared their errors."""
+    ids = sorted({seen.context_id for bundle in bundles for seen in bundle.exposures})
+    if ids:
+        _put_reports(transaction, rules.reports_of(bundles, by_id(transaction, ids)))
 
 
 def _values(transaction: Transaction, shown: Sequence[rows.Row]) -> list[Exposure]:

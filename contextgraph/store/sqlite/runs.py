@@ -26,8 +26,9 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.ports import ALL
-from contextgraph.store import rules
-from contextgraph.store.columns import packed, unpacked
+from contextgraph.store import rules, runs
+from contextgraph.store.columns import unpacked
+from contextgraph.store.runs import PackedRun
 from contextgraph.store.sqlite import (
     exposures,
     rows,
@@ -88,11 +89,7 @@ def run_of(transaction: Transaction, trajectory_id: str) -> Run | None:
 
 
 def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
-    """Write all rows of *bundle*; *raw* is its packed run.
-
-    Raises `StoreError` where something in it refers to what is not in it.
-    """
-    rules.check_bundle(bundle)
+    """Write all rows of *bundle*; *raw* is its packed run."""
     run = _insert_trajectory(transaction, bundle.trajectory)
     transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
     of_run = {
@@ -345,8 +342,6 @@ def _remove_derived(transaction: Transaction, keys: Sequence[int]) -> None:
 
 def note_former_id(transaction: Transaction, former: str, now: str) -> None:
     """Record that the run *now* was known as *former*, and as what *former* was known."""
-    if former == now:
-        return
     transaction.write(
         "INSERT OR REPLACE INTO former_id VALUES (?, ?, ?)", (transaction.tenant, former, now)
     )
@@ -427,6 +422,47 @@ SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.activ
 WHERE v.trajectory = ?"""
 
 
+class _Tables:
+    """`RunTables` in a transaction; what is removed are the keys of errors."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        return _known(self._transaction, ids)
+
+    def insert(self, runs: Sequence[PackedRun]) -> None:
+        for run in runs:
+            insert(self._transaction, run.bundle, run.raw)
+
+    def report_shown(self, bundles: Sequence[Bundle]) -> None:
+        exposures.report_shown(self._transaction, bundles)
+
+    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+        for run in runs:
+            _set_outcome(self._transaction, run)
+
+    def rename(self, ids: Mapping[str, str]) -> None:
+        for former, now in ids.items():
+            note_former_id(self._transaction, former, now)
+
+    def remove(self, ids: Sequence[str], *, forgotten: bool) -> list[int]:
+        transaction = self._transaction
+        keys = transaction.run_keys(ids)
+        revision = transaction.new_revision(removing=True)
+        if forgotten:
+            remove_former_ids(transaction, keys)
+            transaction.write_all(
+                "DELETE FROM shown_item WHERE tenant = ? AND item IN "
+                "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
+                [(transaction.tenant, *run.keys) for run in map(Run, keys)],
+            )
+        return remove(transaction, revision, keys)
+
+    def remove_unused(self, removed: list[int]) -> None:
+        remove_unused(self._transaction, removed)
+
+
 class SqliteRuns:
     """`RunStore`; the docstrings of its methods are those of the protocol."""
 
@@ -434,31 +470,18 @@ class SqliteRuns:
         self._database = database
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        raws = [packed(bundle.raw) for bundle in bundles]
-        runs = [bundle.trajectory for bundle in bundles]
+        given = runs.pack(bundles)
         with self._database.writing() as transaction:
-            known = _known(transaction, [run.id for run in runs])
-            statuses, changed = rules.learning(runs, known)
-            for bundle, raw, status in zip(bundles, raws, statuses, strict=True):
-                if status is LearnStatus.CREATED:
-                    insert(transaction, bundle, raw)
-                    exposures.report_shown(transaction, bundle)
-            for run in changed.values():
-                _set_outcome(transaction, run)
-            return statuses
+            return runs.add(_Tables(transaction), given)
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = [(former, bundle, packed(bundle.raw)) for former, bundle in bundles.items()]
+        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
         with self._database.writing() as transaction:
-            return [replacement[0] for replacement in given if _replace(transaction, *replacement)]
+            return runs.replace(_Tables(transaction), given)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
-            known = _known(transaction, trajectory_ids)
-            changed = rules.set_by_hand(known.values(), outcome)
-            for run in changed:
-                _set_outcome(transaction, run)
-            return len(changed)
+            return runs.set_outcome(_Tables(transaction), trajectory_ids, outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         with self._database.reading() as transaction:
@@ -495,12 +518,12 @@ class SqliteRuns:
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._database.writing() as transaction:
-            keys = transaction.run_keys(trajectory_ids)
-            if keys:
-                _forget(transaction, keys)
-        if keys:
+            forgotten = runs.forget(_Tables(transaction), trajectory_ids)
+            if forgotten:
+                word_index.compact(transaction)
+        if forgotten:
             self._database.connections.empty_log()
-        return len(keys)
+        return forgotten
 
     def for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
@@ -610,24 +633,6 @@ def _fragments_sql(scope: SqlScope, named: Collection[str]) -> str:
     return _FRAGMENTS.format(alias=alias, table=table, conditions=" AND ".join(conditions))
 
 
-def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
-    """Replace the run *former* by *bundle*; False where it is unknown."""
-    own = bundle.trajectory.id
-    runs = [run_of(transaction, run_id) for run_id in dict.fromkeys((former, own))]
-    if runs[0] is None:
-        return False
-    keys = [run.key for run in runs if run]
-    known = transaction.trajectories(keys)
-    revision = transaction.new_revision(removing=True)
-    errors = remove(transaction, revision, keys)
-    history = rules.with_history(bundle, [known[key] for key in keys])
-    insert(transaction, history, raw)
-    note_former_id(transaction, former, own)
-    exposures.report_shown(transaction, bundle)
-    remove_unused(transaction, errors)
-    return True
-
-
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
     transaction.write(
         "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, change = ?, "
@@ -665,20 +670,6 @@ def _learned(
         outcome_source=OutcomeSource(source),
         change=ChangeStatus(change),
     )
-
-
-def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
-    """Remove these runs, what only they support, and all that the indexes have of them."""
-    revision = transaction.new_revision(removing=True)
-    for run in map(Run, keys):
-        transaction.write(
-            "DELETE FROM shown_item WHERE tenant = ? AND item IN "
-            "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
-            (transaction.tenant, *run.keys),
-        )
-    remove_former_ids(transaction, keys)
-    remove_unused(transaction, remove(transaction, revision, keys))
-    word_index.compact(transaction)
 
 
 def _raw(transaction: Transaction, run: Run) -> RawTrajectory | None:
