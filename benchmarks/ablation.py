@@ -26,10 +26,7 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 from benchmarks.gate import FOLDS, learned_part, moments_of
 from contextgraph.advising.channels import CHANNELS
 from contextgraph.advising.files import FileFeatures, file_features
-from contextgraph.advising.gate import (
-    CONSERVATIVE,
-    probability,
-)
+from contextgraph.advising.gate import CONSERVATIVE, probability
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import (
     Share,

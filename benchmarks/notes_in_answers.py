@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from contextgraph.advising.channels import CHANNELS
 from contextgraph.advising.wording import render
-from contextgraph.evaluation.judging import files_to_find
-from contextgraph.evaluation.labelled import read_related
+from contextgraph.evaluation.judging import files_to_find, read_related
 from contextgraph.evaluation.measures import Share, difference
 from contextgraph.governance.evidence import TWO_SIDED, wilson
 from contextgraph.memory import AgentMemory

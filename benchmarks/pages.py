@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from contextgraph import AgentMemory
-from contextgraph.evaluation.labelled import read_related
+from contextgraph.evaluation.judging import read_related
 from contextgraph.knowledge import Page
 from contextgraph.model import RawTrajectory
 from contextgraph.ranking import bm25

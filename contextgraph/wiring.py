@@ -31,7 +31,11 @@ from contextgraph.embedding import (
 )
 from contextgraph.embedding.openai import RemoteEmbedder, remote_model
 from contextgraph.errors import OF_STORE, SettingsError
-from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
+from contextgraph.knowledge import (
+    MaintenancePolicy,
+    Notes,
+    Statements,
+)
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.learning import MemoryWriter

@@ -16,7 +16,7 @@ ADDED = {
         readers/chat.py readers/conversation.py readers/envelopes.py readers/exchange.py
         readers/histories.py readers/marked_text.py readers/openhands.py
         readers/pipelines.py""",
-    "advice": """consolidation/gate.py evaluation/labelled.py model/playbook.py working_tree.py
+    "advice": """consolidation/gate.py model/playbook.py working_tree.py
         retrieval/evidence.py retrieval/files.py retrieval/freshness.py retrieval/names.py
         retrieval/playbook.py trace/files.py trace/project.py trace/remedies/circumstances.py""",
     "agents": """cli/service.py client/* experiment/*

@@ -8,8 +8,7 @@ from contextgraph.evaluation.evaluation import (
     sampled as sampled,
     split as split,
 )
-from contextgraph.evaluation.judging import LoopWarnings as LoopWarnings
-from contextgraph.evaluation.labelled import (
+from contextgraph.evaluation.judging import (
     HandVerdict as HandVerdict,
     JudgedItem as JudgedItem,
     JudgedMoment as JudgedMoment,
@@ -32,32 +31,29 @@ from contextgraph.evaluation.measures import (
     reliability as reliability,
 )
 from contextgraph.evaluation.moments import (
+    LoopWarnings as LoopWarnings,
     Moment as Moment,
     MomentKind as MomentKind,
+    Replay as Replay,
+    ReplayCounts as ReplayCounts,
+    ReplayMoment as ReplayMoment,
     RunOrder as RunOrder,
     Verdict as Verdict,
     in_order as in_order,
 )
-from contextgraph.evaluation.rendering import (
+from contextgraph.evaluation.reports import (
     CONTRASTS as CONTRASTS,
+    CURVE_AT as CURVE_AT,
+    Curve as Curve,
+    Report as Report,
     against_title as against_title,
     contrast_row as contrast_row,
     draw_evaluation as draw_evaluation,
     figure_rows as figure_rows,
     measures_by_title as measures_by_title,
-    settings_in_words as settings_in_words,
-    write_evaluation as write_evaluation,
-)
-from contextgraph.evaluation.replay import (
-    Replay as Replay,
-    ReplayCounts as ReplayCounts,
-    ReplayMoment as ReplayMoment,
-)
-from contextgraph.evaluation.reports import (
-    CURVE_AT as CURVE_AT,
-    Curve as Curve,
-    Report as Report,
     moments_in as moments_in,
     report_of as report_of,
     report_record as report_record,
+    settings_in_words as settings_in_words,
+    write_evaluation as write_evaluation,
 )

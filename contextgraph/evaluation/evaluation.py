@@ -8,8 +8,17 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
-from contextgraph.evaluation.judging import Judge, JudgedRun, LoopWarnings
-from contextgraph.evaluation.moments import Moment, RunOrder, in_order, is_later
+from contextgraph.evaluation.judging import (
+    Judge,
+    JudgedRun,
+)
+from contextgraph.evaluation.moments import (
+    LoopWarnings,
+    Moment,
+    RunOrder,
+    in_order,
+    is_later,
+)
 from contextgraph.evaluation.saving import LiveReplay, LiveReplays
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory

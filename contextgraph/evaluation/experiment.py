@@ -27,7 +27,11 @@ from contextgraph.agents.mini_swe_agent import (
     Advisor,
 )
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import MissingExtraError, ReadError, SettingsError
+from contextgraph.errors import (
+    MissingExtraError,
+    ReadError,
+    SettingsError,
+)
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

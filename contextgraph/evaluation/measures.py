@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from contextgraph.evaluation.judging import POLICIES, LoopWarnings
 from contextgraph.evaluation.moments import (
     METHODS,
     OURS,
+    POLICIES,
+    LoopWarnings,
     Moment,
     MomentKind,
     Verdict,

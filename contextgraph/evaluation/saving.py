@@ -6,14 +6,29 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from contextgraph.advising.matching import is_open, pattern_key, remedy_of
+from contextgraph.advising.matching import (
+    is_open,
+    pattern_key,
+    remedy_of,
+)
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
-from contextgraph.evaluation.measures import Estimate, Measures, Share, estimate
+from contextgraph.evaluation.measures import (
+    Estimate,
+    Measures,
+    Share,
+    estimate,
+)
 from contextgraph.evaluation.moments import OURS, MomentKind
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Outcome, RawTrajectory, RemedyKind, RemedyPattern, ShownItem
+from contextgraph.model import (
+    Outcome,
+    RawTrajectory,
+    RemedyKind,
+    RemedyPattern,
+    ShownItem,
+)
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
     TESTS,

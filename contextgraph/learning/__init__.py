@@ -5,12 +5,13 @@ from contextgraph.learning.bundle import (
     bundle_of as bundle_of,
     inspect_run as inspect_run,
 )
-from contextgraph.learning.identity import (
+from contextgraph.learning.masking import (
     error_id as error_id,
     fragment_id as fragment_id,
+    masked as masked,
     trajectory_id as trajectory_id,
+    unmasked_values as unmasked_values,
 )
-from contextgraph.learning.masking import masked as masked, unmasked_values as unmasked_values
 from contextgraph.learning.writer import (
     RUNS_AT_ONCE as RUNS_AT_ONCE,
     MemoryWriter as MemoryWriter,

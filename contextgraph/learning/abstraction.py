@@ -1,29 +1,110 @@
-"""Derives methodologies from the history of an error, with their statistics and changes."""
+"""Methodologies: made of what cleared an error, merged, worded, and written."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from hashlib import blake2b
+from itertools import combinations, groupby, islice
 from operator import attrgetter
 
 from contextgraph.advising.gate import Credits, credits_for
+from contextgraph.embedding import Lease, is_fitted
+from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
 from contextgraph.governance import Credit, confidence
-from contextgraph.learning.changes import (
-    Changes,
-    Counts,
-    Derived,
-    in_batches,
-    resolved_by,
-)
 from contextgraph.learning.grouping import ConsolidationPolicy, groups_of
-from contextgraph.learning.merging import Similarity, similar_fragments
-from contextgraph.llm import template_summary
+from contextgraph.llm import RemoteSummarizer, template_summary
 from contextgraph.model import (
+    NO_USAGE,
+    Clearance,
     Methodology,
     MethodologyGroup,
     MethodologyStatus,
+    ResolvedBy,
+    SimilarTo,
+    Source,
+    StepReport,
     TaskType,
+    Usage,
+    Wording,
+    WordingPlan,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import EmbedderSource, Store, id_pages
+from contextgraph.ranking import dice
+from contextgraph.text import words
+from contextgraph.trace import describe_remedy
+from contextgraph.vectors import Vector, cosines
+
+Derived = tuple[MethodologyGroup, Methodology]
+"""What runs have in common, and the methodology that is made of it."""
+
+# Read together and written in one transaction: other writers wait no longer than for these.
+BATCH = 32
+
+
+def in_batches(ids: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]:
+    """Split *ids* into batches of *size*."""
+    return (ids[start : start + size] for start in range(0, len(ids), size))
+
+
+@dataclass(slots=True)
+class StepCounts:
+    """Progress of one step."""
+
+    examined: int = 0
+    created: int = 0
+    updated: int = 0
+    removed: int = 0
+
+
+@dataclass(slots=True)
+class Counts:
+    """The counts of one consolidation: by step, and the trajectories that were new."""
+
+    trajectories: int = 0
+    embed: StepCounts = field(default_factory=StepCounts)
+    abstract: StepCounts = field(default_factory=StepCounts)
+    merge: StepCounts = field(default_factory=StepCounts)
+    statistics: StepCounts = field(default_factory=StepCounts)
+    clean_up: StepCounts = field(default_factory=StepCounts)
+    word: StepCounts = field(default_factory=StepCounts)
+
+    def reports(self) -> tuple[StepReport, ...]:
+        """The steps in their order."""
+        steps = asdict(self)
+        del steps["trajectories"]
+        return tuple(StepReport(name.replace("_", " "), **step) for name, step in steps.items())
+
+
+@dataclass(slots=True)
+class Changes:
+    """Changes to write in one transaction."""
+
+    methodologies: list[Methodology] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    resolved: list[ResolvedBy] = field(default_factory=list)
+    similar: list[SimilarTo] = field(default_factory=list)
+
+    def write(self, store: Store) -> int:
+        """Write it; how many similarities between fragments were new."""
+        if not (self.methodologies or self.removed or self.resolved or self.similar):
+            return 0
+        return store.methodologies.put(
+            self.methodologies, self.removed, self.resolved, self.similar
+        )
+
+
+def resolved_by(methodology: Methodology, survivor_id: str) -> ResolvedBy:
+    """The edge from the error of *methodology* to what resolves it, with its statistics."""
+    return ResolvedBy(
+        error_id=methodology.error_id,
+        methodology_id=survivor_id,
+        success_rate=methodology.success_rate,
+        avg_steps=methodology.avg_steps,
+        support=methodology.support,
+    )
+
 
 _DIGITS = 4
 _ALL_HOPS = 1_000
@@ -97,7 +178,7 @@ class Abstraction:
 
     store: Store
     policy: ConsolidationPolicy
-    similarity: Similarity
+    similarity: "Similarity"
 
     def of_errors(self, error_ids: Sequence[str], counts: Counts) -> Changes:
         """Derive what is new, changed or gone for these errors; counted in *counts*."""
@@ -230,3 +311,311 @@ def _methodology(group: MethodologyGroup) -> Methodology:
 def _is_tombstone(methodology: Methodology) -> bool:
     """True for what was retired for good, so that it does not come up again."""
     return methodology.status is MethodologyStatus.RETIRED and methodology.superseded_by is None
+
+
+class Similarity:
+    """How similar the advice of two methodologies is, 0 to 1, by words and by vectors.
+
+    Each text is split and embedded once; `prepare` embeds those of many methodologies together.
+    Only vectors of the memory's own TF-IDF space are used: others have no threshold.
+    """
+
+    def __init__(self, embedder: EmbedderSource) -> None:
+        self._embedder = embedder
+        self._words: dict[str, frozenset[str]] = {}
+        self._vectors: dict[str, Vector | None] = {}
+
+    def prepare(self, methodologies: Iterable[Methodology]) -> None:
+        """Embed what *methodologies* advise, in one request."""
+        texts = {text for methodology in methodologies for text in _texts(methodology)}
+        new = sorted(texts - self._vectors.keys())
+        if new:
+            self._vectors.update(zip(new, self._embedded(new), strict=True))
+
+    def of(self, methodology: Methodology, other: Methodology) -> float:
+        """The lesser of the similarity of all remedies and that of the first ones.
+
+        Each is the greater of Dice's coefficient and the cosine. The same remedies in another order
+        are other advice.
+        """
+        if methodology.remedies == other.remedies:
+            return 1.0
+        self.prepare((methodology, other))
+        pairs = zip(_texts(methodology), _texts(other), strict=True)
+        return min(max(self._dice(a, b), self._cosine(a, b)) for a, b in pairs)
+
+    def _dice(self, first: str, second: str) -> float:
+        for text in (first, second):
+            if text not in self._words:
+                self._words[text] = frozenset(words(text))
+        return dice(self._words[first], self._words[second])
+
+    def _cosine(self, text: str, other: str) -> float:
+        first, second = self._vectors[text], self._vectors[other]
+        return cosines(first, [second])[0] if first and second else 0.0
+
+    def _embedded(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        try:
+            embedder = self._embedder()
+            if embedder is not None and is_fitted(embedder.space):
+                return embedder.embed(texts).vectors
+        except EmbeddingError:
+            pass  # the words decide; the next consolidation compares again
+        return [None] * len(texts)
+
+
+def _texts(methodology: Methodology) -> tuple[str, str]:
+    """All remedies of *methodology* in words, and the first one."""
+    texts = [describe_remedy((remedy,)) for remedy in methodology.remedies]
+    return "\n".join(texts), texts[0] if texts else ""
+
+
+def merge(
+    store: Store,
+    error_ids: Sequence[str],
+    policy: ConsolidationPolicy,
+    similarity: Similarity,
+    lease: Lease,
+    counts: StepCounts,
+) -> None:
+    """Let the better supported of two similar methodologies replace the other for its errors.
+
+    Compared are those of errors of the types of *error_ids*.
+    """
+    seen: set[str] = set()
+    for batch in in_batches(error_ids):
+        changes = Changes()
+        of_types = store.methodologies.of_types(batch)
+        new = [
+            known
+            for known in of_types
+            if not seen.issuperset(methodology.id for methodology in known)
+        ]
+        similarity.prepare(
+            methodology for known in new for methodology in known if _is_alive(methodology)
+        )
+        for known in new:
+            seen.update(methodology.id for methodology in known)
+            counts.examined += len(known)
+            counts.removed += _merge(known, policy, similarity, changes)
+        lease.check()
+        changes.write(store)
+
+
+def _merge(
+    known: Sequence[Methodology],
+    policy: ConsolidationPolicy,
+    similarity: Similarity,
+    changes: Changes,
+) -> int:
+    """Add to *changes* which of those *known* of one type of error are replaced; how many are."""
+    pairs = list(_duplicates(known, policy, similarity))
+    for stays, goes in pairs:
+        # What that one had itself replaced follows on.
+        for methodology in (goes, *(merged for merged in known if merged.superseded_by == goes.id)):
+            retired = replace(methodology, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+            changes.methodologies.append(retired)
+            changes.resolved.append(resolved_by(methodology, stays.id))
+    return len(pairs)
+
+
+def _duplicates(
+    methodologies: Sequence[Methodology], policy: ConsolidationPolicy, similarity: Similarity
+) -> Iterator[tuple[Methodology, Methodology]]:
+    """(the one that stays, the one that goes) of those of one scope, keyword and type of task.
+
+    The better supported stays; ties by id.
+    """
+    gone: set[str] = set()
+    for _, group in groupby(sorted(filter(_is_alive, methodologies), key=_scope), key=_scope):
+        ranked = sorted(group, key=lambda methodology: (-methodology.support, methodology.id))
+        for stays, goes in combinations(ranked, 2):
+            if (
+                gone.isdisjoint((stays.id, goes.id))
+                and similarity.of(stays, goes) >= policy.similarity_threshold
+            ):
+                gone.add(goes.id)
+                yield stays, goes
+
+
+def _is_alive(methodology: Methodology) -> bool:
+    return methodology.status is not MethodologyStatus.RETIRED
+
+
+def _scope(methodology: Methodology) -> tuple[str, str, str]:
+    return methodology.repo or "", methodology.keyword, methodology.task_type or ""
+
+
+def similar_fragments(
+    error_id: str, clearances: Iterable[Clearance], policy: ConsolidationPolicy
+) -> Iterator[SimilarTo]:
+    """Each fragment with the newest one of its repository that cleared the error in the same way.
+
+    *clearances* are the newest first.
+    """
+    by_repo: dict[str, list[Clearance]] = {}
+    for clearance in clearances:
+        by_repo.setdefault(clearance.repo, []).append(clearance)
+    similar = {
+        source: SimilarTo(error_id, source, head, weight)
+        for in_repo in by_repo.values()
+        for source, head, weight in _with_heads(in_repo, policy.similarity_threshold)
+    }
+    yield from similar.values()
+
+
+def _with_heads(
+    clearances: Sequence[Clearance], threshold: float
+) -> Iterator[tuple[Source, Source, float]]:
+    """Each fragment, its representative and their similarity."""
+    if len(clearances) == 1:
+        yield clearances[0].source, clearances[0].source, 1.0
+        return
+    heads: list[tuple[Source, frozenset[str]]] = []
+    for clearance in clearances:
+        own = frozenset(words(describe_remedy(clearance.recovered.actions)))
+        weight, head = max(
+            ((_close(own, of_head), head) for head, of_head in heads),
+            key=lambda weighted: weighted[0],
+            default=(0.0, clearance.source),
+        )
+        if weight < threshold:
+            weight, head = 1.0, clearance.source
+            heads.append((head, own))
+        yield clearance.source, head, round(weight, 4)
+
+
+def _close(first: frozenset[str], second: frozenset[str]) -> float:
+    """Their coefficient, 0 where their sizes already show that it is small."""
+    shorter, longer = sorted((len(first), len(second)))
+    return dice(first, second) if 2 * shorter > longer else 0.0
+
+
+# Requests at the same time, and answers written together: a killed process loses no more of them.
+_PARALLEL = 4
+_BATCH = 8
+
+
+@dataclass(slots=True)
+class RewordingResult:
+    """Usage of the requests, the number of methodologies that wait, and why.
+
+    Once there is a *reason*, no further request is sent. *unusable* counts answers that were
+    rejected and are not requested again, *fault* is what was wrong with one of them.
+    """
+
+    usage: Usage = NO_USAGE
+    waiting: int = 0
+    reason: str = ""
+    unusable: int = 0
+    fault: str = ""
+
+    def add(self, answer: Wording | str) -> None:
+        """Count an answer, or the reason why there is none."""
+        if isinstance(answer, str):
+            self.waiting += 1
+            self.reason = answer
+            return
+        self.usage += answer.usage
+        if not answer.words:
+            self.unusable += 1
+            self.fault = answer.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Lets *model* reword the methodologies of *store* that are not in its words."""
+
+    store: Store
+    derive: Callable[[Sequence[str]], Iterator[Derived]]
+    model: RemoteSummarizer
+
+    def plan(self) -> WordingPlan:
+        """Plan what a consolidation would send now, at most: merging may leave less."""
+        changed = self.store.admin.unconsolidated().error_ids
+        usage, prompts = NO_USAGE, []
+        for group, _ in self._todo({*changed, *self._errors()}):
+            prompts.append(self.model.prompt(group))
+            usage += self.model.estimate(group)
+        return WordingPlan(self.model.name, tuple(prompts), usage)
+
+    def reword(
+        self,
+        lease: Lease,
+        counts: StepCounts,
+        of_changed: Sequence[str],
+        within: timedelta | None = None,
+    ) -> RewordingResult:
+        """Reword all methodologies that need it.
+
+        With *within*, only those of the errors *of_changed*, and no request starts after that time.
+        """
+        result = RewordingResult()
+        started, limit = time.monotonic(), None if within is None else within.total_seconds()
+        todo = self._todo(self._errors() if limit is None else of_changed)
+        while batch := list(islice(todo, _BATCH)):
+            if not result.reason and limit is not None and time.monotonic() - started > limit:
+                result.reason = "learning does not wait for a model any longer"
+            answers = self._answers(batch, result.reason, interactive=limit is not None)
+            for answer in answers:
+                result.add(answer)
+            lease.check()
+            counts.examined += len(batch)
+            counts.updated += self._write(batch, answers)
+        return result
+
+    def _errors(self) -> set[str]:
+        """The errors of all methodologies that need words."""
+        return {
+            methodology.error_id
+            for ids in id_pages(self.store.methodologies, BATCH)
+            for methodology in self.store.methodologies.get(ids)
+            if self._needs_words(methodology)
+        }
+
+    def _todo(self, error_ids: Collection[str]) -> Iterator[Derived]:
+        """The methodologies of these errors that need words, with what to word."""
+        return (
+            derived for derived in self.derive(sorted(error_ids)) if self._needs_words(derived[1])
+        )
+
+    def _needs_words(self, methodology: Methodology) -> bool:
+        """True where the model has not answered yet for the remedies as they are now."""
+        words = methodology.words
+        return methodology.status is not MethodologyStatus.RETIRED and (
+            words is None or words.model != self.model.name
+        )
+
+    def _answers(
+        self, batch: Sequence[Derived], reason: str, *, interactive: bool
+    ) -> list[Wording | str]:
+        """The answers for *batch*, or why there is none; no request is sent with a *reason*."""
+
+        def answer_or_reason(derived: Derived) -> Wording | str:
+            try:
+                return reason or self.model.reword(derived[0], interactive=interactive)
+            except (RemoteError, MissingExtraError) as error:
+                return str(error)
+
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            return list(pool.map(answer_or_reason, batch))
+
+    def _write(self, batch: Sequence[Derived], answers: Sequence[Wording | str]) -> int:
+        """Store the words for a batch; how many methodologies were reworded.
+
+        Where remedies were changed or removed meanwhile, the answer is of no use.
+        """
+        stored = {
+            methodology.id: methodology
+            for methodology in self.store.methodologies.get([m.id for _, m in batch])
+        }
+        changed = [
+            replace(now, words=answer.words)
+            for (_, planned), answer in zip(batch, answers, strict=True)
+            if not isinstance(answer, str)
+            and (now := stored.get(planned.id)) is not None
+            and now.remedies == planned.remedies
+        ]
+        if changed:
+            self.store.methodologies.put(changed)
+        return sum(bool(methodology.words) for methodology in changed)

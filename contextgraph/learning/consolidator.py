@@ -14,16 +14,19 @@ from contextgraph.embedding import (
     renewing,
 )
 from contextgraph.errors import EmbeddingError, MemoryNotFoundError
-from contextgraph.learning.abstraction import Abstraction, credit_of_methodologies
-from contextgraph.learning.changes import (
+from contextgraph.learning.abstraction import (
     BATCH,
+    Abstraction,
     Counts,
+    RewordingResult,
+    Rewriter,
+    Similarity,
     StepCounts,
+    credit_of_methodologies,
     in_batches,
+    merge,
 )
 from contextgraph.learning.grouping import ConsolidationPolicy
-from contextgraph.learning.merging import Similarity, merge
-from contextgraph.learning.methodology_wording import RewordingResult, Rewriter
 from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
     NO_USAGE,

@@ -13,11 +13,12 @@ from contextgraph.advising.channels import (
     Channel,
     query_of,
 )
-from contextgraph.advising.evidence import counted, found, same
-from contextgraph.advising.gate import (
-    SHIPPED,
-    stored_gate,
+from contextgraph.advising.evidence import (
+    counted,
+    found,
+    same,
 )
+from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.matching import (
     Remedy,
     remedy_of,

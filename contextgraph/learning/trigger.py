@@ -7,7 +7,11 @@ from contextlib import contextmanager
 
 from contextgraph.errors import ContextGraphError
 from contextgraph.learning.consolidator import MemoryConsolidator, Progress
-from contextgraph.model import ConsolidationReport, LearnReceipt, LearnStatus
+from contextgraph.model import (
+    ConsolidationReport,
+    LearnReceipt,
+    LearnStatus,
+)
 
 _log = logging.getLogger(__name__)
 

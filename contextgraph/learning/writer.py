@@ -14,7 +14,7 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.learning.bundle import bundle_of, renewed
-from contextgraph.learning.identity import (
+from contextgraph.learning.masking import (
     RunIds,
     former_trajectory_id,
     run_ids,

@@ -12,7 +12,7 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import LeaseLostError, SettingsError
-from contextgraph.learning import methodology_wording as wording
+from contextgraph.learning import abstraction as wording
 from contextgraph.model import (
     ConsolidationReport,
     Methodology,

@@ -9,9 +9,9 @@ import pytest
 from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import LeaseLostError, StoreError
+from contextgraph.learning.abstraction import Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.grouping import ConsolidationPolicy
-from contextgraph.learning.merging import Similarity
 from contextgraph.model import (
     Embeddings,
     MethodologyStatus,

@@ -1,11 +1,13 @@
 """What warnings of loops would have saved."""
 
 from contextgraph.evaluation.judging import (
+    loop_warnings,
+)
+from contextgraph.evaluation.moments import (
     REPEATING,
     SAME_ACTION,
     STUCK,
     LoopWarnings,
-    loop_warnings,
 )
 from contextgraph.model import RawTrajectory
 from contextgraph.trace import states_of, trace

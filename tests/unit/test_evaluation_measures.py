@@ -3,7 +3,6 @@
 import pytest
 
 from contextgraph.evaluation import LoopWarnings
-from contextgraph.evaluation.judging import POLICIES, STUCK
 from contextgraph.evaluation.measures import (
     Share,
     clearance_by_family,
@@ -16,6 +15,8 @@ from contextgraph.evaluation.measures import (
 )
 from contextgraph.evaluation.moments import (
     OURS,
+    POLICIES,
+    STUCK,
     Moment,
     MomentKind,
     Verdict,

@@ -3,8 +3,18 @@
 from contextgraph import AgentMemory
 from contextgraph.evaluation import evaluate
 from contextgraph.evaluation.moments import OURS, MomentKind
-from contextgraph.evaluation.saving import Said, judged_texts, saved_measures
-from contextgraph.model import Outcome, RawTrajectory, RemedyKind, RemedyPattern, ShownItem
+from contextgraph.evaluation.saving import (
+    Said,
+    judged_texts,
+    saved_measures,
+)
+from contextgraph.model import (
+    Outcome,
+    RawTrajectory,
+    RemedyKind,
+    RemedyPattern,
+    ShownItem,
+)
 from contextgraph.text import fence
 from contextgraph.trace import trace
 from tests.builders import run
