@@ -683,7 +683,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
         {
             Scope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
             "get_failure_patterns get_friction get_interventions get_outcomes_over_time "
-            "get_solve_rates"
+            "get_solve_rates get_steps_saved"
         },
     ),
     "store.exposures": (ExposureStore, {Scope.WRITE: "add"}),

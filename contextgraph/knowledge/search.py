@@ -24,7 +24,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import shares
-from contextgraph.text import stems
+from contextgraph.text import stems, words as words_of
 from contextgraph.trace import describe_remedy
 
 _WORDS, _PROPOSED, _TEXT = 32, 60, 300
@@ -66,10 +66,12 @@ def search(
 ) -> tuple[Found, ...]:
     """What *store* holds about *question*, the best first: see `AgentMemory.search`."""
     words = [*dict.fromkeys(stems(question))][:_WORDS]
+    # Runs and recoveries are found by whole words, notes by stems.
+    terms = [*dict.fromkeys(words_of(question))][:_WORDS]
     if _RECENT.search(question):
         recent = [*_recent(store, repo, limit)]
         return tuple(sorted(recent, key=lambda found: found.time, reverse=True)[:limit])
-    proposed = dict(_proposed(store, words, repo))
+    proposed = dict(_proposed(store, terms, words, repo))
     files = files_in(question)
     named = {one.note.id for one in statements.naming(files, repo=repo)} if files else set[str]()
     texts = {key: Counter(stems(text)) for key, (text, _) in proposed.items()}
@@ -103,15 +105,15 @@ def _recent(store: Store, repo: str | None, limit: int) -> Iterator[Found]:
 
 
 def _proposed(
-    store: Store, words: list[str], repo: str | None
+    store: Store, terms: list[str], words: list[str], repo: str | None
 ) -> Iterator[tuple[tuple[str, str], tuple[str, Found]]]:
     """Kind and id -> the text that is compared, and the item."""
     scope = Scope(repo)
-    for run in store.runs.for_text(words, scope, _PROPOSED):
+    for run in store.runs.for_text(terms, scope, _PROPOSED):
         found = _of_run(run)
         text = f"{run.task} {run.summary} {' '.join(run.files)}"
         yield (found.kind, run.id), (text, found)
-    for recovery in store.recoveries.for_text(words, scope, _PROPOSED):
+    for recovery in store.recoveries.for_text(terms, scope, _PROPOSED):
         found = _of_recovery(recovery)
         yield (found.kind, found.id), (f"{recovery.message} {found.text}", found)
     kinds = (NoteKind.NOTE, NoteKind.STATEMENT, NoteKind.PAGE, NoteKind.ENTITY)

@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
+from contextgraph.knowledge.search import Found
 from contextgraph.learning.statistics import Friction, OutcomePeriod, outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -154,7 +155,7 @@ async def overview(
         return {
             "title": "Overview",
             "days": days,
-            "tiles": _period_tiles(_since(memory, since)),
+            "tiles": _period_tiles(memory, _since(memory, since)),
             "runs_known": memory.store.runs.word_counts([]).total,
             "friction": _friction(visitor, ""),
             "runs": newest[:_FEW],
@@ -188,7 +189,7 @@ def _since(memory: AgentMemory, since: datetime) -> list[Exposure]:
     return shown
 
 
-def _period_tiles(recorded: Sequence[Exposure]) -> list[tuple[str, str, str]]:
+def _period_tiles(memory: AgentMemory, recorded: Sequence[Exposure]) -> list[tuple[str, str, str]]:
     shown = [exposure for exposure in recorded if not exposure.is_withheld]
     at_errors = [exposure for exposure in shown if exposure.error_id]
     known = [exposure for exposure in at_errors if exposure.helped is not None]
@@ -200,7 +201,7 @@ def _period_tiles(recorded: Sequence[Exposure]) -> list[tuple[str, str, str]]:
         ("advice shown", f"{len(shown):,}", f"{len(at_errors):,} at errors"),
         ("followed", f"{len(followed):,}", "an item was tried"),
         ("errors cleared after it", f"{len(cleared):,}", f"of {len(known):,} with a known end"),
-        ("withheld by chance", f"{len(recorded) - len(shown):,}", "to compare with"),
+        ("steps saved", f"{memory.stats.get_steps_saved(shown):,.0f}", "an estimate"),
     ]
 
 
@@ -573,21 +574,25 @@ def _back(request: Request, otherwise: str) -> Response:
 
 @router.get("/search")
 async def search(visitor: Visitor, q: Word = "") -> Response:
-    """Find repositories, notes, runs and errors by their words, and the node with this id."""
+    """Find repositories, sessions, decisions, notes and remedies, and the node with this id."""
 
     def values(memory: AgentMemory) -> Values:
-        terms = [*dict.fromkeys(words(q))]
+        found = memory.search(q, limit=_ROWS) if q.strip() else ()
         return {
             "title": "Search",
             "query": q,
             "node": memory.explain(q),
             "repositories": [repo for repo in _repositories(memory) if q and q.casefold() in repo],
-            "notes": [without_secret(recalled.note) for recalled in memory.notes.recall(q)],
-            "runs": memory.store.runs.for_text(terms, Scope(), _ROWS),
-            "recoveries": memory.store.recoveries.for_text(terms, Scope(), _RECOVERIES),
+            "found": [{"found": item, "address": _address(item)} for item in found],
         }
 
     return await _page(visitor, "search", "search.html", values)
+
+
+def _address(found: Found) -> str:
+    """Return the page that shows *found*."""
+    page = "runs" if found.kind in ("task", "session") else "graph"
+    return f"/pages/{page}/{quote(found.id, safe='')}"
 
 
 @router.get("/graph/{identity}")
