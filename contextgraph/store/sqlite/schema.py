@@ -115,7 +115,13 @@ def _added(connection: Connection, table: str, row: str) -> str:
 
 
 def _row_hash(*values: object) -> int:
-    data = b"\0".join(map(_bytes_of, values))
+    # Most values are texts: a call for each would take half of the time.
+    data = b"\0".join(
+        [
+            b"'" + one.encode(errors="surrogateescape") if type(one) is str else _bytes_of(one)
+            for one in values
+        ]
+    )
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), signed=True)
 
 
