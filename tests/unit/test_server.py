@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
+from contextgraph import AgentMemory
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
@@ -23,11 +24,13 @@ from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.service import Limits
+from contextgraph.spool import Spool
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, free_port
 from tests.served import Served, learn, served
 
 AT_ERROR = {"repo": "acme/shop", "current_error": NO_MODULE}
+JSON = {"Content-Type": "application/json"}
 SOURCES = {"ci": (1, 2), "ann": (3,)}
 RUN = {"repo": "acme/shop", "instance_id": "acme__shop-9", "task": "Totals are wrong"}
 
@@ -520,3 +523,31 @@ def test_logs_are_text_in_a_terminal_else_json(
     else:
         record = orjson.loads(line)
         assert (record["event"], record["level"], record["status"]) == ("request", "info", 200)
+
+
+def test_the_sender_is_known_before_a_body_is_parsed(service: Served) -> None:
+    client = service.client()
+    client.headers.pop("Authorization")
+    for path in ("/v1/query", "/v1/call/notes.of", "/v1/learn"):
+        assert client.post(path, content=b"{", headers=JSON).status_code == 401
+
+
+def test_what_a_killed_service_left_is_learned_and_what_is_damaged_kept(tmp_path: Path) -> None:
+    memory = str(tmp_path / "memory.db")
+    folder = Spool(Settings(store=memory)).folder / "live" / "gone.server"
+    folder.mkdir(parents=True)
+    (folder / "lock").touch()
+    run: Any = to_record(recovering_run())
+    lines = [b'"ann"', orjson.dumps(run | {"steps": []})]
+    lines += map(orjson.dumps, run["steps"])
+    (folder / "live_1").write_bytes(b"".join(line + b"\n" for line in lines))
+    (folder / "live_2").write_bytes(b'"ann"\n{"damaged\n')
+
+    with served(tmp_path):
+        pass  # which ends when all is learned
+
+    with AgentMemory.open(memory, read_only=True) as opened:
+        (learned,) = opened.store.runs.trajectories(opened.store.runs.ids()).values()
+    assert (learned.contributor, learned.total_steps) == ("ann", len(run["steps"]))
+    assert not folder.exists()
+    assert (folder.parent / "live_2.failed").exists()
