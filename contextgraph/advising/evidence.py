@@ -41,13 +41,7 @@ from contextgraph.model import (
 from contextgraph.ranking import FixedCounts, bm25, ranks_in, word_counts
 from contextgraph.text import quoted_names
 from contextgraph.trace import (
-    ATTRIBUTE,
-    CURRENT_FOLDER,
-    ELSEWHERE,
-    ITS_ARGUMENT,
-    MISSING_MODULE,
     MISSING_PROGRAM,
-    THE_REPOSITORY,
     AdviceKey,
     Construct,
     Edited,
@@ -67,8 +61,7 @@ from contextgraph.trace import (
     names_in,
     shows_cause,
 )
-from contextgraph.trace.remedies.commands import FILE_TO_LOOK_AT
-from contextgraph.trace.remedies.edits import FILE_TO_EDIT
+from contextgraph.trace.remedies.edits import Term
 from contextgraph.trace.remedies.wording import INSTEAD
 from contextgraph.trace.wording import is_cut
 
@@ -92,7 +85,7 @@ _AGENT_TOOLS = frozenset(
 )
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
+_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE)
 _WITH_PATH = frozenset(
     {RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE, RemedyKind.CREATE}
 )
@@ -226,7 +219,7 @@ def _unfit(query: Query, wording: Wording) -> str:
 def _tools_of(action: RemedyAction) -> frozenset[str]:
     """Return the tools of an agent, rather than of a shell, that *action* is a call of."""
     pattern = action.pattern
-    if pattern.target in (FILE_TO_EDIT, FILE_TO_LOOK_AT):
+    if pattern.target in (Term.FILE_TO_EDIT, Term.FILE_TO_LOOK_AT):
         return frozenset(("open",))
     words = (action.target, pattern.target, *pattern.parameters)
     return _AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
@@ -334,9 +327,9 @@ def _without_path(action: RemedyAction) -> RemedyAction:
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
-        replaced = pattern.replaced.removesuffix(ITS_ARGUMENT)
+        replaced = pattern.replaced.removesuffix(Term.ITS_ARGUMENT)
         return "<" not in f"{pattern.target}{replaced}"
-    return pattern.target == CURRENT_FOLDER
+    return pattern.target == Term.CURRENT_FOLDER
 
 
 def _general(actions: Actions) -> Actions:
@@ -367,7 +360,7 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     if pattern.kind is RemedyKind.INSTALL:
         module = names.fill(pattern.target)
         is_shown = f"/{module}/" in state.last_outcome or _is_listed(module, state.repo_summary)
-        never = is_never_installed(names.fill(MISSING_MODULE), state.last_action)
+        never = is_never_installed(names.fill(Term.MISSING_MODULE), state.last_action)
         return never or is_shown or is_own_module(module, state.repo, state.open_file)
     if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
@@ -385,7 +378,7 @@ def _is_listed(module: str, summary: str) -> bool:
 _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
 # A file that is not found may be gone, or not be made yet; what an error names may be needed, and
 # then the edit that drops it (without a target) only hides the error.
-_NEVER_IN_GENERAL = (ELSEWHERE, "")
+_NEVER_IN_GENERAL = (Term.ELSEWHERE, "")
 _LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
 _IMPORT = re.compile(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
@@ -405,7 +398,7 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
         return False
     if is_import(pattern.target):
         return (is_same_name and is_near) or _is_importable(query, pattern)
-    if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
+    if pattern.kind is RemedyKind.INSTALL and pattern.target == Term.MISSING_MODULE:
         return (is_same_name and is_near) or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
         return pattern.target.partition("=")[0] in _shown(state)
@@ -425,10 +418,10 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
         return f"{action.target} {state.last_action}" in state.failed_actions
     if pattern.kind is RemedyKind.INSTALL:
         package = rf"(?<![\w-]){re.escape(query.names.fill(action.target))}(?![\w-])"
-        what = r"\s\.(?=[\s[]|$)" if pattern.target == THE_REPOSITORY else package
+        what = r"\s\.(?=[\s[]|$)" if pattern.target == Term.THE_REPOSITORY else package
         installing = re.compile(rf"\binstall\b.*{what}")
         return any(map(installing.search, state.failed_actions))
-    if pattern.target == CURRENT_FOLDER:
+    if pattern.target == Term.CURRENT_FOLDER:
         return any(_is_wider(tried, state.last_action) for tried in state.failed_actions)
     if not (pattern.kind is RemedyKind.USE and pattern.replaced and state.last_action):
         return False
@@ -464,7 +457,7 @@ def _is_imported(query: Query) -> bool:
     Agents invent modules in scripts of their own; what a setting or an argument names may be
     anything.
     """
-    state, module = query.state, query.names.fill(MISSING_MODULE)
+    state, module = query.state, query.names.fill(Term.MISSING_MODULE)
     if query.signature is not None and query.signature.error_type in MISSING_PROGRAM:
         return True
     if _imports(state.task_description, module):

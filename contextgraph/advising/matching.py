@@ -22,6 +22,7 @@ from contextgraph.trace import (
     is_import,
     read_action,
 )
+from contextgraph.trace.remedies.edits import leaves_open
 
 # Of the identifiers that two changes add (or only drop), so large a share must be common to both.
 SHARED_CHANGE = 0.4
@@ -30,27 +31,6 @@ SHARED_ELSEWHERE = 2
 
 # Agents name one file in several ways; its last parts are what they have in common.
 _PARTS_COMPARED = 2
-# Patterns that state the kind of action and leave out its object.
-_OPEN_TARGETS = frozenset(
-    {
-        "<another folder>",
-        "<another line>",
-        "<another module>",
-        "<another name>",
-        "<another path>",
-        "<corrected text>",
-        "<file>",
-        "<folder>",
-        "<other text>",
-        "<path with its folder>",
-        "<path without its leading folder>",
-        "<same name elsewhere>",
-        "<script>",
-        "<subfolder>",
-        "<unknown command>",
-    }
-)
-_OPEN_PARAMETERS = frozenset({"<other arguments>", "<more arguments>", "<fewer arguments>"})
 _PLACEHOLDER_OF_PATH = re.compile(r"<.*(?:path|elsewhere|folder)")
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,4}$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
@@ -160,8 +140,8 @@ def is_open(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that leaves out which path, code or command it was."""
     return (
         pattern.kind is RemedyKind.OTHER
-        or pattern.target in _OPEN_TARGETS
-        or not _OPEN_PARAMETERS.isdisjoint(pattern.parameters)
+        or leaves_open(pattern.target)
+        or any(map(leaves_open, pattern.parameters))
         or (pattern.kind is RemedyKind.EDIT and edited(pattern.target) is not None)
     )
 

@@ -24,13 +24,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.text import subject_of
-from contextgraph.trace import (
-    ANOTHER_MODULE,
-    ANOTHER_NAME,
-    describe_pattern,
-    describe_remedy,
-    is_hazardous,
-)
+from contextgraph.trace import Term, describe_pattern, describe_remedy, is_hazardous
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
@@ -38,7 +32,7 @@ _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
 # part of its runs.
 _CONCRETE_SHARE = 0.6
 # Patterns that name nothing to do: which other one was used differs from run to run.
-_VAGUE = frozenset({ANOTHER_MODULE, ANOTHER_NAME})
+_VAGUE = frozenset({Term.ANOTHER_MODULE, Term.ANOTHER_NAME})
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,18 +39,11 @@ if TYPE_CHECKING:
         patch_summary as patch_summary,
         project_facts as project_facts,
     )
-    from contextgraph.trace.remedies.commands import THE_REPOSITORY as THE_REPOSITORY
     from contextgraph.trace.remedies.edits import (
-        ANOTHER_MODULE as ANOTHER_MODULE,
-        ANOTHER_NAME as ANOTHER_NAME,
-        ATTRIBUTE as ATTRIBUTE,
-        CURRENT_FOLDER as CURRENT_FOLDER,
-        ELSEWHERE as ELSEWHERE,
-        ITS_ARGUMENT as ITS_ARGUMENT,
-        MISSING_MODULE as MISSING_MODULE,
         Construct as Construct,
         Edited as Edited,
         Names as Names,
+        Term as Term,
         edited as edited,
         is_import as is_import,
         names_in as names_in,

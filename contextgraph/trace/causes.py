@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from contextgraph.model import Cause, RemedyAction, RemedyKind
-from contextgraph.trace.remedies.commands import REQUIREMENTS, THE_REPOSITORY
-from contextgraph.trace.remedies.edits import WITH_FOLDER
+from contextgraph.trace.remedies.edits import Term
 
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]*")
 _MISSING = re.compile(r"No such file|not found|can't open|not a valid editable")
@@ -40,9 +39,12 @@ def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
             return Lesson(Cause.KEPT_FOLDER)
         case RemedyKind.CWD:
             return Lesson(Cause.FOLDER)
-        case RemedyKind.RUN if pattern.target == WITH_FOLDER and _MISSING.search(error_type):
+        case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER and _MISSING.search(error_type):
             return Lesson(Cause.FOLDER)
-        case RemedyKind.INSTALL if pattern.target in (THE_REPOSITORY, REQUIREMENTS):
+        case RemedyKind.INSTALL if pattern.target in (
+            Term.THE_REPOSITORY,
+            Term.REQUIREMENTS,
+        ):
             command = next(iter(action.values_of("command")), "")
             return Lesson(Cause.SETUP, works=command) if command else None
         case RemedyKind.INSTALL if not action.is_general:

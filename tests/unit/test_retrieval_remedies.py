@@ -28,7 +28,7 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.store.sqlite import SqliteStore
-from contextgraph.trace.remedies.commands import FILE_TO_LOOK_AT
+from contextgraph.trace.remedies.edits import Term
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(
@@ -446,7 +446,9 @@ def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
 )
 def test_a_tool_that_the_agent_does_not_have_is_not_advised(store, tools, attempt, is_advised):
     state = State(repo="acme/shop", current_error=NO_MODULE, tools=tools, last_action=attempt)
-    look = RemedyAction(RemedyKind.OPEN, "a.py", RemedyPattern(RemedyKind.OPEN, FILE_TO_LOOK_AT))
+    look = RemedyAction(
+        RemedyKind.OPEN, "a.py", RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_LOOK_AT)
+    )
     assert bool(remedies_of(query_of(state, store), [recovery(1, actions=(look,))])) is is_advised
 
 

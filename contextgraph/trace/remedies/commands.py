@@ -7,13 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.actions import looks, run_of
 from contextgraph.trace.remedies.edits import (
-    ANOTHER_PATH,
-    CURRENT_FOLDER,
-    FILE,
-    ITS_ARGUMENT,
-    MISSING_MODULE,
-    PARENT_FOLDER,
     Names,
+    Term,
     folder_placeholder,
     path_placeholder,
     retry,
@@ -23,13 +18,7 @@ from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import command_text
 
 COMMAND_CHARS = 200
-OTHER_ARGUMENTS = "<other arguments>"
-FILE_TO_LOOK_AT = "<the file to look at>"
-REQUIREMENTS = "<requirements file>"
 ANY_VERSION = "any version"
-ANOTHER_LINE = "<another line>"
-UNKNOWN_COMMAND = "<unknown command>"
-THE_REPOSITORY = "<the repository itself>"
 
 _SHAPE_CHARS = 60
 _PROGRAM = re.compile(r"(?:python)?[A-Za-z_][\w+-]*|python[\d.]+")
@@ -70,7 +59,7 @@ def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAct
 
 def opened(file: str, command: str) -> RemedyAction:
     """The *file* that had to be open for *command*."""
-    pattern = RemedyPattern(RemedyKind.OPEN, FILE_TO_LOOK_AT)
+    pattern = RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_LOOK_AT)
     return RemedyAction(RemedyKind.OPEN, file, pattern, parameters=(("command", command),))
 
 
@@ -129,7 +118,7 @@ def _replacement(
     elif (old.words, old.flags) != (new.words, new.flags):
         yield _other_arguments(old, new, was, now, repo_name)
     elif not settings:
-        pattern = RemedyPattern(RemedyKind.RUN, new.name, parameters=(OTHER_ARGUMENTS,))
+        pattern = RemedyPattern(RemedyKind.RUN, new.name, parameters=(Term.OTHER_ARGUMENTS,))
         yield RemedyAction(RemedyKind.RUN, _line(now), pattern, _line(was))
 
 
@@ -147,7 +136,7 @@ def _settings(command: Command, line: str) -> Iterator[RemedyAction]:
     for setting in command.settings:
         name, _, value = setting.partition("=")
         is_folder = "/" in value or value in (".", "src", "lib") or value.startswith("$PWD")
-        general = "<source folder>" if is_folder or name == "PYTHONPATH" else value
+        general = Term.SOURCE_FOLDER if is_folder or name == "PYTHONPATH" else value
         yield _done(setting, RemedyPattern(RemedyKind.SET_ENV, f"{name}={general}"), line)
 
 
@@ -155,7 +144,7 @@ def _other_program(old: Command, new: Command, was: str, now: str, repo_name: st
     """Another program instead of *old*; `find.` for `find .` is the same, run together."""
     letters = (re.sub(r"\W", "", command.program) for command in (old, new))
     if old.program != new.program and len(set(letters)) == 1:
-        pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{ITS_ARGUMENT}")
+        pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{Term.ITS_ARGUMENT}")
     elif old.program == new.program:
         launchers = (new.interpreter, old.interpreter)
         if not all(launchers) or old.runner != new.runner:
@@ -176,7 +165,7 @@ def _shared_name(command: Command, repo_name: str) -> str:
     if command.program.replace("_", "-").lower() == repo_name.replace("_", "-").lower():
         return SCRIPT
     is_program = _PROGRAM.fullmatch(command.program.partition(" ")[0]) is not None
-    return command.name if is_program or command.name.startswith("<") else UNKNOWN_COMMAND
+    return command.name if is_program or command.name.startswith("<") else Term.UNKNOWN_COMMAND
 
 
 def _other_arguments(
@@ -213,20 +202,20 @@ def _path_pattern(
 ) -> RemedyPattern | None:
     """How a path was put right; None where something else was changed."""
     if new.program == "goto" and came:
-        return RemedyPattern(kind, ANOTHER_LINE)
+        return RemedyPattern(kind, Term.ANOTHER_LINE)
     looking = kind is not RemedyKind.RUN
     wrong = [word for word in went if is_path(word) or (looking and word.isidentifier())]
     right = [word for word in came if is_path(word) or (looking and word.isidentifier())]
     if len(went) == len(came) == 1 and wrong and right:
         path = path_placeholder(wrong[0], right[0], repo_name)
     elif wrong and not came and kind is RemedyKind.SEARCH:
-        path = CURRENT_FOLDER
+        path = Term.CURRENT_FOLDER
     elif wrong and right and kind is RemedyKind.SEARCH:
-        path = ANOTHER_PATH
+        path = Term.ANOTHER_PATH
     else:
         return None
     old = wrong[0].strip("/")
-    replaced = old if path == ANOTHER_PATH and old in _FOLDER_NAMES else ""
+    replaced = old if path == Term.ANOTHER_PATH and old in _FOLDER_NAMES else ""
     program = (new.name,) if kind in (RemedyKind.SEARCH, RemedyKind.RUN) else ()
     return RemedyPattern(kind, path, replaced, program)
 
@@ -238,8 +227,8 @@ def _flag_names(flags: Iterable[str]) -> tuple[str, ...]:
 def _other_words(went: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
     """Of words that are not flags only that they differ."""
     if came and went:
-        return (OTHER_ARGUMENTS,)
-    return ("<fewer arguments>",) if went else ("<more arguments>",)
+        return (Term.OTHER_ARGUMENTS,)
+    return (Term.FEWER_ARGUMENTS,) if went else (Term.MORE_ARGUMENTS,)
 
 
 def _installed(command: Command, line: str, names: Names) -> RemedyAction:
@@ -257,11 +246,11 @@ def _installed(command: Command, line: str, names: Names) -> RemedyAction:
 
 def _package_placeholder(name: str, names: Names) -> str:
     if name == ".":
-        return THE_REPOSITORY
+        return Term.THE_REPOSITORY
     if name.endswith((".txt", ".toml", ".yml", ".yaml")):
-        return REQUIREMENTS
+        return Term.REQUIREMENTS
     wanted = {module.partition(".")[0].lower().replace("_", "-") for module in names.names}
-    return MISSING_MODULE if name in wanted else name
+    return Term.MISSING_MODULE if name in wanted else name
 
 
 def _is_branch(command: Command) -> bool:
@@ -277,7 +266,7 @@ def _is_branch(command: Command) -> bool:
 def _reverted(command: Command, part: str, edited: frozenset[str]) -> RemedyAction:
     files = [word for word in command.words if is_path(word)]
     is_edited = any(file in edited for file in files) or (edited and not files)
-    general = "<the file just edited>" if is_edited else "<working tree>"
+    general = Term.FILE_JUST_EDITED if is_edited else Term.WORKING_TREE
     target = " ".join(files) or command.program
     return _done(target, RemedyPattern(RemedyKind.REVERT, general), part)
 
@@ -287,17 +276,17 @@ def _created(command: Command, part: str, names: Names) -> RemedyAction:
     name = posixpath.basename(path)
     if command.program == "mkdir":
         named = any(missing.strip("/").startswith(f"{path.strip('/')}/") for missing in names.names)
-        general = names.role_of(path) or (PARENT_FOLDER if named else "<folder>")
+        general = names.role_of(path) or (Term.PARENT_FOLDER if named else Term.FOLDER)
     elif name in _FILE_NAMES:
         general = name
     else:
-        general = names.role_of(path) or FILE
+        general = names.role_of(path) or Term.FILE
     return _done(path, RemedyPattern(RemedyKind.CREATE, general), part)
 
 
 def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
     path = next(iter(command.words), "")
-    return _done(path, RemedyPattern(RemedyKind.DELETE, names.role_of(path) or FILE), part)
+    return _done(path, RemedyPattern(RemedyKind.DELETE, names.role_of(path) or Term.FILE), part)
 
 
 def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:
@@ -323,9 +312,9 @@ def _lookup_shape(line: str) -> str:
 def _shape(line: str) -> str:
     """A command with placeholders for its arguments; its program where that is long."""
     tokens = _TOKEN.findall(line)
-    shape = [token if _PROGRAM.fullmatch(token) else UNKNOWN_COMMAND for token in tokens[:1]]
-    if shape == [UNKNOWN_COMMAND]:
-        return UNKNOWN_COMMAND
+    shape = [token if _PROGRAM.fullmatch(token) else Term.UNKNOWN_COMMAND for token in tokens[:1]]
+    if shape == [Term.UNKNOWN_COMMAND]:
+        return Term.UNKNOWN_COMMAND
     for token in tokens[1:]:
         if token.startswith("-") and len(token) > 1:
             shape.append(token)

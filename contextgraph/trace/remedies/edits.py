@@ -7,41 +7,186 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, product
+from typing import Self
 
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
 from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity
+from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import identifiers, informative_lines, shortened
 
-UNDEFINED_NAME = "<the undefined name>"
-ATTRIBUTE = "<the attribute>"
-MISSING_MODULE = "<the missing module>"
-PARENT_FOLDER = "<parent folder>"
-REPOSITORY_ROOT = "<repository root>"
-CURRENT_FOLDER = "<current folder>"
-ANOTHER_PATH = "<another path>"
-ELSEWHERE = "<same name elsewhere>"
-ABSOLUTE = "<path from the root>"
-RELATIVE = "<path without the leading slash>"
-WITHOUT_REPOSITORY = "<path without the name of the repository>"
-WITHOUT_DOUBLED = "<path without the doubled folder>"
-WITHOUT_FOLDER = "<path without its leading folder>"
-WITH_FOLDER = "<path with its folder>"
-FILE = "<file>"
-NO_FILE_NAME = "<no file name>"
-ITS_ARGUMENT = "<its argument>"
 IN_ENVIRONMENT = "environment variable"
+
+
+class Term(StrEnum):
+    """A general term in a pattern, with the advice that it comes to, where it says what to do.
+
+    *is_open*: it states the kind of action and leaves out its object.
+    """
+
+    wording: str
+    is_open: bool
+
+    def __new__(cls, value: str, wording: str = "", is_open: bool = False) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.wording, member.is_open = wording, is_open
+        return member
+
+    # Names in messages
+    UNDEFINED_NAME = "<the undefined name>"
+    ATTRIBUTE = "<the attribute>"
+    MISSING_MODULE = "<the missing module>"
+
+    # Paths, and how a wrong one is put right
+    CURRENT_FOLDER = "<current folder>", "leave the path out"
+    ABSOLUTE = "<path from the root>", "give the path from the root, with a leading `/`"
+    RELATIVE = (
+        "<path without the leading slash>",
+        "leave out the leading `/`: the path starts where you are",
+    )
+    WITHOUT_REPOSITORY = (
+        "<path without the name of the repository>",
+        "leave out the leading name of the repository: paths are taken from its root",
+    )
+    WITHOUT_DOUBLED = (
+        "<path without the doubled folder>",
+        "leave out the folder that the path names twice",
+    )
+    WITHOUT_FOLDER = (
+        "<path without its leading folder>",
+        "leave out the leading folder of the path",
+        True,
+    )
+    WITH_FOLDER = "<path with its folder>", "put the folder it is in before the path", True
+    ELSEWHERE = (
+        "<same name elsewhere>",
+        "the file is in another folder: look it up by its name",
+        True,
+    )
+    ANOTHER_PATH = "<another path>", "", True
+    ANOTHER_LINE = "<another line>", "give a line that the file has", True
+
+    # Folders and files
+    PARENT_FOLDER = "<parent folder>", "look in the folder above"
+    REPOSITORY_ROOT = "<repository root>", "run it in the root of the repository"
+    SUBFOLDER = "<subfolder>", "run it in the subfolder it belongs to", True
+    ANOTHER_FOLDER = "<another folder>", "", True
+    SOURCE_FOLDER = "<source folder>"
+    FOLDER = "<folder>", "", True
+    FILE = "<file>", "", True
+    FILE_TO_EDIT = "<the file to edit>"
+    FILE_TO_LOOK_AT = "<the file to look at>"
+    FILE_AT_FAULT = "<the file at fault>"
+    FILE_JUST_EDITED = "<the file just edited>"
+    SCRIPT_THAT_WAS_RUN = "<the script that was run>"
+    A_TEST = "<a test>"
+    ANOTHER_FILE = "<another file>"
+    WORKING_TREE = "<working tree>"
+
+    # Commands and packages
+    ITS_ARGUMENT = "<its argument>"
+    OTHER_ARGUMENTS = "<other arguments>", "", True
+    MORE_ARGUMENTS = "<more arguments>", "", True
+    FEWER_ARGUMENTS = "<fewer arguments>", "", True
+    UNKNOWN_COMMAND = "<unknown command>", "", True
+    REQUIREMENTS = "<requirements file>"
+    THE_REPOSITORY = "<the repository itself>"
+
+    # Edits that were refused, sent again
+    MORE_LINES = (
+        "<more lines>",
+        (
+            "send the same text for a range that ends later, so that nothing of the old "
+            "statement is left over"
+        ),
+    )
+    MORE_LINES_BEFORE = (
+        "<more lines before>",
+        "start the range earlier, so that it replaces the line before it as well",
+    )
+    MORE_LINES_REPEATED = (
+        "<more lines, repeated in the text>",
+        (
+            "take more lines into the range and repeat in the text those that are to stay: the "
+            "edit cut a statement in two"
+        ),
+    )
+    FEWER_LINES = (
+        "<fewer lines>",
+        "send the edit for fewer lines, so that the lines around it stay",
+    )
+    OTHER_LINES = (
+        "<other lines>",
+        (
+            "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
+            "where the statement is now"
+        ),
+    )
+    LINES_DELETED = "<lines deleted>", "delete the lines instead"
+    NO_FILE_NAME = (
+        "<no file name>",
+        "leave out the file name: the edit goes to the file that is open",
+    )
+    INDENTED = (
+        "<indentation as around>",
+        "send the same text again, indented like the lines around it",
+    )
+    REORDERED = (
+        "<another order or indentation>",
+        "check the indentation of the text, then send it again",
+    )
+    BRACKETS = "<brackets balanced>", "balance the brackets of the text, then send it again"
+    QUOTES = "<quotes balanced>", "balance the quotes of the text, then send it again"
+    BLOCK_LINE = (
+        "<the line that opens the block>",
+        (
+            "send the line that opens the block (`if …:`, `def …:`, `try:`) in the same edit as "
+            "its body, with the range starting there"
+        ),
+    )
+    WITHOUT_UNDEFINED = (
+        "<text without the undefined name>",
+        "write the edit without the undefined name",
+    )
+    CORRECTED_TEXT = "<corrected text>", "", True
+    OTHER_TEXT = "<other text>", "", True
+
+    # Code
+    ANOTHER_NAME = "<another name>", "", True
+    ANOTHER_MODULE = "<another module>", "", True
+
+
+_TERMS: dict[str, Term] = {str(member): member for member in Term}
+
+
+def term_of(target: str) -> Term | None:
+    """Return the term that *target* is; None for anything else."""
+    return _TERMS.get(target)
+
+
+def leaves_open(target: str) -> bool:
+    """True for a term that states the kind of action and leaves out its object."""
+    term = _TERMS.get(target)
+    return target == SCRIPT or (term is not None and term.is_open)
+
+
+def wording_of(target: str) -> str:
+    """Return what to do where a pattern has this *target*; empty where that says nothing."""
+    found = _TERMS.get(target)
+    return found.wording if found else ""
+
 
 _PATH = "<the path>"
 _SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})
 _ROLES = {
-    "F821": (UNDEFINED_NAME,),
-    "F822": (UNDEFINED_NAME,),
-    "NameError": (UNDEFINED_NAME,),
+    "F821": (Term.UNDEFINED_NAME,),
+    "F822": (Term.UNDEFINED_NAME,),
+    "NameError": (Term.UNDEFINED_NAME,),
     "UnboundLocalError": ("<the variable>",),
     "ImportError": ("<the name>", "<the package>"),
-    "AttributeError": ("<the class>", ATTRIBUTE),
+    "AttributeError": ("<the class>", Term.ATTRIBUTE),
     "KeyError": ("<the key>",),
     "TypeError": ("<the argument>",),
     "FileNotFoundError": (_PATH,),
@@ -49,11 +194,6 @@ _ROLES = {
 _MISSING_MODULE = "No module named"
 _PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
 GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
-
-SCRIPT_THAT_WAS_RUN = "<the script that was run>"
-FILE_AT_FAULT = "<the file at fault>"
-A_TEST = "<a test>"
-ANOTHER_FILE = "<another file>"
 
 
 class Construct(StrEnum):
@@ -99,9 +239,14 @@ class Edited:
         return f"{self.construct} {preposition} {self.name} {self.path}".rstrip()
 
 
-_NAMES = {*chain.from_iterable(_ROLES.values()), MISSING_MODULE, *GENERIC_ROLES}
+_NAMES = {*chain.from_iterable(_ROLES.values()), Term.MISSING_MODULE, *GENERIC_ROLES}
 _OF_NAMES = (Construct.DEFINITION, Construct.ASSIGNMENT, Construct.USE)
-_FILES = (SCRIPT_THAT_WAS_RUN, FILE_AT_FAULT, A_TEST, ANOTHER_FILE)
+_FILES = (
+    Term.SCRIPT_THAT_WAS_RUN,
+    Term.FILE_AT_FAULT,
+    Term.A_TEST,
+    Term.ANOTHER_FILE,
+)
 _EDITED = {
     edit.target: edit
     for edit in (
@@ -155,7 +300,7 @@ def names_in(error_type: str, message: str) -> Names:
     """The names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]
     kind = error_type.split(maxsplit=1)[0] if error_type else ""
-    known = (MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
+    known = (Term.MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
     if not known and _PATH_ERRORS.search(error_type):
         known = (_PATH,)
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
@@ -165,32 +310,32 @@ def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
     """How the path *right* differs from the path *wrong* that it replaced."""
     old, new = wrong.strip("/"), right.strip("/")
     if right in (".", "./", "~"):
-        return CURRENT_FOLDER
+        return Term.CURRENT_FOLDER
     if right in ("/", "..") or (new and old.startswith(f"{new}/")):
-        return PARENT_FOLDER
+        return Term.PARENT_FOLDER
     if _without_doubled(old) == new:
-        return WITHOUT_DOUBLED
+        return Term.WITHOUT_DOUBLED
     if old == new and wrong.startswith("/"):
-        return RELATIVE
+        return Term.RELATIVE
     # Of a name alone the folder was not known, which is more than a leading slash.
     if old == new or (right.startswith("/") and "/" in old and new.endswith(f"/{old}")):
-        return ABSOLUTE
+        return Term.ABSOLUTE
     if new and old.endswith(f"/{new}"):
         head = old.removesuffix(new).strip("/")
-        return WITHOUT_REPOSITORY if repo_name and head == repo_name else WITHOUT_FOLDER
+        return Term.WITHOUT_REPOSITORY if repo_name and head == repo_name else Term.WITHOUT_FOLDER
     if old and new.endswith(f"/{old}"):
-        return WITH_FOLDER
+        return Term.WITH_FOLDER
     same_name = posixpath.basename(old) == posixpath.basename(new)
-    return ELSEWHERE if same_name else ANOTHER_PATH
+    return Term.ELSEWHERE if same_name else Term.ANOTHER_PATH
 
 
 def folder_placeholder(was: str, now: str) -> str:
     """Where the folder *now* lies, in which a command ran that had failed in *was*."""
     if now.count("/") == 1 < len(now) and now[1:] not in _SYSTEM:
-        return REPOSITORY_ROOT
+        return Term.REPOSITORY_ROOT
     if was.startswith(f"{now.rstrip('/')}/") or now == "..":
-        return PARENT_FOLDER
-    return "<subfolder>" if now.startswith(f"{was}/") else "<another folder>"
+        return Term.PARENT_FOLDER
+    return Term.SUBFOLDER if now.startswith(f"{was}/") else Term.ANOTHER_FOLDER
 
 
 def _without_doubled(path: str) -> str:
@@ -201,12 +346,6 @@ def _without_doubled(path: str) -> str:
             return "/".join(parts[:index] + parts[index + 1 :])
     return ""
 
-
-ANOTHER_NAME = "<another name>"
-ANOTHER_MODULE = "<another module>"
-FILE_TO_EDIT = "<the file to edit>"
-CORRECTED_TEXT = "<corrected text>"
-OTHER_TEXT = "<other text>"
 
 UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"\w+")
@@ -288,7 +427,7 @@ def _definition(
     if line := _defining(added, name):
         return (_definition_by(line, name, edited_file(accepted), "same edit"),)
     if _is_used(match[1], failed) and not _is_used(match[1], accepted):
-        pattern = RemedyPattern(RemedyKind.RESEND, f"<text without {UNDEFINED_NAME[1:]}")
+        pattern = RemedyPattern(RemedyKind.RESEND, Term.WITHOUT_UNDEFINED)
         return (_text_change(failed, accepted, pattern, ("name", match[1])),)
     return ()
 
@@ -297,7 +436,7 @@ def _definition_by(line: str, name: str, file: str, placing: str) -> RemedyActio
     construct = _construct(line)
     if imported := _IMPORT.match(line):
         construct, line = Construct.IMPORT, _only(imported, name)
-    target = Edited(construct, UNDEFINED_NAME).target
+    target = Edited(construct, Term.UNDEFINED_NAME).target
     pattern = RemedyPattern(RemedyKind.EDIT, target, parameters=(placing,))
     parameters = (("file", file), ("adds", name), ("placing", placing))
     return RemedyAction(RemedyKind.EDIT, line.strip(), pattern, parameters=parameters)
@@ -341,11 +480,11 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
         return ()
     file = edited_file(accepted)
     if edited_file(failed) != file:
-        opening = RemedyPattern(RemedyKind.OPEN, FILE_TO_EDIT)
+        opening = RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_EDIT)
         return (RemedyAction(RemedyKind.OPEN, file, opening, edited_file(failed)),)
     was_head, head = (step.step.action.text.split("\n", 1)[0] for step in (failed, accepted))
     if was_head.split() != head.split() and file in was_head:
-        pattern = RemedyPattern(RemedyKind.RESEND, NO_FILE_NAME)
+        pattern = RemedyPattern(RemedyKind.RESEND, Term.NO_FILE_NAME)
         return (RemedyAction(RemedyKind.RESEND, head, pattern, was_head, (("file", file),)),)
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
@@ -353,7 +492,7 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
     if old != new:
         pairs = zip(old, new, strict=True)
         line = next(after for before, after in pairs if before != after)
-        pattern = RemedyPattern(RemedyKind.RESEND, "<indentation as around>")
+        pattern = RemedyPattern(RemedyKind.RESEND, Term.INDENTED)
         indent = f"{len(line) - len(line.lstrip())} spaces"
         parameters = (("file", file), ("with", line))
         return (RemedyAction(RemedyKind.RESEND, indent, pattern, parameters=parameters),)
@@ -381,12 +520,12 @@ def _span(span: Span) -> str:
 
 def _range_placeholder(was: Span, now: Span) -> str:
     if now[0] <= was[0] and was[1] < now[1]:
-        return "<more lines>"
+        return Term.MORE_LINES
     if now[0] < was[0] and was[1] == now[1]:
-        return "<more lines before>"
+        return Term.MORE_LINES_BEFORE
     if was[0] <= now[0] and now[1] <= was[1]:
-        return "<fewer lines>"
-    return "<other lines>"
+        return Term.FEWER_LINES
+    return Term.OTHER_LINES
 
 
 def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
@@ -395,32 +534,32 @@ def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
     come, gone = _differences(old, new)
     was, now = failed.reading.span, accepted.reading.span
     if not new:
-        placeholder = "<lines deleted>"
+        placeholder = Term.LINES_DELETED
     elif similarity(old, new) == 0.0:
-        placeholder = OTHER_TEXT
+        placeholder = Term.OTHER_TEXT
     else:
         placeholder = _text_placeholder(come, gone, was or (0, 0), now or (0, 0))
     return _text_change(failed, accepted, RemedyPattern(RemedyKind.RESEND, placeholder))
 
 
-def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: Span) -> str:
+def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: Span) -> Term:
     if come and not gone and now[1] > was[1]:
-        return "<more lines, repeated in the text>"
+        return Term.MORE_LINES_REPEATED
     if come and come[0].rstrip().endswith(":") and (now[0] < was[0] or not gone):
-        return "<the line that opens the block>"
+        return Term.BLOCK_LINE
     if gone and not come and now[1] - now[0] < was[1] - was[0]:
-        return "<fewer lines>"
+        return Term.FEWER_LINES
     removed, added = "".join(gone), "".join(come)
     for pattern, placeholder in _SPELLINGS:
         if pattern.sub("", removed) == pattern.sub("", added):
             return placeholder
-    return CORRECTED_TEXT
+    return Term.CORRECTED_TEXT
 
 
 _SPELLINGS = (
-    (_SPACE, "<another order or indentation>"),
-    (_BRACKETS, "<brackets balanced>"),
-    (_QUOTES, "<quotes balanced>"),
+    (_SPACE, Term.REORDERED),
+    (_BRACKETS, Term.BRACKETS),
+    (_QUOTES, Term.QUOTES),
 )
 
 
@@ -466,7 +605,7 @@ def _named_change(change: Change, names: Names) -> RemedyPattern | None:
     added, removed = _words_in(change.added), _words_in(change.removed)
     # What a module or class lacks says more than its own name does.
     pairs = zip(names.names, names.roles, strict=True)
-    for quoted, role in sorted(pairs, key=lambda pair: pair[1] != ATTRIBUTE):
+    for quoted, role in sorted(pairs, key=lambda pair: pair[1] != Term.ATTRIBUTE):
         last = quoted.rpartition("/")[2].rpartition(".")[2] or quoted
         name = quoted if role in GENERIC_ROLES else last
         if name not in added and name not in removed:
@@ -475,7 +614,7 @@ def _named_change(change: Change, names: Names) -> RemedyPattern | None:
         if imported is not None:
             return imported
         if name not in added:
-            gone = ANOTHER_NAME if change.added else ""
+            gone = Term.ANOTHER_NAME if change.added else ""
             return RemedyPattern(RemedyKind.EDIT, gone, role)
         if line := _defining(change.added, name):
             return _pattern(_construct(line), role)
@@ -493,7 +632,7 @@ def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyP
     if not added and not removed:
         return None
     if not added:
-        instead = ANOTHER_MODULE if _imports_at_all(change.added) else ""
+        instead = Term.ANOTHER_MODULE if _imports_at_all(change.added) else ""
         return RemedyPattern(RemedyKind.EDIT, instead, Edited(Construct.IMPORT, role).target)
     if not removed:
         return _pattern(Construct.IMPORT, role)
@@ -528,7 +667,7 @@ def _place(file: str, error: ErrorSignature, script: Sequence[str]) -> str:
     location = posixpath.basename((error.location or "").rpartition(":")[0])
     name = posixpath.basename(file)
     if name and name in {posixpath.basename(target) for target in script}:
-        return SCRIPT_THAT_WAS_RUN
+        return Term.SCRIPT_THAT_WAS_RUN
     if name and name == location:
-        return FILE_AT_FAULT
-    return A_TEST if _TEST_FILE.search(file) else ANOTHER_FILE
+        return Term.FILE_AT_FAULT
+    return Term.A_TEST if _TEST_FILE.search(file) else Term.ANOTHER_FILE

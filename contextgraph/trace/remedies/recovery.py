@@ -38,19 +38,11 @@ from contextgraph.trace.files import (
 )
 from contextgraph.trace.remedies.commands import looked_up, opened, other_command, shell_action
 from contextgraph.trace.remedies.edits import (
-    ABSOLUTE,
-    ANOTHER_PATH,
-    CURRENT_FOLDER,
-    FILE_TO_EDIT,
     IMPORTING,
-    MISSING_MODULE,
-    NO_FILE_NAME,
-    PARENT_FOLDER,
     UNDEFINED,
-    UNDEFINED_NAME,
-    WITHOUT_DOUBLED,
     Construct,
     Names,
+    Term,
     code_change,
     edited,
     is_import,
@@ -96,9 +88,9 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     text = [line for line in new_text(action, reading) if line.strip()]
     names = names_in(error.error_type, error.message)
     # Which program ran the code at fault says nothing of it, unless it did not find a module.
-    is_of_code = error.family in EXCEPTIONS and MISSING_MODULE not in names.roles
+    is_of_code = error.family in EXCEPTIONS and Term.MISSING_MODULE not in names.roles
     known = [f"attempt by {reading.verb}"] if reading.verb and not is_of_code else []
-    if UNDEFINED_NAME in names.roles and text:
+    if Term.UNDEFINED_NAME in names.roles and text:
         known.append(f"undefined name used as {_use(names.names[0], text)}")
     if reading.span is not None:
         known += _of_range(reading.span, text, shown)
@@ -164,8 +156,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     needs no import; nor does an edit that lacks the name.
     """
     change = edited(pattern.target)
-    if change is not None and change.name == UNDEFINED_NAME and change.construct.binds:
-        name = re.escape(names.fill(UNDEFINED_NAME))
+    if change is not None and change.name == Term.UNDEFINED_NAME and change.construct.binds:
+        name = re.escape(names.fill(Term.UNDEFINED_NAME))
         if re.search(rf"\b(?:class|def) {name}\b", f"{attempt}\n{shown}"):
             return False
         if change.construct is Construct.IMPORT:
@@ -173,13 +165,13 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
             by_another = rf"\bimport {name}(?:\.| as )"
             is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
             return not is_missing and is_set is None
-    if pattern.target == WITHOUT_DOUBLED:
+    if pattern.target == Term.WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
-    if pattern.target == ABSOLUTE:
+    if pattern.target == Term.ABSOLUTE:
         return any("/" in name.strip("/") for name in names.names or attempt.split()[1:])
-    if pattern.target == ANOTHER_PATH and pattern.replaced:
+    if pattern.target == Term.ANOTHER_PATH and pattern.replaced:
         return pattern.replaced in {name.strip("/") for name in names.names}
-    if pattern.target == CURRENT_FOLDER and pattern.parameters:
+    if pattern.target == Term.CURRENT_FOLDER and pattern.parameters:
         return any(names_program(parameter, attempt) for parameter in pattern.parameters)
     program = replaced_program(pattern)
     return not (program and attempt) or names_program(program, attempt)
@@ -201,20 +193,23 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
     name without an ending is not found as a file anywhere.
     """
     attempt, shown = state.last_action, state.last_outcome
-    if pattern.target in (CURRENT_FOLDER, ANOTHER_PATH) and _NO_FILE_SOUGHT.match(attempt):
+    if pattern.target in (
+        Term.CURRENT_FOLDER,
+        Term.ANOTHER_PATH,
+    ) and _NO_FILE_SOUGHT.match(attempt):
         return False
-    if pattern.target == CURRENT_FOLDER:
+    if pattern.target == Term.CURRENT_FOLDER:
         return not (_PROBING.search(attempt) or _LISTS_FILE.search(attempt))
-    if pattern.kind is RemedyKind.EDIT and UNDEFINED_NAME in pattern.target:
+    if pattern.kind is RemedyKind.EDIT and Term.UNDEFINED_NAME in pattern.target:
         is_only_one = len({*UNDEFINED.findall(shown)}) < 2
         return is_only_one and (
             is_import(pattern.target) or not _repeats_lines_behind(attempt, shown)
         )
-    if pattern.target == FILE_TO_EDIT:
+    if pattern.target == Term.FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
-    if pattern.target == NO_FILE_NAME:
+    if pattern.target == Term.NO_FILE_NAME:
         return posixpath.basename(state.open_file) in map(posixpath.basename, _arguments(attempt))
-    if pattern.kind is RemedyKind.CREATE and pattern.target == PARENT_FOLDER:
+    if pattern.kind is RemedyKind.CREATE and pattern.target == Term.PARENT_FOLDER:
         return not _is_module(attempt, f"{state.open_file}\n{shown}\n{state.task_description}")
     if pattern.target.startswith(_MORE_LINES):
         return _repeats_lines_behind(attempt, shown)

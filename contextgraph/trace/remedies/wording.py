@@ -10,16 +10,19 @@ from typing import TypeAlias
 
 from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.files import Change
-from contextgraph.trace.remedies import edits as of
-from contextgraph.trace.remedies.commands import (
-    ANOTHER_LINE,
-    ANY_VERSION,
-    FILE_TO_LOOK_AT,
-    REQUIREMENTS,
-    THE_REPOSITORY,
-    UNKNOWN_COMMAND,
+from contextgraph.trace.remedies.commands import ANY_VERSION
+from contextgraph.trace.remedies.edits import (
+    GENERIC_ROLES,
+    IN_ENVIRONMENT,
+    Construct,
+    Edited,
+    ImportPath,
+    Term,
+    edited,
+    term_of,
+    wording_of,
 )
-from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME, FILE_TO_EDIT, OTHER_TEXT
+from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
 
 ACTION_CHARS = 200
@@ -27,7 +30,7 @@ ACTION_CHARS = 200
 INSTEAD = ("instead", "")
 _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
-_VAGUE = ("<script>", UNKNOWN_COMMAND)
+_VAGUE = (SCRIPT, Term.UNKNOWN_COMMAND)
 _INTERPRETER = re.compile(r"python[\d.]*")
 _EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
 
@@ -77,7 +80,7 @@ def _command_line(action: RemedyAction) -> str:
         text = action.target if action.kind is not RemedyKind.RESEND else ""
         text = text or "\n".join(action.values_of("with")) or "(lines deleted)"
         return f"edit {' '.join(part for part in (file, lines) if part)}: {text}"
-    return f"open {action.target}" if action.pattern.target == FILE_TO_EDIT else action.target
+    return f"open {action.target}" if action.pattern.target == Term.FILE_TO_EDIT else action.target
 
 
 def _described(action: RemedyAction) -> str:
@@ -120,9 +123,9 @@ def _installed(action: RemedyAction) -> str:
 
 
 def _opened(action: RemedyAction) -> str:
-    if action.pattern.target == FILE_TO_EDIT:
+    if action.pattern.target == Term.FILE_TO_EDIT:
         return _EDIT_AGAIN.format(file=code(action.target))
-    if action.pattern.target == FILE_TO_LOOK_AT:
+    if action.pattern.target == Term.FILE_TO_LOOK_AT:
         then = next(iter(action.values_of("command")), "")
         return f"open {code(action.target)} first, then use {code(then)}"
     return _used(action)
@@ -168,20 +171,17 @@ def _resent(action: RemedyAction) -> str:
     with_lines = ", ".join(map(code, action.values_of("with")))
     without = ", ".join(map(code, action.values_of("without")))
     lines = f"for lines {action.target} instead of {action.replaced}"
-    if pattern == of.NO_FILE_NAME:
+    if pattern == Term.NO_FILE_NAME:
         return (
             f"leave out the file, which has to be open: {code(action.target)} "
             f"instead of {code(action.replaced)}"
         )
-    if pattern == "<indentation as around>":
+    if pattern == Term.INDENTED:
         return f"indent the same text by {action.target}: {with_lines}"
     if not with_lines and not without:
-        text = {
-            "<lines deleted>": "delete the lines instead",
-            "<another order or indentation>": "send the text again in another order or indentation",
-        }.get(pattern, f"send the same text {lines}")
+        text = _SENT_AGAIN.get(pattern, f"send the same text {lines}")
         return text + _PURPOSES.get(pattern, "")
-    if pattern == OTHER_TEXT and with_lines:
+    if pattern == Term.OTHER_TEXT and with_lines:
         text = f"write {with_lines} there instead"
     else:
         parts = [f"with {with_lines}"] if with_lines else []
@@ -191,9 +191,13 @@ def _resent(action: RemedyAction) -> str:
     return f"{text}, {lines}" if action.replaced else text
 
 
-_PURPOSES = {
-    "<more lines>": ", so that nothing of the old statement is left over",
-    "<fewer lines>": ", so that the lines around it stay",
+_SENT_AGAIN: Mapping[str, str] = {
+    Term.LINES_DELETED: "delete the lines instead",
+    Term.REORDERED: "send the text again in another order or indentation",
+}
+_PURPOSES: Mapping[str, str] = {
+    Term.MORE_LINES: ", so that nothing of the old statement is left over",
+    Term.FEWER_LINES: ", so that the lines around it stay",
 }
 
 
@@ -215,67 +219,19 @@ _CONCRETE: Mapping[RemedyKind, Callable[[RemedyAction], str]] = {
     RemedyKind.OTHER: lambda action: f"run {code(action.target)}",
 }
 
-_PATHS = {
-    of.PARENT_FOLDER: "look in the folder above",
-    of.CURRENT_FOLDER: "leave the path out",
-    of.ABSOLUTE: "give the path from the root, with a leading `/`",
-    of.RELATIVE: "leave out the leading `/`: the path starts where you are",
-    ANOTHER_LINE: "give a line that the file has",
-    of.WITHOUT_REPOSITORY: (
-        "leave out the leading name of the repository: paths are taken from its root"
-    ),
-    of.WITHOUT_DOUBLED: "leave out the folder that the path names twice",
-    of.WITHOUT_FOLDER: "leave out the leading folder of the path",
-    of.WITH_FOLDER: "put the folder it is in before the path",
-    of.ELSEWHERE: "the file is in another folder: look it up by its name",
-}
 _WITHOUT_PATH = {
     "ls": ": list where you are first (`ls`), and go on from what is there",
     "search_dir": ": `search_dir <text>` searches from where you are",
     "search_file": ": `search_file <text>` searches the file that is open",
     "find_file": ": `find_file <name>` looks from where you are",
 }
-_RESENT = {
-    "<more lines>": (
-        "send the same text for a range that ends later, so that nothing of the old statement is "
-        "left over"
-    ),
-    "<more lines before>": (
-        "start the range earlier, so that it replaces the line before it as well"
-    ),
-    "<fewer lines>": "send the edit for fewer lines, so that the lines around it stay",
-    "<other lines>": (
-        "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
-        "where the statement is now"
-    ),
-    of.NO_FILE_NAME: "leave out the file name: the edit goes to the file that is open",
-    "<indentation as around>": "send the same text again, indented like the lines around it",
-    "<another order or indentation>": "check the indentation of the text, then send it again",
-    "<brackets balanced>": "balance the brackets of the text, then send it again",
-    "<quotes balanced>": "balance the quotes of the text, then send it again",
-    "<lines deleted>": "delete the lines instead",
-    "<more lines, repeated in the text>": (
-        "take more lines into the range and repeat in the text those that are to stay: the edit "
-        "cut a statement in two"
-    ),
-    "<the line that opens the block>": (
-        "send the line that opens the block (`if …:`, `def …:`, `try:`) in the same edit as its "
-        "body, with the range starting there"
-    ),
-    "<text without the undefined name>": "write the edit without the undefined name",
-}
-_IMPORTED = {of.ImportPath.SUBMODULE: "from the module of the package that defines it"}
-_FOLDERS = {
-    of.REPOSITORY_ROOT: "run it in the root of the repository",
-    of.PARENT_FOLDER: "run it in the folder above",
-    "<subfolder>": "run it in the subfolder it belongs to",
-}
+_IMPORTED = {ImportPath.SUBMODULE: "from the module of the package that defines it"}
 
 
 def _run_pattern(pattern: RemedyPattern) -> str:
     program = pattern.target
-    if program in _PATHS or "<script>" in program:
-        return _PATHS.get(program, "")
+    if term_of(program) or SCRIPT in program:
+        return wording_of(program)
     flags = [parameter for parameter in pattern.parameters if parameter.startswith("-")]
     parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
     parts += [f"run `{program}` without `{pattern.replaced}`"] if pattern.replaced else []
@@ -283,7 +239,7 @@ def _run_pattern(pattern: RemedyPattern) -> str:
 
 
 def _use_pattern(pattern: RemedyPattern) -> str:
-    if pattern.replaced.endswith(of.ITS_ARGUMENT):
+    if pattern.replaced.endswith(Term.ITS_ARGUMENT):
         return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
     both = (pattern.target, pattern.replaced)
     if any(vague in program for program in both for vague in _VAGUE) or len({*both}) == 1:
@@ -295,40 +251,49 @@ def _use_pattern(pattern: RemedyPattern) -> str:
 
 
 def _install_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target == THE_REPOSITORY:
+    if pattern.target == Term.THE_REPOSITORY:
         return "install the repository itself (`pip install -e .`)"
-    if pattern.target == REQUIREMENTS:
+    if pattern.target == Term.REQUIREMENTS:
         return "install the requirements that the repository lists"
     if ANY_VERSION in pattern.parameters:
         return f"install `{pattern.target}` without asking for that version"
-    if pattern.target == of.MISSING_MODULE and not pattern.parameters:
+    if pattern.target == Term.MISSING_MODULE and not pattern.parameters:
         return f"install the package that provides `{pattern.target}`; its name may differ"
     version, program = (*pattern.parameters, "", "")[:2]
     return f"install `{pattern.target}{version}`" + (f" with {program}" if program else "")
 
 
+_CREATED: Mapping[str, str] = {
+    Term.PARENT_FOLDER: "create the missing folder first (`mkdir -p`)",
+    Term.FOLDER: "create the folder first (`mkdir -p`)",
+    Term.FILE: "",
+}
+
+
 def _create_pattern(pattern: RemedyPattern) -> str:
-    return {
-        of.PARENT_FOLDER: "create the missing folder first (`mkdir -p`)",
-        "<folder>": "create the folder first (`mkdir -p`)",
-        of.FILE: "",
-    }.get(pattern.target, f"create `{pattern.target}`")
+    return _CREATED.get(pattern.target, f"create `{pattern.target}`")
 
 
 def _open_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target == FILE_TO_EDIT:
+    if pattern.target == Term.FILE_TO_EDIT:
         return _EDIT_AGAIN.format(file="the file you mean")
-    if pattern.target == FILE_TO_LOOK_AT:
+    if pattern.target == Term.FILE_TO_LOOK_AT:
         return "open the file you mean first: the command goes by the file that is open"
     return _look_pattern(pattern)
 
 
+def _folder_pattern(pattern: RemedyPattern) -> str:
+    # The folder above is looked in by a path, and a command is run in it.
+    is_above = pattern.target == Term.PARENT_FOLDER
+    return "run it in the folder above" if is_above else wording_of(pattern.target)
+
+
 def _look_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target == of.CURRENT_FOLDER:
-        return _PATHS[pattern.target] + _WITHOUT_PATH.get("".join(pattern.parameters), "")
-    if pattern.target in _PATHS:
-        return _PATHS[pattern.target]
-    if pattern.target == of.ANOTHER_PATH:
+    if pattern.target == Term.CURRENT_FOLDER:
+        return wording_of(pattern.target) + _WITHOUT_PATH.get("".join(pattern.parameters), "")
+    if words := wording_of(pattern.target):
+        return words
+    if pattern.target == Term.ANOTHER_PATH:
         missing = "there is no `src`: take the folder of the package itself (`ls` shows it)"
         return missing if pattern.replaced == "src" else ""
     if pattern.parameters or pattern.replaced or pattern.kind is RemedyKind.OPEN:
@@ -337,12 +302,12 @@ def _look_pattern(pattern: RemedyPattern) -> str:
 
 
 def _edit_pattern(pattern: RemedyPattern) -> str:
-    added = of.edited(pattern.target)
+    added = edited(pattern.target)
     if pattern.replaced:
-        return _replacement_pattern(pattern, added, of.edited(pattern.replaced))
-    if added is None or added.construct in (of.Construct.CODE, of.Construct.USE):
+        return _replacement_pattern(pattern, added, edited(pattern.replaced))
+    if added is None or added.construct in (Construct.CODE, Construct.USE):
         return ""
-    is_assignment = added.construct is of.Construct.ASSIGNMENT
+    is_assignment = added.construct is Construct.ASSIGNMENT
     text = f"the {added.construct} of {_quoted(added.name)}"
     if not pattern.parameters:
         return f"add {text}"
@@ -353,18 +318,18 @@ def _edit_pattern(pattern: RemedyPattern) -> str:
 
 
 def _replacement_pattern(
-    pattern: RemedyPattern, added: of.Edited | None, removed: of.Edited | None
+    pattern: RemedyPattern, added: Edited | None, removed: Edited | None
 ) -> str:
     """An edit that replaces a name, or the import of one."""
     name = _quoted(removed.name if removed else pattern.replaced)
     if not pattern.target:
         return f"remove the {removed.construct} of {name}" if removed else f"do without {name}"
-    if pattern.target == ANOTHER_MODULE:
+    if pattern.target == Term.ANOTHER_MODULE:
         return f"import another module instead of {name}"
-    if pattern.target == ANOTHER_NAME:
-        is_vague = pattern.replaced in of.GENERIC_ROLES
+    if pattern.target == Term.ANOTHER_NAME:
+        is_vague = pattern.replaced in GENERIC_ROLES
         return "" if is_vague else f"use another name instead of {name}"
-    if added is None or added.construct is not of.Construct.IMPORT:
+    if added is None or added.construct is not Construct.IMPORT:
         return _quoted(pattern.target)
     return f"import {_quoted(added.name)} {_IMPORTED.get(added.path, added.path)}"
 
@@ -375,7 +340,7 @@ def _quoted(text: str) -> str:
 
 
 def _configure_pattern(pattern: RemedyPattern) -> str:
-    if pattern.parameters == (of.IN_ENVIRONMENT,):
+    if pattern.parameters == (IN_ENVIRONMENT,):
         return f"set the environment variable {pattern.target} before the import"
     return f"configure `{pattern.target}` before the first use"
 
@@ -383,18 +348,18 @@ def _configure_pattern(pattern: RemedyPattern) -> str:
 _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RUN: _run_pattern,
     RemedyKind.USE: _use_pattern,
-    RemedyKind.CWD: lambda pattern: _FOLDERS.get(pattern.target) or _PATHS.get(pattern.target, ""),
+    RemedyKind.CWD: _folder_pattern,
     RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
     RemedyKind.INSTALL: _install_pattern,
     RemedyKind.CREATE: _create_pattern,
     RemedyKind.OPEN: _open_pattern,
     RemedyKind.SEARCH: _look_pattern,
     RemedyKind.EDIT: _edit_pattern,
-    RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
+    RemedyKind.RESEND: lambda pattern: wording_of(pattern.target),
     RemedyKind.CONFIGURE: _configure_pattern,
     RemedyKind.REVERT: lambda _: "undo the last edits of the file (`git checkout <file>`)",
     RemedyKind.DELETE: lambda pattern: (
-        "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
+        "" if pattern.target == Term.FILE else f"delete `{pattern.target}`"
     ),
     RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda _: "",
@@ -443,7 +408,7 @@ def sets_own_variable(command: str) -> bool:
 def _leaves_out_what(pattern: RemedyPattern) -> bool:
     """True for a change of code that is specific to its project, unless an edit was refused."""
     target = pattern.target
-    if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
+    if target in (Term.ANOTHER_NAME, Term.ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
         return True
     is_of_refused_edit = bool(pattern.parameters)
     return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
