@@ -11,8 +11,18 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import click
 from click.types import FuncParamType
 
-from contextgraph.cli import GATHERED, HOMES, SECTIONS, help_text
-from contextgraph.cli.output import FAILED, STORE_UNAVAILABLE, accept_any_text, warn
+from contextgraph.cli import (
+    GATHERED,
+    HOMES,
+    SECTIONS,
+    help_text,
+)
+from contextgraph.cli.output import (
+    FAILED,
+    STORE_UNAVAILABLE,
+    accept_any_text,
+    warn,
+)
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}

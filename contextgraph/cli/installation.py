@@ -12,8 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from contextgraph.agents.sessions import HookFiles
-from contextgraph.cli.options import SETTINGS, Common, Yes, argument, common_options, flag, option
-from contextgraph.cli.output import DONE, FAILED, confirm, fail, print_table, print_text, warn
+from contextgraph.cli.options import (
+    SETTINGS,
+    Common,
+    Yes,
+    argument,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    DONE,
+    FAILED,
+    confirm,
+    fail,
+    print_table,
+    print_text,
+    warn,
+)
 from contextgraph.config import (
     SETTINGS_FILE,
     ProjectFile,
@@ -22,7 +38,11 @@ from contextgraph.config import (
     trusted_folders,
 )
 from contextgraph.records import record_of
-from contextgraph.text import mask_secrets, number_of, one_line
+from contextgraph.text import (
+    mask_secrets,
+    number_of,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from contextgraph.advising.freshness import Stale

@@ -13,10 +13,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from contextgraph.cli.intake import Intake
-from contextgraph.cli.learn import Learning, learned_in, read_files
-from contextgraph.cli.options import Common, Yes, common_options, flag, option
-from contextgraph.cli.output import emit, print_box, print_text, styled, warn
+from contextgraph.cli.learn import (
+    Intake,
+    Learning,
+    Selection,
+    learned_in,
+    read_files,
+)
+from contextgraph.cli.options import (
+    Common,
+    Yes,
+    common_options,
+    flag,
+    option,
+)
+from contextgraph.cli.output import (
+    emit,
+    print_box,
+    print_text,
+    styled,
+    warn,
+)
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.text import number_of, one_line
 
@@ -125,7 +142,8 @@ def _learn(
         warn(f"nothing new in {number_of(len(files), 'file')}")
     elif asked.agreed(f"Learn {number_of(len(new), 'new file')} into {settings.address}?"):
         newest = sorted(new, key=_time_of, reverse=True)
-        intake = partial(Intake, discovered=True)
+        selection = Selection(never=settings.never_learned)
+        intake = partial(Intake, discovered=True, selection=selection)
         learning = Learning(common, intake, known=known, is_quiet=True)
         try:
             learning.learn([str(file) for file in newest])

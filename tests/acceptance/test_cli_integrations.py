@@ -17,7 +17,11 @@ from contextgraph import AgentMemory
 from contextgraph.agents.advice import write_advice
 from contextgraph.agents.hook import answer
 from contextgraph.agents.install import hook_command
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.model import (
+    Action,
+    RawTrajectory,
+    Step,
+)
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -310,7 +310,10 @@ def test_where_nothing_was_read_consolidation_is_not_mentioned(
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("ftp://localhost:7474", "no store is known as ftp://; write a file, :memory:, neo4j://"),
+        (
+            "ftp://localhost:7474",
+            "no store is known as ftp://; write a file, :memory:, networkx:, neo4j://",
+        ),
         ("bolt://localhost:port", "bolt://localhost:port: its port is not a number below 65536"),
         (f"bolt://neo4j:{PASSWORD}@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
     ],

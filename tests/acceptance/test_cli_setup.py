@@ -103,3 +103,11 @@ def test_no_agents_only_learns(home: Path, tmp_path: Path) -> None:
     assert not (home / ".claude" / "settings.json").exists()
     with AgentMemory.open(store, read_only=True) as memory:
         assert len(memory.store.runs.ids()) == 2
+
+
+def test_what_is_never_to_be_learned_is_left_out(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "/shop")
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    assert record["card"] is None
