@@ -61,7 +61,10 @@ def cases_of(
         }
     )
     ranking = ranking_of(query, by_channel, weights, limit)
-    cases = [_case(query, ranked, ranks[ranked.run], gate) for ranked in ranking]
+    cases = [
+        _case(query, ranked, ranks[ranked.run], gate, is_first=place == 0)
+        for place, ranked in enumerate(ranking)
+    ]
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
     cases = [
@@ -139,7 +142,12 @@ def _scored(
 
 
 def _case(
-    query: Query, ranked: RankedRun, ranks: tuple[ChannelRank, ...], gate: Gate
+    query: Query,
+    ranked: RankedRun,
+    ranks: tuple[ChannelRank, ...],
+    gate: Gate,
+    *,
+    is_first: bool,
 ) -> SimilarCase:
     trajectory = ranked.hits[0].trajectory
     scope = scope_level(trajectory.repo, query.state.repo)
@@ -147,7 +155,10 @@ def _case(
     is_same_task = trajectory.instance_id == query.state.instance_id
     probability = 1.0 if is_same_task else case_probability(ranked.features)
     at_same_file = bool(fragments) and scope is ScopeLevel.REPO
-    is_close = probability >= gate.close_case_precision and _names_file(query, trajectory)
+    # What is as probable and only second to another is hardly ever linked, unless it is named.
+    is_close = probability >= gate.close_case_precision and (
+        is_first or _names_file(query, trajectory)
+    )
     # What a run changed that failed is no evidence of what has to be changed.
     may_be_right = trajectory.outcome is not Outcome.FAILED
     return SimilarCase(

@@ -18,7 +18,7 @@ from contextgraph.advising.channels import (
     newest_first,
     signature_level,
 )
-from contextgraph.advising.gate import NO_CREDITS, Credits, probability
+from contextgraph.advising.gate import NO_CREDITS, Credits, expected_worth, probability
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
@@ -638,6 +638,8 @@ class _Counts:
         )
         features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
         runs = newest_first(sighting.candidate for sighting in sightings)
+        likely = 0.0 if group.silence else probability(features, self._query.gate)
+        steps = fmean(one.candidate.cleared_step - one.candidate.error_step for one in sightings)
         return Remedy(
             actions=best.wording.actions,
             description=_description(self._query, best.wording),
@@ -661,8 +663,9 @@ class _Counts:
             ),
             workaround=done.workaround,
             features=features,
-            probability=0.0 if group.silence else probability(features, self._query.gate),
-            steps=fmean(one.candidate.cleared_step - one.candidate.error_step for one in sightings),
+            probability=likely,
+            steps=steps,
+            worth=expected_worth(likely, steps, self._query.gate),
             silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
         )
 

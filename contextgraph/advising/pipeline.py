@@ -65,6 +65,7 @@ from contextgraph.model import (
     PipelineStep,
     Recollection,
     Remedy,
+    RemedyPattern,
     RepositoryPlaybook,
     Scope,
     Silence,
@@ -84,6 +85,8 @@ Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 
 # Errors that are looked through for methodologies, those of most runs first.
 _CONSIDERED = 300
+# Before these, nothing that one instance or source alone supports is ranked.
+_PROBABLE = 0.5
 _SETTLED = (PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
 
 
@@ -350,7 +353,9 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     yield from (note_line(recollection.note) for recollection in context.notes)
     yield from (recollection.note.id for recollection in context.statements)
     if context.playbook:
-        yield from (line.text for line in playbook_lines(context.playbook))
+        for line in playbook_lines(context.playbook):
+            yield line.text
+            yield from map(_said_in_general, line.patterns)
 
 
 def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
@@ -362,7 +367,7 @@ def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
     is_named = any(any(remedy.why.sources) for remedy in given)
 
     def place(remedy: Remedy) -> tuple[bool, bool, bool, bool, float]:
-        is_first = remedy.why.is_active and remedy.probability >= CONSERVATIVE.min_precision
+        is_first = remedy.why.is_active and remedy.probability >= _PROBABLE
         is_alone = is_named and not remedy.why.is_active
         is_foreign = is_alone and "" not in remedy.why.sources
         return remedy.silence is not None, not is_first, is_alone, is_foreign, -remedy.score
@@ -385,7 +390,7 @@ def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
 
 
 def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
-    reason = gate.refusal(remedy.features, remedy.probability) or (
+    reason = gate.refusal(remedy.features, remedy.probability, remedy.worth) or (
         gate.min_precision and unsaid(remedy)
     )
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
@@ -398,10 +403,16 @@ class _New:
         self._told = {*told}
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        if remedy.description in self._told:
+        in_general = {_said_in_general(action.pattern) for action in remedy.actions}
+        if remedy.description in self._told or (in_general and in_general <= self._told):
             return Silence(PipelineStep.NEW, "this agent was told so in this run")
         self._told.add(remedy.description)
         return remedy
+
+
+def _said_in_general(pattern: RemedyPattern) -> str:
+    """The saying of a fact that is about *pattern*, such as which interpreter a machine has."""
+    return f"{pattern.kind} {pattern.target} for {pattern.replaced}"
 
 
 class _Fits:

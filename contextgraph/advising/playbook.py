@@ -428,13 +428,25 @@ def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> Comma
 
 
 def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
-    """Other ways to run tests, or a script, that mostly worked."""
+    """Other ways to run tests or a script, or to install the same, that mostly worked."""
+    if given.kind is ActionKind.INSTALL:
+        wanted = _installed(given.text)
+        for record in _records(runs, ActionKind.INSTALL):
+            is_other = record.is_agreed and record.command not in (given.form, given.text)
+            if is_other and not wanted.isdisjoint(_installed(record.command)):
+                yield record
     if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
         for record in _records(runs, given.kind):
             is_script = record.command.endswith(SCRIPT)
             is_same = record.command.removesuffix(f" {TESTS}") == _runner(given)
             if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
                 yield record
+
+
+def _installed(command: str) -> frozenset[str]:
+    """The packages that an installation names, without versions; ``.`` is the project."""
+    words = command.partition(" install ")[2].split()
+    return frozenset(re.split(r"[\[=<>~!]", word)[0] for word in words if word[:1] not in "-'\"")
 
 
 def _recorded(

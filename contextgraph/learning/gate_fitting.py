@@ -13,12 +13,8 @@ from contextgraph.advising.channels import (
     Channel,
     query_of,
 )
-from contextgraph.advising.evidence import (
-    counted,
-    found,
-    same,
-)
-from contextgraph.advising.gate import SHIPPED, stored_gate
+from contextgraph.advising.evidence import counted, found, same
+from contextgraph.advising.gate import MOST_STEPS, SHIPPED, stored_gate
 from contextgraph.advising.matching import (
     Remedy,
     remedy_of,
@@ -52,11 +48,16 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class JudgedRemedy:
-    """A remedy that was found at an error of *instance*, and whether it is what cleared it."""
+    """A remedy that was found at an error of *instance*, and whether it is what cleared it.
+
+    In earlier runs it came after *steps* on average; this one took *taken*.
+    """
 
     instance: str
     features: RemedyFeatures
     is_right: bool
+    steps: float = 0.0
+    taken: int = 0
 
 
 def gate_due(store: Store) -> bool:
@@ -84,7 +85,7 @@ def judged_remedies(
     Runs of its instance are hidden, and later ones.
     """
     raw = run.raw
-    for state, done, names in _cleared(run):
+    for state, done, names, taken in _cleared(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
         candidates = {name: channel(query, store).recoveries for name, channel in channels.items()}
         judged = []
@@ -92,7 +93,9 @@ def judged_remedies(
             advised = remedy_of(remedy.actions, remedy.repo)
             if remedy.silence is None:
                 is_right = same_remedy(done, advised, names)
-                judged.append(JudgedRemedy(raw.instance_id, remedy.features, is_right))
+                judged.append(
+                    JudgedRemedy(raw.instance_id, remedy.features, is_right, remedy.steps, taken)
+                )
         yield judged
 
 
@@ -111,7 +114,7 @@ def _runs(store: Store) -> int:
     return store.runs.word_counts(()).total
 
 
-def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names]]:
+def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names, int]]:
     """The states at errors that were verifiably cleared, and what cleared them, each once."""
     states = list(states_of(run.raw))
     seen: set[tuple[str, str, Remedy]] = set()
@@ -121,7 +124,8 @@ def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names]]:
         if recovery.verified and not recovery.workaround and done and not again:
             seen.add((recovery.error.error_type, recovery.error.message, done))
             names = names_in(recovery.error.error_type, recovery.error.message)
-            yield states[recovery.error_step - run.steps[0].index + 1], done, names
+            taken = recovery.cleared_step - recovery.error_step
+            yield states[recovery.error_step - run.steps[0].index + 1], done, names, taken
 
 
 def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
@@ -138,7 +142,17 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
         calibration=_blended(raw, right, len(errors)),
         errors=len(errors),
         runs=runs,
+        saving=_saving([remedy for remedy in remedies if remedy.is_right]),
     )
+
+
+def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
+    """The steps that *right* remedies would have saved, by those they took in earlier runs."""
+    steps = np.array([(1.0, min(one.steps, MOST_STEPS) - 1) for one in right]).reshape(-1, 2)
+    saved = np.array([max(0, min(one.taken, MOST_STEPS) - 1) for one in right])
+    shipped, prior = np.array(SHIPPED.saving), _PRIOR * np.eye(2)
+    least, each = np.linalg.solve(steps.T @ steps + prior, steps.T @ saved + _PRIOR * shipped)
+    return round(float(least), 4), round(float(each), 4)
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:

@@ -191,11 +191,12 @@ class ChannelRank:
 
 @dataclass(frozen=True, slots=True)
 class FittedGate:
-    """How the probability of a remedy follows from its features.
+    """How the probability of a remedy, and the steps it saves, follow from earlier runs.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
-    the one that is shipped.
+    the one that is shipped. The steps that a right remedy saves are the first of *saving*, plus the
+    second for each step by which it came later than at once in earlier runs.
     """
 
     coefficients: Mapping[str, float]
@@ -203,6 +204,7 @@ class FittedGate:
     calibration: tuple[tuple[float, float], ...]
     errors: int = 0
     runs: int = 0
+    saving: tuple[float, float] = (1.3, 0.12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +289,9 @@ class Remedy:
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
     remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
     the fragment of an instance of *repo*; *methodology* is what was abstracted from such, if any.
-    *probability* is that of clearing the error, *steps* how many such an error cost on average;
-    *score* is the probability times the trust in it.
+    *probability* is that of clearing the error, *steps* how many such an error cost on average,
+    *worth* the steps that saying it is expected to save; *score* is the probability times the trust
+    in it.
 
     *silence* says why an agent is not told; None for what is shown. *rank* is from 1 among those
     that passed the gate, 0 for others.
@@ -309,6 +312,7 @@ class Remedy:
     features: RemedyFeatures = RemedyFeatures()
     probability: float = 0.0
     steps: float = 0.0
+    worth: float = 0.0
     score: float = 0.0
     rank: int = 0
     freshness: Freshness = Freshness.UNKNOWN

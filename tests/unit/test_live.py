@@ -81,12 +81,12 @@ def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
     assert live.check_submit() is None
 
 
-@pytest.mark.parametrize(("changed", "is_shown"), [("tariff", True), ("printer", False)])
-def test_a_similar_task_is_shown_at_the_start_where_the_task_names_its_file(
-    memory: AgentMemory, changed: str, is_shown: bool
+@pytest.mark.parametrize(("task", "is_shown"), [(TASK, True), ("Print pages", False)])
+def test_a_similar_task_is_shown_at_the_start(
+    memory: AgentMemory, task: str, is_shown: bool
 ) -> None:
-    memory.learn(recovering_run(task=TASK, patch=PATCH.format(changed)))
-    live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK)
+    memory.learn(recovering_run(task=TASK, patch=PATCH.format("printer")))
+    live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=task)
     assert ("acme__shop-1" in live.start()) is is_shown
     assert live.start() == ""
 

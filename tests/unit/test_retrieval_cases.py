@@ -134,12 +134,15 @@ def test_each_case_names_the_channels_that_found_it_with_its_rank(store):
         ("lib/tariffs.py", Outcome.SOLVED, False),
     ],
 )
-def test_said_is_only_a_past_task_with_a_named_file_that_did_not_fail(
+def test_said_is_the_nearest_past_task_and_another_only_where_its_file_is_named(
     store, file, outcome, is_said
 ):
+    nearest = trajectory(2, files=("lib/tariffs.py",), outcome=Outcome.SOLVED)
     past = trajectory(1, files=(file,), outcome=outcome)
-    (case,) = cases(store, lexical=[CaseHit(past, 0.9, 0.9)])
-    assert case.is_shown is is_said
+    hits = [CaseHit(nearest, 0.95, 0.95), CaseHit(past, 0.9, 0.9)]
+    first, second = cases(store, lexical=hits)
+    assert first.is_shown
+    assert second.is_shown is is_said
 
 
 @pytest.mark.parametrize(
@@ -151,8 +154,10 @@ def test_said_is_only_a_past_task_with_a_named_file_that_did_not_fail(
     ],
 )
 def test_a_traceback_and_the_name_of_the_project_name_no_file(store, task, file, is_said):
+    nearest = trajectory(2, files=("lib/tariffs.py",), outcome=Outcome.SOLVED)
     past = trajectory(1, files=(file,), outcome=Outcome.SOLVED)
-    (case,) = cases(store, task, lexical=[CaseHit(past, 0.9, 0.9)])
+    hits = [CaseHit(nearest, 0.95, 0.95), CaseHit(past, 0.9, 0.9)]
+    _, case = cases(store, task, lexical=hits)
     assert case.is_shown is is_said
 
 

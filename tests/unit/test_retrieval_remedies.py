@@ -10,8 +10,11 @@ from contextgraph.advising.channels import Findings, Query, query_of
 from contextgraph.advising.evidence import Sighting, counted, found as sighted, same
 from contextgraph.advising.gate import (
     CONSERVATIVE,
+    MOST_STEPS,
+    SHIPPED,
     UNGATED,
     Gate,
+    expected_worth,
     probability,
 )
 from contextgraph.advising.pipeline import MemoryRetriever, settle
@@ -493,3 +496,10 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     told = settle(context, 5, told={context.shown[0].description})
     assert not told.shown
     assert PipelineStep.NEW in {one.silence.step for one in told.silenced if one.silence}
+
+
+def test_what_is_expected_to_save_nothing_is_not_shown():
+    at_once = replace(SHIPPED, saving=(0.0, 1.0))
+    assert expected_worth(0.9, 1, at_once) < 0 < expected_worth(0.3, 7, at_once)
+    assert expected_worth(0.9, 200, at_once) == expected_worth(0.9, MOST_STEPS, at_once)
+    assert "cost" in CONSERVATIVE.refusal(RemedyFeatures(), 0.9, -0.2)
