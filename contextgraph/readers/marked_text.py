@@ -29,7 +29,7 @@ from contextgraph.readers.envelopes import DENIED, INTERRUPTED, is_command, said
 from contextgraph.readers.format import EmptyRunError, Format, Place, Row, file_stem, rows_at, text
 from contextgraph.readers.histories import history
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
-from contextgraph.trace.actions import SHELL_TOOLS
+from contextgraph.trace.kinds import SHELL_TOOLS
 
 CLINE = "cline"
 ROO = "roo-code"

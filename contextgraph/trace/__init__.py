@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.trace.actions import (
-        ActionKind as ActionKind,
         ActionReading as ActionReading,
         canonical as canonical,
         read_action as read_action,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         is_edit as is_edit,
         net_changes as net_changes,
     )
+    from contextgraph.trace.kinds import ActionKind as ActionKind
     from contextgraph.trace.loops import (
         LoopTracker as LoopTracker,
         error_of as error_of,
@@ -105,6 +105,7 @@ if TYPE_CHECKING:
 
 # Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
 _MODULES = (
+    "kinds",
     "actions",
     "errors.signature",
     "steps",

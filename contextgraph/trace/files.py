@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sys import stdlib_module_names
 from typing import TypeAlias
 
-from contextgraph.trace.actions import NEW_TEXT, ActionKind, new_text
+from contextgraph.trace.actions import NEW_TEXT, new_text
+from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")

@@ -16,15 +16,10 @@ from contextgraph.model import (
     State,
     Step,
 )
-from contextgraph.trace.actions import (
-    SHELL_TOOLS,
-    ActionKind,
-    canonical,
-    imported_names,
-    read_action,
-)
+from contextgraph.trace.actions import canonical, imported_names, read_action
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.files import Span, edited_file, is_edit, new_lines
+from contextgraph.trace.kinds import SHELL_TOOLS, ActionKind
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import one_line
 

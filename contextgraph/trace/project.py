@@ -17,9 +17,6 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.trace.actions import (
-    KIND_OF_PROGRAM,
-    SHELL_TOOLS,
-    ActionKind,
     ActionReader,
     ActionReading,
     read_action,
@@ -36,6 +33,7 @@ from contextgraph.trace.files import (
     listed_files,
     names_shown,
 )
+from contextgraph.trace.kinds import KIND_OF_PROGRAM, SHELL_TOOLS, ActionKind
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path, what_ran
 from contextgraph.trace.wording import identifiers
 

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from contextgraph.model import LoopInfo, LoopSeverity, RawTrajectory, TaskType
 from contextgraph.text import compiled
-from contextgraph.trace.actions import ActionKind
 from contextgraph.trace.files import is_edit
+from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.loops import LoopTracker, loops_of
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
 from contextgraph.trace.steps import StepTrace, read_steps

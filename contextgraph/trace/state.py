@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import islice
 
 from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, State
-from contextgraph.trace.actions import ActionKind
 from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of
+from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.remedies.open_errors import OpenErrors, answers_nothing
 from contextgraph.trace.steps import StepTrace, read_steps
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
 from contextgraph.trace.actions import (
-    ActionKind,
     ActionReader,
     ActionReading,
     files_written_by,
@@ -15,6 +14,7 @@ from contextgraph.trace.actions import (
     repository_path,
 )
 from contextgraph.trace.errors.signature import error_at
+from contextgraph.trace.kinds import ActionKind
 
 _SCRIPT = re.compile(
     r"(?:^|[/_-])(?:reproduc\w*|repro\d*|test|tests|check|debug|demo|example|verify|try|simulat\w*"

@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.model import Action, ErrorSignature, Family, Step
-from contextgraph.trace.actions import ActionKind, ActionReading, read_action
+from contextgraph.trace.actions import ActionReading, read_action
 from contextgraph.trace.errors.finding import (
     Finding,
     Search,
@@ -41,6 +41,7 @@ from contextgraph.trace.errors.tools import (
     timeout,
     tool_message,
 )
+from contextgraph.trace.kinds import ActionKind
 
 _SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
 _EDGE = 1500

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
-from contextgraph.trace.actions import ActionKind, ActionReading, imported_names
+from contextgraph.trace.actions import ActionReading, imported_names
 from contextgraph.trace.files import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity
+from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.loops import SILENCE, steady
 from contextgraph.trace.steps import StepTrace, is_version_query
 

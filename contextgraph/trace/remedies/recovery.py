@@ -17,14 +17,7 @@ from contextgraph.model import (
     RemedyPattern,
     State,
 )
-from contextgraph.trace.actions import (
-    ActionKind,
-    line_of,
-    new_text,
-    read_action,
-    run_of,
-    stateful_part,
-)
+from contextgraph.trace.actions import line_of, new_text, read_action, run_of, stateful_part
 from contextgraph.trace.files import (
     Change,
     Span,
@@ -36,6 +29,7 @@ from contextgraph.trace.files import (
     new_lines,
     numbered_lines,
 )
+from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.remedies.commands import looked_up, opened, other_command, shell_action
 from contextgraph.trace.remedies.edits import (
     IMPORTING,
