@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -346,6 +346,7 @@ class AgentMemory:
         """
         if isinstance(state, str):
             state = State(current_error=state)
+        _expect(state, State, "query takes a State, or the text of an error")
         state = replace(state, repo=repo) if repo else state
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
@@ -482,6 +483,8 @@ class AgentMemory:
 
     def check_loop(self, state_history: Sequence[State]) -> LoopInfo | None:
         """Return the loop that the last of *state_history* is in, with escape suggestions."""
+        for state in state_history:
+            _expect(state, State, "check_loop takes the states of a run (trace.states_of)")
         return self.loop_detector.detect(state_history)
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
@@ -561,6 +564,8 @@ class AgentMemory:
 
             raw = read(raw, on_skip=_leave_out)
         if not isinstance(raw, RawTrajectory):
+            takes = "learn takes a RawTrajectory, several of them, or the path of logs"
+            _expect(None if isinstance(raw, Mapping) else raw, Iterable, takes)
             return [*self.learn_many(raw, source=source, on_error=_leave_out)]
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
@@ -920,6 +925,12 @@ def _readable(
             on_error(error)
         else:
             yield raw
+
+
+def _expect(value: object, kind: type, message: str) -> None:
+    """Raise `TypeError` with *message* unless *value* is of this *kind*."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{message}, not {type(value).__name__}")
 
 
 def _leave_out(error: ReadError) -> None:

@@ -16,7 +16,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Look": {
         "search": "Search past sessions, decisions, notes and remedies.",
-        "decisions": "Show what people decided, corrected or required.",
         "stats": "Show what costs most, what is known, and how runs fail.",
         "receipt": "Show what advice was given, and what became of it.",
         "view": "Open the console of the memory in a browser.",
@@ -29,7 +28,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "evaluate": "Measure the advice of a memory on recorded runs.",
     },
     "More": {
-        "note": "Notes: remember, recall, list, review, pages, keyed files.",
+        "note": "Notes and decisions: remember, recall, list, pages, keyed files.",
         "admin": "All other commands: check, repair, copy, remove, explain.",
     },
 }
@@ -82,7 +81,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "serve": "service:serve",
     "view": "service:view",
     "config": {"show": "installation:show"},
-    "experiment": {"run": "evaluate:run", "report": "experiment:report"},
+    "experiment": {"run": "evaluate:run", "report": "evaluate:report"},
     "mcp": {"": "service:mcp", "config": "service:config"},
     "notes": {"": "notes:notes", "review": "notes:review"},
     "token": {"create": "service:create", "list": "service:list_", "revoke": "service:revoke"},
@@ -103,6 +102,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     },
 }
 _NOTE = {
+    "decisions": "decisions",
     "remember": "remember",
     "recall": "recall",
     "list": "notes",

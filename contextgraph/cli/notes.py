@@ -270,7 +270,7 @@ def search(
     ] = None,
     limit: Limit = 10,
 ) -> None:
-    """Search past sessions, tasks, decisions, notes, pages and remedies.
+    """Search past sessions, decisions, notes and remedies.
 
     One list, the best first, with the command that opens each. "what happened recently" gives the
     newest, "why did we …" prefers what people decided, the name of a file what is about it.

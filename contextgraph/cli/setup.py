@@ -300,7 +300,7 @@ def _next_steps(card: _Card | None, connected: "Sequence[Mapping[str, Json]]") -
         return ["contextgraph learn PATH      # files of runs", "contextgraph --help"]
     steps = []
     if card.errors:
-        error = one_line(card.errors[0].error, 60)
+        error = card.errors[0].error[:_WIDTH]
         steps.append(f"contextgraph query --error {shlex.quote(error)}")
     if repo := next(iter(card.commands), ""):
         steps.append(f"contextgraph playbook --repo {shlex.quote(repo)}")

@@ -392,3 +392,18 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
         assert len(memory.store.runs.ids()) == 16
         assert len(list(receipts)) == 19
         assert len(memory.store.runs.ids()) == 20
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda memory: memory.query(None), "query takes a State, or the text of an error"),
+        (lambda memory: memory.query({"repo": "acme/shop"}), "not dict"),
+        (lambda memory: memory.learn({"steps": []}), "learn takes a RawTrajectory"),
+        (lambda memory: memory.learn(3), "or the path of logs"),
+        (lambda memory: memory.check_loop("python x.py"), "trace.states_of"),
+    ],
+)
+def test_misuse_names_what_a_method_takes(memory, call, message):
+    with pytest.raises(TypeError, match=message):
+        call(memory)
