@@ -1,15 +1,16 @@
 """A batch that was killed, learned again: the memory is that of an undisturbed one."""
 
 import os
+import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
 
-from contextgraph import AgentMemory, RawTrajectory
+from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.model import FittedGate
 from contextgraph.store.sqlite.database import Connections
@@ -20,10 +21,10 @@ from tests.made_bundles import store_content
 RUNS = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(24)]
 
 
-def learned(path: Path, runs: list[RawTrajectory] = RUNS) -> list[object]:
-    """What the memory in *path* holds after *runs* were learned."""
+def done(path: Path, operation: Callable[[AgentMemory], object]) -> list[object]:
+    """What the memory in *path* holds after *operation*."""
     with AgentMemory.of(build(Settings(str(path)), clock=lambda: NOON)) as memory:
-        list(memory.learn_many(runs))
+        operation(memory)
         store = memory.store
         graph = store.admin.graph()
         changed = store.admin.unconsolidated()
@@ -56,22 +57,63 @@ def kill_after_commits(patch: pytest.MonkeyPatch, commits: int) -> None:
     patch.setattr(Connections, "writing", counted)
 
 
+def learn(memory: AgentMemory) -> None:
+    list(memory.learn_many(RUNS))
+
+
+def learn_and_change(memory: AgentMemory) -> None:
+    """What the operations begin with."""
+    learn(memory)
+    memory.notes.remember("Use ruff.", repo="acme/1")
+
+
+def rebuild(memory: AgentMemory) -> None:
+    list(memory.rebuild())
+
+
+def import_into(memory: AgentMemory) -> None:
+    memory.import_archive(Path(memory._parts.settings.address).with_name("archive.jsonl"))
+
+
+def forget(memory: AgentMemory) -> None:
+    memory.forget(run for run in memory.store.runs.ids(repo="acme/1"))
+
+
+@pytest.mark.parametrize(
+    ("operation", "has_runs", "least"),
+    [(learn, False, 8), (import_into, False, 4), (rebuild, True, 4), (forget, True, 1)],
+)
 def test_killed_after_any_transaction_and_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Callable[[AgentMemory], None],
+    has_runs: bool,
+    least: int,
 ) -> None:
-    undisturbed = learned(tmp_path / "undisturbed.db")
+    before = tmp_path / "before.db"
+    done(before, learn_and_change)
+    with AgentMemory.open(str(before)) as memory:
+        memory.export(tmp_path / "archive.jsonl")
+
+    def copy(name: str) -> Path:
+        path = tmp_path / name
+        if has_runs:
+            shutil.copy(before, path)
+        return path
+
+    undisturbed = done(copy("undisturbed.db"), operation)
     commits, killed = 0, True
     while killed:
         commits += 1
-        path = tmp_path / f"killed{commits}.db"
+        path = copy(f"killed{commits}.db")
         child = os.fork()
         if child == 0:
             kill_after_commits(monkeypatch, commits)
-            learned(path)
+            done(path, operation)
             os._exit(0)
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        assert learned(path) == undisturbed, f"killed after {commits} transactions"
-    assert commits > 8
+        assert done(path, operation) == undisturbed, f"killed after {commits} transactions"
+    assert commits > least
 
 
 def test_doctor_names_a_consolidation_that_was_interrupted(tmp_path: Path) -> None:
