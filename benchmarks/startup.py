@@ -13,7 +13,8 @@ from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
 from contextgraph.agents.advice import (
-    Advice,
+    CompiledRemedy,
+    ErrorAdvice,
     ErrorKey,
     RepositoryAdvice,
     write_advice,
@@ -62,11 +63,13 @@ def _hook(path: Path, event: Mapping[str, object]) -> str:
     return f"{code}; from contextgraph.__main__ import main; main()"
 
 
-def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
+def _entries() -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
     for number in range(ENTRIES):
         repo = f"acme/shop{number % 1_000}" if number else ""
         key = (repo, "python_exception", "ValueError", f"tariff {number}" if number else "", "")
-        yield key, Advice(f"use `python3` instead of `python` [{number} tasks]", ("frg_1", "frg_2"))
+        said = "use `python3` instead of `python`"
+        remedy = CompiledRemedy(f"{said} [{number} tasks]", said, "frg_1")
+        yield key, ErrorAdvice((remedy,), 1, ("Earlier runs:", "Earlier runs did:"))
 
 
 def _row(what: str, code: str, budget: str) -> Row:

@@ -3,9 +3,9 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -40,9 +40,9 @@ CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 """
-_VERSION = 8
+_VERSION = 9
 _WITH_WORDS = """
 SELECT id FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
@@ -76,19 +76,41 @@ ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 class Advice:
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
-    *installs*: it advises to install something; *programs* are those that its remedies replace, if
-    each of them replaces one; *paths* are those of the repository that it names.
-    An empty *text* means that there is no advice. *general* is the text, of *general_items*, if
-    one of *paths* is missing.
+    An empty *text* means that there is no advice.
     """
 
     text: str = ""
     items: "Sequence[Json]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRemedy:
+    """One remedy of an error: its *line* in a text, what that *says*, and its *item*.
+
+    *installs*: it advises to install something; *programs* are those that it replaces, *paths*
+    those of the repository that it names. *general* has line, saying and item for where one of
+    these is missing: empty where it is silent then.
+    """
+
+    line: str
+    said: str
+    item: "Json"
     installs: bool = False
     programs: Sequence[str] = ()
     paths: Sequence[str] = ()
-    general: str = ""
-    general_items: "Sequence[Json]" = ()
+    general: "Sequence[Json]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAdvice:
+    """What cleared an error, best first; a text has room for *most* of the *remedies*.
+
+    *heads* stand before a single remedy, and before several.
+    """
+
+    remedies: Sequence[CompiledRemedy] = ()
+    most: int = 0
+    heads: Sequence[str] = ()
 
 
 # A line: its title, and its items with the paths that each names, and a symbol or an empty text.
@@ -148,20 +170,21 @@ class AdviceFile:
         repo: str,
         tree: WorkingTree | None = None,
         attempt: str = "",
+        told: Collection[str] = (),
     ) -> Advice:
         """Return what cleared this error: the most exact entry there is, which may be empty.
 
-        *names* are those that the message quotes. In general terms where it names what *tree*
-        lacks; nothing where it replaces a program that the failed *attempt* does not name.
+        *names* are those that the message quotes, *told* the texts that the agent was shown. The
+        steps are those of `contextgraph.advising.pipeline`: a remedy is silent where it replaces a
+        program that the failed *attempt* does not name, where it names what *tree* lacks, unless
+        general terms say it as well, and where one of *told* says the same.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
-                advice = Advice(**json.loads(row[0]))
-                if not _could_replace(advice.programs, attempt):
-                    return Advice()
-                if not _has_all(tree, advice.paths):
-                    advice = replace(advice, text=advice.general, items=advice.general_items)
-                return _named(advice, names, repo)
+                known = json.loads(row[0])
+                remedies = (CompiledRemedy(**record) for record in known.pop("remedies", ()))
+                settled = (_settled(remedy, names, repo, tree, attempt) for remedy in remedies)
+                return _fitting(ErrorAdvice(**known), filter(None, settled), told)
         return Advice()
 
     def for_repository(self, repo: str, tree: WorkingTree | None = None, agent: str = "") -> Advice:
@@ -284,7 +307,7 @@ def compiled_revision(path: Path) -> int | None:
 def write_advice(
     path: Path,
     revision: int,
-    errors: Iterable[tuple[ErrorKey, Advice]],
+    errors: Iterable[tuple[ErrorKey, ErrorAdvice]],
     repositories: Iterable[tuple[str, str, RepositoryAdvice]],
     warnings: Mapping[str, str],
     *,
@@ -334,9 +357,15 @@ def _put_conversations(
         connection.executemany(_PUT_WORD, ((repo, word, talk.id) for word in talk.words))
 
 
-def _written(advice: Advice | RepositoryAdvice) -> str:
+def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
     """*advice* as JSON, without what is empty."""
-    return json.dumps({name: value for name, value in asdict(advice).items() if value})
+    record = {name: value for name, value in asdict(advice).items() if value}
+    if isinstance(advice, ErrorAdvice) and advice.remedies:
+        record["remedies"] = [
+            {name: value for name, value in asdict(remedy).items() if value}
+            for remedy in advice.remedies
+        ]
+    return json.dumps(record)
 
 
 @contextmanager
@@ -398,20 +427,42 @@ def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iter
             yield (where, variant.family, variant.error_type, "", "")
 
 
-def _named(advice: Advice, names: Sequence[str], repo: str) -> Advice:
-    """*advice* with *names* for their stand-ins; empty where one is missing.
-
-    Empty as well where it is to install what the repository itself is.
-    """
+def _settled(
+    remedy: CompiledRemedy,
+    names: Sequence[str],
+    repo: str,
+    tree: WorkingTree | None,
+    attempt: str,
+) -> CompiledRemedy | None:
+    """Return *remedy* as it can be said here, with *names* for their stand-ins; None for not."""
     from contextgraph.text import mask_secrets
     from contextgraph.trace.shell import is_never_installed, is_own_module
 
-    text = advice.text
+    if not _could_replace(remedy.programs, attempt):
+        return None
+    line, said, item = remedy.line, remedy.said, remedy.item
+    if not _has_all(tree, remedy.paths):
+        if not remedy.general:
+            return None
+        line, said, item = str(remedy.general[0]), str(remedy.general[1]), remedy.general[2]
     for stand_in, name in zip(STAND_INS, names, strict=False):
-        if stand_in in text:  # all else was masked when it was learned
-            text = text.replace(stand_in, mask_secrets(name))
-    is_own = advice.installs and any(
+        if stand_in in line:  # all else was masked when it was learned
+            line, said = (text.replace(stand_in, mask_secrets(name)) for text in (line, said))
+    is_own = remedy.installs and any(
         is_own_module(name, repo) or is_never_installed(name, "") for name in names
     )
-    is_incomplete = any(stand_in in text for stand_in in STAND_INS)
-    return Advice() if is_own or is_incomplete else replace(advice, text=text)
+    is_incomplete = any(stand_in in line for stand_in in STAND_INS)
+    return None if is_own or is_incomplete else CompiledRemedy(line, said, item)
+
+
+def _fitting(
+    known: ErrorAdvice, remedies: Iterable[CompiledRemedy], told: Collection[str]
+) -> Advice:
+    """Return the text of those of *remedies* that are new and that there is room for."""
+    new = [one for one in remedies if not any(one.said in text for text in told)][: known.most]
+    if not new:
+        return Advice()
+    one, several = known.heads
+    lines = [f"{number}. {remedy.line}" for number, remedy in enumerate(new, start=1)]
+    text = f"{one} {new[0].line}" if len(new) == 1 else "\n".join((several, *lines))
+    return Advice(text, [remedy.item for remedy in new])

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from contextgraph.advising.channels import readable
@@ -14,25 +13,28 @@ from contextgraph.advising.freshness import (
 )
 from contextgraph.advising.pipeline import MemoryRetriever, settle
 from contextgraph.advising.wording import (
-    Rendered,
+    HEADS,
     command_warning,
     note_line,
+    remedy_text,
     rendered,
+    shown_item,
     start_of,
     statement_line,
 )
 from contextgraph.agents.advice import (
     STAND_INS,
-    Advice,
+    CompiledRemedy,
     Conversation,
     ConversationLine,
+    ErrorAdvice,
     ErrorKey,
     RepositoryAdvice,
     compiled_revision,
     write_advice,
 )
 from contextgraph.agents.events import HOOKED
-from contextgraph.agents.live import STEP_TOKENS, submission_warning
+from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
 from contextgraph.knowledge.statements import Conversation as KnownConversation
@@ -46,7 +48,7 @@ from contextgraph.model import (
     Family,
     NoteScope,
     RecoveryCandidate,
-    RemedyAction,
+    Remedy,
     RemedyKind,
     Scope,
     ShownItem,
@@ -167,7 +169,7 @@ class _Compiler:
         )
         self._retriever.playbooks = whole.playbooks
 
-    def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:
+    def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
         """The advice on each error that was cleared, by its key."""
         types: dict[tuple[str, Family, str], str] = {}
         for tally in tallies:
@@ -247,7 +249,7 @@ class _Compiler:
 
     def _by_name(
         self, error: ErrorPattern, cleared: Sequence[RecoveryCandidate]
-    ) -> Iterator[tuple[ErrorKey, Advice]]:
+    ) -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
         """The advice on *error* where its message quotes the very names of an earlier one."""
         seen = set[tuple[str, tuple[str, ...]]]()
         for candidate in cleared:
@@ -260,28 +262,37 @@ class _Compiler:
 
     def _entry(
         self, repo: str, signature: ErrorSignature, names: str = ""
-    ) -> tuple[ErrorKey, Advice]:
+    ) -> tuple[ErrorKey, ErrorAdvice]:
         context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
         key = (repo, signature.family, signature.error_type, signature.template, names)
-        rendering = rendered(context, STEP_TOKENS)
-        if not rendering.text:
-            return key, Advice()
-        remedies = [remedy.actions for remedy in context.shown]
-        paths = sorted({path for remedy in remedies for path in paths_of_remedy(remedy)})
-        general = (
-            rendered(settle(context, _LIMIT, tree=_NO_TREE), STEP_TOKENS) if paths else Rendered("")
+        if not context.shown:
+            return key, ErrorAdvice()
+        elsewhere = settle(context, _LIMIT, tree=_NO_TREE).ranked
+        in_general = {remedy.advice: remedy for remedy in elsewhere}
+        remedies = [
+            _compiled_remedy(remedy, in_general.get(remedy.advice)) for remedy in context.ranked
+        ]
+        return key, ErrorAdvice(remedies, len(context.shown), HEADS)
+
+
+def _compiled_remedy(remedy: Remedy, in_general: Remedy | None) -> CompiledRemedy:
+    """*remedy* for the file; *in_general* is it where what it names is missing, if that says it."""
+    paths = sorted({*paths_of_remedy(remedy.actions)})
+    return CompiledRemedy(
+        remedy_text(remedy),
+        remedy.description,
+        encoded(shown_item(remedy)),
+        installs=any(action.kind is RemedyKind.INSTALL for action in remedy.actions),
+        programs=sorted({replaced_program(action.pattern) for action in remedy.actions} - {""}),
+        paths=paths,
+        general=(
+            remedy_text(in_general),
+            in_general.description,
+            encoded(shown_item(in_general)),
         )
-        return key, Advice(
-            rendering.text,
-            tuple(map(encoded, rendering.items)),
-            installs=any(
-                action.kind is RemedyKind.INSTALL for action in chain.from_iterable(remedies)
-            ),
-            programs=_replaced_programs(remedies),
-            paths=paths,
-            general=general.text,
-            general_items=tuple(map(encoded, general.items)),
-        )
+        if paths and in_general
+        else (),
+    )
 
 
 def _conversation(known: KnownConversation) -> Conversation:
@@ -301,14 +312,6 @@ def _conversation(known: KnownConversation) -> Conversation:
 
 def _is_file(name: str) -> bool:
     return "." in name.rpartition("/")[2]
-
-
-def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:
-    """The programs that *remedies* replace; none where one of them replaces none."""
-    programs = [
-        {replaced_program(action.pattern) for action in remedy} - {""} for remedy in remedies
-    ]
-    return tuple(sorted(set().union(*programs))) if all(programs) else ()
 
 
 def _neutral(message: str) -> str:

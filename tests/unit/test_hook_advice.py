@@ -1,0 +1,41 @@
+"""Compiled advice: what a hook says takes the steps of the pipeline, too."""
+
+from pathlib import Path
+
+from contextgraph.agents.advice import AdviceFile, CompiledRemedy, ErrorAdvice, write_advice
+from contextgraph.model import ErrorSignature, Family
+from contextgraph.working_tree import WorkingTree
+
+ERROR = ErrorSignature(Family.SHELL, "command not found", "python: command not found", "")
+KEY = ("acme/shop", str(ERROR.family), ERROR.error_type, ERROR.template, "")
+HEADS = ("Earlier runs:", "Earlier runs did:")
+USE = CompiledRemedy("use `python3` [9 of 9 tasks]", "use `python3`", {"id": "1"})
+RUN = CompiledRemedy("run `make`", "run `make`", {"id": "2"}, programs=("python",))
+SET = CompiledRemedy(
+    "set A (lib/a.py)",
+    "set A (lib/a.py)",
+    {"id": "3"},
+    paths=("lib/a.py",),
+    general=("set A", "set A", {"id": "3"}),
+)
+
+
+def test_each_remedy_of_a_text_is_said_once_and_where_it_fits(tmp_path: Path) -> None:
+    path = tmp_path / "advice.db"
+    write_advice(path, 1, [(KEY, ErrorAdvice((USE, RUN, SET), 2, HEADS))], [], {})
+    tree = WorkingTree(tmp_path)
+    with AdviceFile(path) as file:
+
+        def said(attempt: str, *told: str) -> str:
+            return file.for_error(ERROR, (), "acme/shop", tree, attempt, told).text
+
+        assert (
+            said("python a.py")
+            == "Earlier runs did:\n1. use `python3` [9 of 9 tasks]\n2. run `make`"
+        )
+        # Of another error, or at the start: the same sentence does not come twice.
+        assert said("python a.py", "this machine: use `python3`") == (
+            "Earlier runs did:\n1. run `make`\n2. set A"
+        )
+        assert said("node a.js", "use `python3`") == "Earlier runs: set A"
+        assert said("node a.js", "use `python3`", "set A") == ""
