@@ -151,6 +151,21 @@ _GENERATED = re.compile(
     r"(?:^|/)(?:__pycache__|build|dist|node_modules|target|\.(?:pytest|mypy|ruff)_cache|\.tox|\.nox|"
     r"\.coverage|\.eggs|[^/]*\.egg-info|[^/]*\.(?:pyc|pyo|o|so|class|log|tmp|db-journal|lock))(?:/|$)"
 )
+# Names, and the words in them; words of sentences, the first of which no name needs.
+_NAMES = re.compile(r"[A-Za-z][\w-]*")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_ADDRESSING = frozenset(
+    "the you your yours please must always never everything everyone anything urgent me my i we our"
+    " will should shall told asking assistant".split()
+)
+_JOINING = frozenset(
+    "a an to and with without from before after this that these those is are was were be as of for"
+    " at by it its who now then instead until".split()
+)
+_CODE = re.compile(
+    r"(?:def|class|import|from|return|raise|async|function|const|var|let|public|private|self|if)\b"
+)
+_CHOICE = re.compile(r"[\w\[\].-]+(?: (?:and|or|not|and not|or not) [\w\[\].-]+){0,3}")
 _EDITS = frozenset({RemedyKind.EDIT, RemedyKind.RESEND, RemedyKind.CONFIGURE})
 _PLACEHOLDER = re.compile(r"<[^<>\n]{1,60}>")
 
@@ -337,7 +352,8 @@ def _has_known_form(program: str, arguments: Sequence[str], tried: str, is_filte
         return not is_filter and _is_python(arguments)
     if name in _MANAGERS and (installs := _installs(name, arguments)) is not None:
         return installs
-    if not all(map(_is_argument, arguments)) or _leaves_tests_out(arguments):
+    said = " ".join(word for word in arguments if word.isalpha())
+    if not all(map(_is_argument, arguments)) or _leaves_tests_out(arguments) or _is_prose(said):
         return False
     if rule := _RULES.get(name):
         return rule(arguments) and not (is_filter and name in _INTERPRETERS)
@@ -432,6 +448,8 @@ def _is_setting(name: str, value: str) -> bool:
 
 def _is_argument(word: str) -> bool:
     """Whether an argument names nothing elsewhere, and is no text that somebody could follow."""
+    if len(word.split()) > 2 and not (_CODE.match(word) or _CHOICE.fullmatch(word)):
+        return False
     plain = _LOOPBACK.sub("", word)
     return (
         not _ADDRESS.search(plain)
@@ -514,11 +532,24 @@ def _is_code(text: str) -> bool:
         '"""' not in text
         and "'''" not in text
         and not _HARMFUL_CODE.search(text)
-        and all(len(sentence.split()) <= _MOST_WORDS for sentence in sentences)
+        and all(len(sentence.split()) < _MOST_WORDS for sentence in sentences)
+        and not any(len(said.split()) > 2 and _is_prose(said) for said in sentences)
         and not _instructs(text)
     )
 
 
 def _instructs(text: str) -> bool:
     """Whether *text*, with what joins the words of a name read as blanks, instructs an agent."""
-    return gives_instructions(text) or gives_instructions(re.sub(r"[\W_]+", " ", text))
+    if gives_instructions(text) or gives_instructions(re.sub(r"[\W_]+", " ", text)):
+        return True
+    return any(map(_is_prose, _NAMES.findall(text)))
+
+
+def _is_prose(text: str) -> bool:
+    """Whether the words of *text* are those of a sentence, rather than of a name."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    if words[:1] == ["test"]:  # names of tests say what they test
+        return False
+    return (len(words) >= 3 and not _ADDRESSING.isdisjoint(words)) or (
+        len(words) >= 4 and not _JOINING.isdisjoint(words)
+    )
