@@ -146,6 +146,5 @@ def _limit(service: Service, token: Token) -> None:
         raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
 
 
-Reader = Annotated[Caller, Depends(allowed(Scope.READ))]
 Writing = Annotated[Caller, Depends(allowed(Scope.WRITE))]
 Admin = Annotated[Caller, Depends(allowed(Scope.ADMIN))]

@@ -141,7 +141,8 @@ class _Formatter(logging.Formatter):
             fields["request_id"] = identity
         trace = self.formatException(record.exc_info) if record.exc_info else ""
         if sys.stderr.isatty():
-            named = " ".join(f"{name}={value}" for name, value in fields.items())
+            given = ((name, value) for name, value in fields.items() if value is not None)
+            named = " ".join(f"{name}={value}" for name, value in given)
             return f"{time:%H:%M:%S} {level:7} {event} {named}".rstrip() + f"\n{trace}".rstrip()
         head: dict[str, Json] = {
             "event": event,

@@ -23,22 +23,10 @@ from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
-from contextgraph.errors import (
-    OF_STORE,
-    NeedsStoreError,
-    ReadError,
-)
-from contextgraph.knowledge import (
-    shareable_snapshot,
-)
+from contextgraph.errors import OF_STORE, NeedsStoreError, ReadError
+from contextgraph.knowledge import shareable_snapshot
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Exposure,
-    Json,
-    Outcome,
-    RawTrajectory,
-    Snapshot,
-)
+from contextgraph.model import Exposure, Json, Outcome, RawTrajectory, Snapshot
 from contextgraph.operations import (
     ADMIN_ARGUMENTS,
     OPERATIONS,
@@ -53,25 +41,11 @@ from contextgraph.operations import (
 )
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
-from contextgraph.records import (
-    consolidation_record,
-    receipt_record,
-    unread_record,
-)
-from contextgraph.service.access import (
-    Admin,
-    Caller,
-    Reader,
-    Writing,
-    allowed,
-)
+from contextgraph.records import consolidation_record, receipt_record, unread_record
+from contextgraph.service.access import Admin, Caller, Writing, allowed, caller_of
 from contextgraph.service.client import decoded_call
 from contextgraph.service.monitoring import TooBusyError
-from contextgraph.service.service import (
-    Job,
-    OpenRun,
-    finished,
-)
+from contextgraph.service.service import Job, OpenRun, finished
 
 router = APIRouter()
 
@@ -303,8 +277,6 @@ async def _parsed(request: Request, caller: Caller, parse: Callable[[Any], _R]) 
 
 def authorise(operation: Operation, given: dict[str, Any], caller: Caller) -> None:
     """Take from the token what callers cannot choose, and refuse what it does not allow."""
-    if not caller.token.allows(operation.scope):
-        raise HTTPException(403, f"the token does not have the scope {operation.scope}")
     for name in ADMIN_ARGUMENTS & given.keys():
         if given[name] and not caller.token.allows(Scope.ADMIN):
             raise HTTPException(403, f"a {name} note needs a token with the scope {Scope.ADMIN}")
@@ -400,13 +372,14 @@ _add(
 
 
 @router.post("/v1/call/{operation}")
-async def call(operation: str, request: Request, caller: Reader) -> Response:
+async def call(operation: str, request: Request) -> Response:
     """Call a method of the library, such as `pages.search`: "value" is what it returns.
 
     Its arguments have their names in the library; values have the JSON form of the library. Notes
     come without confidential texts.
     """
     known = OPERATIONS.get(operation)
+    caller = await caller_of(request, known.scope if known else Scope.READ)
     if known is None:
         raise NeedsStoreError(f"{operation} {OF_STORE}")
 

@@ -73,7 +73,7 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     shown = {"context_id": "ctx_1", "shown_at": "2026-01-31T12:00:00Z", "helped": True}
     exposures = {"exposures": [{**shown, "items": [{"id": "frg_1"}]}]}
     assert call("store.exposures.add", **exposures).status_code == 403
-    writer = service.client()
+    writer = service.client(Scope.WRITE)
     added = writer.post("/v1/call/store.exposures.add", json=exposures)
     assert added.json() == {"value": None}
     report = {"context": "ctx_1", "helped": False}
