@@ -18,7 +18,6 @@ from contextgraph.governance.eviction import (
     RecallValue as RecallValue,
     Ttl as Ttl,
     rarity as rarity,
-    said as said,
 )
 from contextgraph.governance.evidence import (
     ACTIVE_FROM as ACTIVE_FROM,

@@ -67,31 +67,32 @@ class RecallValue:
     """Keeps the *max_items* that are worth most.
 
     Worth is a weighted sum of how often an item was recalled (logarithmic), the mean score then,
-    how recently (1 / (1 + days)), and how much it says: with its distinct words from 0 towards 1,
-    so that no text outweighs what is recalled again and again. What was never recalled is dated by
-    its creation, so that a new item has a chance.
+    how recently (1 / (1 + days)), and how much it says: its distinct words as a share of the most
+    that any has, so that no text outweighs what is recalled again and again. What was never
+    recalled is dated by its creation, so that a new item has a chance.
     """
 
     max_items: int
     recall: float = 0.3
     score: float = 0.5
     recency: float = 0.2
-    information: float = 0.5
+    information: float = 1.5
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
         """Return the items beyond *max_items*, least valuable first, then oldest first."""
-        ranked = sorted(items, key=lambda item: (self.worth(item, now), *_age(item)))
+        most = max((item.words for item in items), default=0.0)
+        ranked = sorted(items, key=lambda item: (self.worth(item, now, most), *_age(item)))
         return [item.id for item in ranked[: _excess(items, self.max_items)]]
 
-    def worth(self, item: Evictable, now: datetime) -> float:
-        """Return the value of *item*, from 0."""
+    def worth(self, item: Evictable, now: datetime, most_words: float) -> float:
+        """Return the value of *item*, from 0, among items of at most so many words."""
         stats = item.recalls
         days = max(now - (stats.last or item.created_at), timedelta()) / timedelta(days=1)
         return (
             self.recall * log1p(stats.count)
             + self.score * (stats.total_score / stats.count if stats.count else 0.0)
             + self.recency / (1 + days)
-            + self.information * said(item.words)
+            + self.information * (item.words / most_words if most_words else 0.0)
         )
 
 
@@ -108,11 +109,6 @@ class Hybrid:
         gone = set(expired)
         rest = [item for item in items if item.id not in gone]
         return expired + (self.limit.chosen(rest, now) if self.limit else [])
-
-
-def said(words: float) -> float:
-    """How much a text of so many distinct words says, 0 to 1: each further word adds less."""
-    return log1p(words) / (1 + log1p(words))
 
 
 def rarity(texts: Mapping[str, Collection[str]]) -> dict[str, float]:

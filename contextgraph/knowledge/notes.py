@@ -21,7 +21,6 @@ from contextgraph.governance import (
     is_forgotten,
     judged,
     rarity,
-    said,
     strength,
     verdict,
     worth,
@@ -347,7 +346,10 @@ class Notes:
             return replace(other, contradicts=tuple(dict.fromkeys((*other.contradicts, note.id))))
 
         links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
-        note = replace(note, contradicts=ids, links=links)
+        # Found by the words of what it replaces, too: a question may use the old ones.
+        replaces = "; ".join(old.content for old, _ in superseded)[:MAX_NOTE]
+        summary = f"Replaces: {replaces}" if replaces else note.summary
+        note = replace(note, contradicts=ids, links=links, summary=summary)
         self._store.change([*replaced, *ids], marked, new=[note])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
@@ -509,7 +511,8 @@ _LIMITS = frozenset("not no never cannot t without unless except only but if 不
 _DECAY_RATE, _MIN_RECALLS = 0.1, 3
 # Notes whose words agree so far, and that are no further apart, may be merged; of a large
 # repository the newest are compared.
-_SAID = 0.5  # by how much the words of a note raise its value at most
+# By how much the words of the note that says most raise its value.
+_INFORMATION = 10
 _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
 
@@ -600,7 +603,7 @@ def _unneeded(
 ) -> tuple[list[str], list[str]]:
     """Return the ids of faded notes, and of those over the limit, least valuable first.
 
-    Valuable is what is important, credible and recalled; between notes of one value the words
+    Valuable is what is important, credible and recalled; among notes of one importance the words
     decide. No note of the long-term layer goes before one of the short-term layer.
     """
     free = {note.id for note in notes if not note.pinned and note.id not in referenced}
@@ -610,11 +613,12 @@ def _unneeded(
         return faded, []
     information = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
     evictable = [note for note in notes if note.id in free - {*faded}]
+    most = max(information.values(), default=0.0) or 1.0
     evictable.sort(
         key=lambda note: (
             note.is_long_term,
             worth(note.importance, note.credibility, note.recalls)
-            * (1 + _SAID * said(information[note.id])),
+            * (1 + _INFORMATION * information[note.id] / most),
             note.created_at,
             note.id,
         )

@@ -187,11 +187,11 @@ def test_the_value_of_recalls_agrees_with_its_formula():
     bare = RecallValue(1, information=0)
     stats = RecallStats(count=4, total_score=3.0, last=NOW - timedelta(days=1))
     expected = log(5) * 0.3 + 0.75 * 0.5 + 0.5 * 0.2
-    assert bare.worth(item("a", 10, recalls=stats), NOW) == pytest.approx(expected)
+    assert bare.worth(item("a", 10, recalls=stats), NOW, 1) == pytest.approx(expected)
 
 
 def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
-    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, says much"]
+    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
 
 
 def test_unread_dumps_go_before_what_was_recalled_200_times():
@@ -208,3 +208,29 @@ def test_expired_items_make_room_before_the_limit_applies():
     policy = Hybrid(timedelta(days=28), Capacity(2))
     assert policy.chosen(ITEMS, NOW) == ["old, often recalled", "old, says much"]
     assert Hybrid().chosen(ITEMS, NOW) == []
+
+
+UPDATES = [
+    ("Package manager is npm", "Use pnpm instead of npm here"),
+    ("CI runs on Jenkins", "CI was migrated from Jenkins to GitHub Actions"),
+    ("Black formats the code", "ruff format replaced black"),
+    ("Use Redis for the session cache", "Sessions are kept in Postgres now, Redis is gone"),
+    ("We deploy on Fridays", "Deploys moved to Monday mornings"),
+    ("Reviews need two approvals", "One approval is enough for a review now"),
+]
+OTHERS = [
+    ("Package manager is npm", "npm audit runs every night"),
+    ("CI runs on Jenkins", "Jenkins backups are no longer encrypted"),
+    ("Use tabs in Makefiles", "Use spaces instead of tabs in Python files"),
+    ("Reviews need two approvals", "Reviews are now shown on the dashboard"),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_update"),
+    [*((*pair, True) for pair in UPDATES), *((*pair, False) for pair in OTHERS)],
+)
+def test_an_update_in_other_words_supersedes(old: str, new: str, is_update: bool) -> None:
+    before = Statement(old, "user", NOW - timedelta(days=9))
+    relation = verdict(Statement(new, "user", NOW), before).relation
+    assert (relation is Relation.SUPERSEDES) is is_update

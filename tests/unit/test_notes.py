@@ -412,3 +412,12 @@ def test_a_note_needs_no_repository() -> None:
     with AgentMemory.open(":memory:") as memory:
         receipt = memory.notes.remember("answer in English", repo=None)
         assert [note.id for note in memory.notes.of("")] == [receipt.id]
+
+
+def test_an_update_in_other_words_is_recalled_in_place_of_what_it_replaces() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        for text in ("Package manager is npm", "Use pnpm instead of npm here"):
+            memory.notes.remember(text, repo="acme/shop")
+        (found, *others) = memory.notes.recall("which package manager", repo="acme/shop")
+        assert found.note.content == "Use pnpm instead of npm here"
+        assert not others
