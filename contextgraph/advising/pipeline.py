@@ -57,6 +57,7 @@ from contextgraph.advising.wording import (
 )
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
+    Cause,
     ErrorSignature,
     Fragment,
     MemoryContext,
@@ -65,7 +66,6 @@ from contextgraph.model import (
     PipelineStep,
     Recollection,
     Remedy,
-    RemedyPattern,
     RepositoryPlaybook,
     Scope,
     Silence,
@@ -77,7 +77,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
-from contextgraph.trace import error_of, signature_of
+from contextgraph.trace import Lesson, error_of, lessons_of, signature_of
 from contextgraph.vectors import Vector
 from contextgraph.working_tree import WorkingTree
 
@@ -353,9 +353,16 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     yield from (note_line(recollection.note) for recollection in context.notes)
     yield from (recollection.note.id for recollection in context.statements)
     if context.playbook:
-        for line in playbook_lines(context.playbook):
-            yield line.text
-            yield from map(_said_in_general, line.patterns)
+        yield from (line.text for line in playbook_lines(context.playbook))
+        for fact in context.playbook.facts:
+            yield _lesson_said(Lesson(fact.cause, fact.fails, fact.works))
+            if fact.cause is Cause.KEPT_FOLDER:
+                yield _lesson_said(Lesson(Cause.FOLDER))
+
+
+def _lesson_said(lesson: Lesson) -> str:
+    """What stands for a *lesson* of the machine, however it is worded, among `sayings`."""
+    return "\n".join(lesson)
 
 
 def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
@@ -403,16 +410,13 @@ class _New:
         self._told = {*told}
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        in_general = {_said_in_general(action.pattern) for action in remedy.actions}
-        if remedy.description in self._told or (in_general and in_general <= self._told):
+        if remedy.description in self._told:
             return Silence(PipelineStep.NEW, "this agent was told so in this run")
+        lessons = {*map(_lesson_said, lessons_of(remedy.actions, remedy.error_type))}
+        if lessons and lessons <= self._told:
+            return Silence(PipelineStep.NEW, "this agent was told so at the start of this run")
         self._told.add(remedy.description)
         return remedy
-
-
-def _said_in_general(pattern: RemedyPattern) -> str:
-    """The saying of a fact that is about *pattern*, such as which interpreter a machine has."""
-    return f"{pattern.kind} {pattern.target} for {pattern.replaced}"
 
 
 class _Fits:

@@ -499,3 +499,16 @@ def test_before_submitting_stands_a_check_that_refused_earlier_work(memory: Agen
     assert "make lint" not in (live.check_submit() or "")
     live.observe("make lint", "", exit_code=0)
     assert "make lint" not in (live.check_submit() or "")
+
+
+def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(machine_run(number))
+    told = memory.live(repo="bob/pump", instance_id="new-1", task=TASK, agent="ant")
+    untold = memory.live(repo="bob/pump", instance_id="new-2", task=TASK, agent="ant")
+
+    told.start()
+
+    failed = ("python -c 'print(1)'", NO_PYTHON)
+    assert "use `python3`" in (untold.observe(*failed, exit_code=127) or "")
+    assert told.observe(*failed, exit_code=127) is None
