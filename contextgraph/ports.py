@@ -233,7 +233,7 @@ class MethodologyStore(Protocol):
         """Return methodologies with these ids or of these errors, by id."""
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
-        """Those of each type (and family) of these errors: by id, and types by their first."""
+        """Return those of each type (and family) of these errors: by id, types by their first."""
 
     def for_error(
         self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
@@ -375,7 +375,7 @@ class AdminStore(Protocol):
         """
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
-        """What changed since the last consolidation, or since revision *after*; ascending."""
+        """Return changes since the last consolidation, or since revision *after*; ascending."""
 
     def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
         """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""

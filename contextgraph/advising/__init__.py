@@ -1,1 +1,1 @@
-"""What a memory says to an agent: candidates, evidence, one pipeline, and the text."""
+"""Advice for agents: candidates, evidence, one pipeline, and the text."""

@@ -130,7 +130,7 @@ def query_of(
     *,
     error: ErrorSignature | None = None,
 ) -> Query:
-    """What *state* asks of *store*; *error* is its error where that is recognised already."""
+    """Return the query of *state*; *error* is its error where that is recognised already."""
     signature = error
     if signature is None and state.current_error.strip():
         signature = error_of(state)
@@ -194,7 +194,7 @@ class CaseHit:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one channel found: *degraded* says what it could not do, and why.
+    """Findings of one channel; *degraded* says what it could not do, and why.
 
     Recoveries are candidates in no order that counts; the rest is best first.
     """
@@ -251,7 +251,7 @@ _BY_CONFIDENCE = 0.25
 
 
 def by_error(query: Query, store: Store) -> Findings:
-    """What cleared errors of the same template or type, here and everywhere, and advice on it."""
+    """Find what cleared errors of the same template or type, here and everywhere."""
     signature = query.signature
     if signature is None:
         return Findings()
@@ -310,7 +310,7 @@ def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
 def _methodologies(
     query: Query, signature: ErrorSignature, store: Store
 ) -> tuple[Methodology, ...]:
-    """What was abstracted from earlier clearances of the error of *query*, best first."""
+    """Return methodologies against the error of *query*, best first."""
     methodologies = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
     subject = subject_of(signature.message)
     fitting = [
@@ -440,7 +440,7 @@ def rescaled(cosine: float, threshold: float | None) -> float:
 
 
 def _by_cosine(target: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
-    """What is near with its cosine, highest first; ties as the store gave them."""
+    """Return what is near with its cosine, highest first; ties as the store gave them."""
     similarities = cosines(target, [neighbour.vector for neighbour in near])
     pairs = zip((neighbour.trajectory for neighbour in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
@@ -523,7 +523,7 @@ def readable(
     exclude_instances: frozenset[str],
     as_of: datetime | None,
 ) -> list[Note]:
-    """Those of *notes* that every agent may see, and that were there at the time *as_of*.
+    """Return the *notes* that every agent may see and that existed at *as_of*.
 
     Not what is confidential, looks like instructions, was said in a run of *exclude_instances*, or
     comes from a distrusted source.

@@ -333,7 +333,7 @@ def _is_complete(pattern: RemedyPattern) -> bool:
 
 
 def _general(actions: Actions) -> Actions:
-    """What *actions* come to in another repository: nothing of what is of one project."""
+    """Word *actions* for another repository, without anything specific to one project."""
     return tuple(action.general for action in actions if is_general(action.pattern))
 
 
@@ -509,7 +509,7 @@ class Group(NamedTuple):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Who supplied the runs that did it."""
+        """Sources of the runs that did it."""
         return tuple(sorted({sighting.candidate.contributor for sighting in self.sightings}))
 
 
@@ -605,7 +605,7 @@ def counted(
 
 
 class _Counts:
-    """What the instances of all *groups* but those *left out* did about the error of *query*."""
+    """Return what instances of *groups*, without those *left out*, did about the error."""
 
     def __init__(
         self, query: Query, groups: Iterable[Group], left_out: Collection[str] = ()

@@ -69,7 +69,7 @@ def _is_own(file: str, created: Collection[str]) -> bool:
 
 
 class FileFeatures(NamedTuple):
-    """What the probability that a file is changed for a task is computed from.
+    """Features of the probability that a file is changed for a task.
 
     *folders*: the share of the words of its folders that the task has, by their rarity; *name*: the
     same of its own name, times the greatest weight and rarity of one of these words, as ln(1 + x);
@@ -255,7 +255,7 @@ def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, f
 
 
 class _FileName(NamedTuple):
-    """What the path of a file says: words of its *folders* and of its own name, each once.
+    """Words of the path of a file: of its *folders* and of its own name, each once.
 
     The *words* of a package are those of its folder.
     """

@@ -44,7 +44,7 @@ WEIGHT_IF_CHANGED = 0.9
 
 
 class Stale(NamedTuple):
-    """What advice names and the working tree does not have: a *kind*, the *name*, what is *gone*.
+    """Something that advice names and the working tree lacks: *kind*, *name*, what is *gone*.
 
     Or nothing is gone, but the content of the file *changed* since the runs.
     """
@@ -109,7 +109,7 @@ def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
 
 
 def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]:
-    """What *playbook* names and *tree* does not have, or has with another content."""
+    """Return what *playbook* names and *tree* lacks, or has with another content."""
     for file in playbook.files:
         if gone := _of_file(file, tree):
             yield Stale("file", file.path, gone)

@@ -89,7 +89,7 @@ _MOST_SHARED, _LEAST_SHARED = 10, 2
 
 
 class CaseFeatures(NamedTuple):
-    """What the probability of a past run is computed from.
+    """Features of the probability of a past run.
 
     *similarity* of the tasks is from 0 to 1, *shared* the number of words that both have,
     *closeness* the score of the run over that of the best one.
@@ -139,7 +139,7 @@ def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What may be shown: advice that is expected to save steps.
+    """Decides what may be shown: advice that is expected to save steps.
 
     Of a remedy `expected_worth` has to be positive. *min_precision* is the least probability of a
     remedy, which must also have evidence; at 0 no remedy is held back. *min_case_precision* is that
@@ -170,7 +170,7 @@ class Gate:
         return ""
 
     def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
-        """Those of *recollections* that are probable enough, in their order."""
+        """Return the *recollections* that are probable enough, in their order."""
         return tuple(
             recollection
             for recollection in recollections
@@ -249,7 +249,7 @@ def credits_for(
 
 
 def evidence_of(store: Store, name: str) -> Evidence | None:
-    """What is known of the advice, or the methodology, *name*; None where it was never shown."""
+    """Return the evidence of the advice or methodology *name*; None if never shown."""
     record = store.exposures.record([name])
     verdict = next((verdict for verdict in record.verdicts if verdict.advice == name), None)
     shown = list(_shown_as(store, name))

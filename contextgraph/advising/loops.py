@@ -87,7 +87,7 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """What was done in *runs* (instance and repository, the newest first).
+    """Something done in *runs* (instance and repository, the newest first).
 
     *id* is that of the methodology or fragment; *is_near*: a run is of the repository that asks.
     """
@@ -137,7 +137,7 @@ class EscapeFinder:
         return escapes
 
     def _past_error(self, state: State) -> list[Escape]:
-        """What cleared the error of *state*: this repository first, then what many runs did.
+        """Return what cleared the error of *state*: here first, then what many runs did.
 
         What another repository did, or what has nothing to do with the names in this loop, is
         suggested in general terms, where several repositories agree on it.
@@ -213,7 +213,7 @@ class EscapeFinder:
         )
 
     def _after_command(self, command: str) -> list[Escape]:
-        """What runs of several repositories continued with after a loop of *command*."""
+        """Return how runs of several repositories continued after a loop of *command*."""
         scope = Scope(None, self.exclude_instances)
         loops = self.store.runs.find_fragments(scope, _CANDIDATES, loop_command=command)
         escapes = [
@@ -280,7 +280,7 @@ class _PastRuns:
     left: frozenset[str]
 
     def escape(self, identity: str, actions: tuple[RemedyAction, ...], why: Why) -> Escape:
-        """What *actions* come to, as the runs of *why* did."""
+        """Word *actions* as the runs of *why* did them."""
         leaving = [run for run in why.trajectories[:_MAX_RUNS_EACH] if run in self.left]
         known = leaving or why.trajectories
         return Escape(

@@ -127,7 +127,7 @@ def clues_of(action: RemedyAction, names: Names) -> frozenset[str]:
 
 
 def pattern_key(pattern: RemedyPattern, names: Names) -> tuple[str, ...]:
-    """What is equal in two patterns that are the same for an error with these *names*.
+    """Return the part that is equal in patterns that are the same for these *names*.
 
     Whether a definition goes before an edit or into it makes no difference.
     """

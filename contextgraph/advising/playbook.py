@@ -223,7 +223,7 @@ class Playbooks:
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
     def _changed(self, run: str) -> PatchSummary:
-        """What the patch of *run* changed: all that is shown of it takes ten times as long."""
+        """Return what the patch of *run* changed; tracing it all takes ten times as long."""
         known = self._runs.get(run)
         if known is not None:
             return known.facts.patch
@@ -279,7 +279,7 @@ class RunLosses(NamedTuple):
 
 
 def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
-    """What a run lost by the causes of its verified *recoveries*."""
+    """Return the steps a run lost by the causes of its verified *recoveries*."""
     for recovery in recoveries:
         if recovery.verified and not recovery.workaround:
             steps = frozenset(range(recovery.error_step, recovery.cleared_step))
@@ -387,7 +387,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 
 
 def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
-    """What a quarter of the tasks ran besides tests, as typed here, and what it refused first."""
+    """Return checks that a quarter of the tasks ran, as typed, and what they refused first."""
     tasks = len({run.instance_id for run in runs})
     uses: dict[str, list[_Use]] = {}
     for run in runs:

@@ -132,7 +132,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
 
 
 class RemedyBudget:
-    """What a text about an error has room for: few remedies, each of them short.
+    """Room of a text about an error: few remedies, each of them short.
 
     Further remedies are rarely right, and none of them costs nothing: an error interrupts an agent
     many times in a run.
@@ -296,7 +296,7 @@ def _told(
 
 
 def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:
-    """Those of *records* that at least so many tasks needed, but did not begin with."""
+    """Return the *records* that enough tasks needed, but did not begin with."""
     return (_record(record) for record in records if record.is_news and record.tried >= least)
 
 
@@ -490,7 +490,7 @@ def _is_of_edit(context: MemoryContext) -> bool:
 
 
 def remedy_line(remedy: Remedy) -> str:
-    """What cleared an error, in one line: as `render` words it, without a list number."""
+    """Return a remedy on one line, worded as by `render`, without a list number."""
     marks = [mark for mark in (caveat(remedy.why), _agreement(remedy.why)) if mark]
     if remedy.workaround and not remedy.methodology:
         marks.append("a workaround")
@@ -530,7 +530,7 @@ def shown_item(remedy: Remedy) -> ShownItem:
 
 
 def caveat(why: Why) -> str:
-    """What alone supports advice that is not active; empty for other advice."""
+    """Name the only support of advice that is not active; empty for other advice."""
     if why.is_active:
         return ""
     named = f" ({', '.join(filter(None, why.sources))})" if any(why.sources) else ""
@@ -564,7 +564,7 @@ def case_line(case: SimilarCase) -> str:
 
 
 def _patch(changed: PatchSummary) -> str:
-    """What a patch changed in its files, in brackets; empty for nothing."""
+    """Return what a patch changed in its files, in brackets; empty for nothing."""
     named = (
         ("in", changed.symbols[:_SYMBOLS]),
         ("adds", changed.added[:_IDENTIFIERS]),

@@ -223,7 +223,7 @@ class AdviceFile:
         return list(dict.fromkeys(chain.from_iterable(notes)))
 
     def for_request(self, repo: str, request: str, max_tokens: int) -> Advice:
-        """What people decided about *request* in earlier sessions: as `Statements.for_request`.
+        """Return decisions about *request* in earlier sessions: see `Statements.for_request`.
 
         Nothing where it is not probable that one of them was about it.
         """

@@ -206,7 +206,7 @@ class _Compiler:
             yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files)
 
     def conversations(self, repos: Collection[str]) -> Iterator[tuple[str, Iterator[Conversation]]]:
-        """What people decided in the sessions of each of *repos*."""
+        """Return what people decided in the sessions of each of *repos*."""
         for repo in sorted({name.casefold() for name in repos}):
             yield repo, map(_conversation, self._statements.conversations(repo))
 

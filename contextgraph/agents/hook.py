@@ -181,7 +181,7 @@ class _Responder:
         return self._remedy(error, prompt) if error else ""
 
     def _decided(self, prompt: str) -> str:
-        """What people decided in earlier sessions about what the *prompt* asks."""
+        """Return what people decided in earlier sessions about the *prompt*."""
         with self._file() as file:
             advice = file.for_request(self._repo, prompt, _STATEMENT_TOKENS)
         return self._shown(advice, self._record()) if advice.text else ""
@@ -215,7 +215,7 @@ class _Responder:
         return self._remedy(error, step.action.text) if error else ""
 
     def _remedy(self, error: "ErrorSignature", attempt: str) -> str:
-        """What cleared *error* of *attempt* in earlier runs, unless the agent met it before."""
+        """Return what cleared *error* of *attempt* before, unless the agent met it already."""
         from contextgraph.text import quoted_names
 
         record = replace(
@@ -348,7 +348,7 @@ class _Responder:
 
     @cached_property
     def _known(self) -> Sequence[HookRecord]:
-        """What this agent was given and has not forgotten; a sub-agent knows nothing of others."""
+        """Return what this agent was given and still knows; a sub-agent knows its own only."""
         if self._event.forgets:
             return ()
         subagent = self._event.id("agent_id")

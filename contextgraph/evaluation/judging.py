@@ -125,7 +125,7 @@ class Judge:
     def _query(
         self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
     ) -> tuple[MemoryContext, MemoryContext]:
-        """What is shown, and the ranking before the gate, needed at judged moments only."""
+        """Return what is shown and, for judged moments, the ranking before the gate."""
         retriever = self._memory.retriever
         gates = (retriever.gate, UNGATED) if ranked else (retriever.gate,)
         contexts = retriever.retrieve_under(

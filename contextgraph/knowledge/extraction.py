@@ -291,7 +291,7 @@ class SaidInRun:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """What a person *said* after the agent wrote *before*."""
+    """A turn: what a person *said* after the agent wrote *before*."""
 
     before: str
     said: str
@@ -345,7 +345,7 @@ def amends(text: str) -> bool:
 
 
 def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
-    """What people said in *run*, and what the agent wrote after the last of it."""
+    """Return what people said in *run*, and what the agent wrote after the last turn."""
     messages = [step.user_message for step in run.steps if step.user_message]
     repeated = {message for message in messages if messages.count(message) > 1}  # by a program
     exchanges = [_Exchange("", run.task, -1, run.started_at)]
@@ -415,7 +415,7 @@ def _own(
 
 
 def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
-    """What the agent proposed before a person confirmed or chose it with *text*."""
+    """Return what the agent proposed and a person confirmed or chose with *text*."""
     choice = _CHOICE.match(text)
     chosen = _items(exchange.before, choice["picks"]) if choice else ""
     if chosen and len(text) <= _LONGEST_CHOICE:
@@ -476,7 +476,7 @@ def _kind(text: str, cues: frozenset[str], *, corrects: bool) -> StatementKind:
 
 
 def _typed(exchange: _Exchange) -> str:
-    """What a person typed, without what they pasted or quoted of the agent."""
+    """Return what a person typed, without pasted or quoted text."""
     message = _BLOCK.sub("\n", exchange.said)
     if (
         _PROGRAM.search(exchange.said)
@@ -534,7 +534,7 @@ def _proposals(before: str) -> list[str]:
 
 
 def _recap(last: str, exchanges: Sequence[_Exchange]) -> str:
-    """What the agent restated at the end of what people said, where they said anything."""
+    """Return the agent's restatement after the last turn of a person."""
     if len(exchanges) < 2:
         return ""
     said = {*stems(" ".join(f"{one.said}\n{one.before[-2_000:]}" for one in exchanges[1:]))}

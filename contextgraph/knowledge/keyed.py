@@ -565,7 +565,7 @@ def _is_shown(record: Mapping[str, Json], now: datetime) -> bool:
 def _rank(
     record: Mapping[str, Json], wanted: frozenset[str], now: datetime, *, newest_first: bool
 ) -> tuple[float, ...]:
-    """What *record* is sorted by, the highest first; later calls win ties."""
+    """Sort key of *record*, highest first; later calls win ties."""
     age = now - datetime.fromisoformat(cast(str, record["ts"]))
     content, seq = record["content"], cast(int, record["seq"])
     fields = content if isinstance(content, dict) else {}
@@ -599,7 +599,7 @@ def _brief_line(record: Mapping[str, Json]) -> str:
 
 
 def _summary(content: Json) -> str:
-    """What *content* says in a line: its summary, else its text, else its JSON."""
+    """Return *content* in a line: its summary, else its text, else its JSON."""
     fields = content if isinstance(content, dict) else {"text": content}
     named = (fields.get("summary"), fields.get("text"))
     written = (text for text in named if isinstance(text, str) and text.strip())
@@ -617,7 +617,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SetReceipt:
-    """What `set_memory` did: *status* is ``set``, ``removed`` or ``isolated``.
+    """Result of `set_memory`: *status* is ``set``, ``removed`` or ``isolated``.
 
     *path* is the file of the entry, None where it was removed.
     """

@@ -75,7 +75,7 @@ Judge = Callable[[str, str], Verdict | None]
 
 
 class NoteProperties(TypedDict, total=False):
-    """What `remember` may be given beside text, repository, source and tags.
+    """Options of `remember` beside text, repository, source and tags.
 
     *locator* is where the source says it: a source of the kind web needs one. *importance* is 0 to
     1. *caused_by* are ids of notes. The other fields are those of `Note`.
@@ -204,7 +204,7 @@ class Notes:
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
     ) -> Snapshot:
-        """What to know of *repo* when *trigger* happens, in at most *max_tokens*.
+        """Return notes of *repo* that matter when *trigger* happens, in at most *max_tokens*.
 
         All pinned notes, then the three that answer *trigger* and *focus* best, then the newest
         five of the last 24 hours; each whole, those that do not fit are left out from the end.
@@ -418,7 +418,7 @@ _JUDGED, _JUDGED_ABOVE = 3, 0.4
 
 
 def note_of(text: str, repo: str, source: str, now: datetime, credibility: float | None) -> Note:
-    """What *source* says about *repo* in *text*, masked; raises `InvalidNoteError`."""
+    """Make a note of *source* about *repo*, masked; raises `InvalidNoteError`."""
     content = mask_secrets(clean(text)).strip()
     if not content:
         raise InvalidNoteError("a note needs a text")
@@ -465,14 +465,14 @@ def repo_name(repo: str) -> str:
 
 
 def statement_of(note: Note) -> Statement:
-    """What *note* is compared by."""
+    """Return the text by which *note* is compared."""
     return Statement(note.content, note.source, note.created_at, note.credibility)
 
 
 def verdicts(
     new: Note, related: Sequence[Note], judge: Judge | None = None
 ) -> list[tuple[Note, Verdict]]:
-    """What *new* is to each of *related*: by their words, where *judge* does not say."""
+    """Relate *new* to each of *related*: by their words where *judge* does not say."""
     statement = statement_of(new)
     verdicts = {note.id: verdict(statement, statement_of(note)) for note in related}
     is_known = any(by_words.relation is Relation.SAME for by_words in verdicts.values())
@@ -486,7 +486,7 @@ def verdicts(
 
 
 def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
-    """Those of *related* that a judge compares; nothing confidential."""
+    """Return the *related* notes that a judge compares; nothing confidential."""
     words = stem_counts(new.content).keys()
     open_ = [note for note in related if not note.security.is_secret]
     similar = {note.id: dice(words, stem_counts(note.content).keys()) for note in open_}
@@ -518,7 +518,7 @@ _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
 @dataclass(frozen=True, slots=True)
 class MaintenancePolicy:
-    """What `maintain` archives.
+    """Policy of `maintain`.
 
     A note is archived when it is weak, was not recalled for *retention*, and fewer than three times
     in all; beyond *max_notes* those worth least.

@@ -131,7 +131,7 @@ def _cosines(store: NoteStore, question: Question) -> Mapping[str, float]:
 def _channel_scores(
     note: Note, weights: Mapping[str, float], cosines: Mapping[str, float]
 ) -> dict[str, float]:
-    """What the two channels say of *note*."""
+    """Evidence of the two channels about *note*."""
     counted = stem_counts(searched_text(note))
     return {"words": overlap(weights, counted), "meaning": cosines.get(note.id, 0.0)}
 
@@ -240,7 +240,7 @@ _CALIBRATED = "local/all-MiniLM-L6-v2"
 
 
 def _evidence(vector: Vector | None) -> _Evidence:
-    """What is known of the space of *vector*; cosines of others mean something else."""
+    """Return the scale of the space of *vector*; cosines differ between spaces."""
     is_known = vector is not None and vector.space.startswith(_CALIBRATED)
     return _BY_BOTH if is_known else _BY_WORDS_ONLY
 

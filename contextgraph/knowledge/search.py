@@ -64,7 +64,7 @@ def search(
     repo: str | None = None,
     limit: int = 10,
 ) -> tuple[Found, ...]:
-    """What *store* holds about *question*, the best first: see `AgentMemory.search`."""
+    """Return what *store* holds about *question*, best first: see `AgentMemory.search`."""
     words = [*dict.fromkeys(stems(question))][:_WORDS]
     # Runs and recoveries are found by whole words, notes by stems.
     terms = [*dict.fromkeys(words_of(question))][:_WORDS]

@@ -204,7 +204,7 @@ _RESULT_TOKENS = 60
 
 
 class ConversationWindow(TypedDict, total=False):
-    """What a conversation keeps and shows; see `Conversation`."""
+    """Limits of a conversation; see `Conversation`."""
 
     strategy: Strategy
     max_turns: int
@@ -432,7 +432,7 @@ def _field_text(value: Json) -> str:
 
 
 def _line_of(read: StepTrace) -> str:
-    """What a step did and how it ended, in one line."""
+    """Return the action and the end of a step, in one line."""
     did = one_line(read.step.action.text, _LINE_CHARS)
     if read.error:
         return f"{did} -> {one_line(f'{read.error.error_type}: {read.error.message}', _LINE_CHARS)}"

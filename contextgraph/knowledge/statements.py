@@ -425,7 +425,7 @@ def _is_agreed(note: Note) -> bool:
 
 
 def _relation(note: Note, earlier: Note) -> Relation:
-    """What *note* is to a statement of another session, by their words."""
+    """Relate *note* to a statement of another session by their words."""
     ours, theirs = stem_counts(note.content).keys(), stem_counts(earlier.content).keys()
     similar = dice(ours, theirs)
     # "address 7" says nothing without what it answers.

@@ -156,7 +156,7 @@ def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:
-    """Those of a logistic regression that is drawn towards the shipped ones (Newton's method)."""
+    """Fit a logistic regression that is drawn towards the shipped one (Newton's method)."""
     shipped = np.array([*SHIPPED.coefficients.values(), SHIPPED.intercept])
     coefficients, prior = shipped, _PRIOR * np.eye(len(shipped))
     for _ in range(_ITERATIONS):

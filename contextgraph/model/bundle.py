@@ -183,7 +183,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class KnownSource:
-    """Who supplied *runs* of so many *instances* and *reports*; the owner has no *name*."""
+    """A supplier of *runs* of *instances*, and of *reports*; the owner has no *name*."""
 
     name: str
     runs: int

@@ -284,7 +284,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What cleared such errors in earlier runs: one value from the candidates to the text.
+    """A remedy of earlier runs: one value from candidate to text.
 
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
     remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
@@ -409,12 +409,12 @@ class MemoryContext:
 
     @property
     def suggestions(self) -> tuple[Remedy, ...]:
-        """Those of `ranked` that have a methodology."""
+        """The `ranked` remedies that have a methodology."""
         return tuple(remedy for remedy in self.ranked if remedy.methodology)
 
     @property
     def error_solutions(self) -> tuple[Remedy, ...]:
-        """Those of `ranked` that have none."""
+        """The `ranked` remedies without a methodology."""
         return tuple(remedy for remedy in self.ranked if not remedy.methodology)
 
     @property

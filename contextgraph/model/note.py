@@ -17,7 +17,7 @@ class NoteKind(StrEnum):
 
 
 class StatementKind(StrEnum):
-    """What a person did with a statement; *agreed*: the agent said so and they confirmed it."""
+    """Kinds of statement; *agreed*: the agent said so and a person confirmed it."""
 
     DECISION = "decision"
     CORRECTION = "correction"
@@ -130,7 +130,7 @@ class Note:
 
     @property
     def speaker(self) -> str:
-        """Who made a statement: the user, or the agent whose words the user confirmed."""
+        """Speaker of a statement: the user, or the agent whose words the user confirmed."""
         return "agent, confirmed by user" if self.source.endswith(":agent") else "user"
 
     @property

@@ -81,7 +81,7 @@ class FailingTest:
 
 @dataclass(frozen=True, slots=True)
 class MachineFact:
-    """What goes wrong on the machine or in the harness of an agent, whatever the message.
+    """Causes of errors in the machine or the harness of an agent, whatever the message.
 
     It did so in *tasks* of *among*, and cost *steps* in a run. *fails* does not work, *works* does
     instead; programs, packages or commands, empty where the *cause* says it all. *patterns* are

@@ -32,7 +32,7 @@ _GOOGLE = frozenset({"functionCall", "functionResponse"})
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the model wrote or reasoned besides calling tools."""
+    """Text or reasoning of the model besides tool calls."""
 
     text: str
     time: datetime | None = None
@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool returned. A call that the user *denied* is not an error."""
+    """Result of a tool. A call that the user *denied* is not an error."""
 
     text: str
     id: str = ""
@@ -63,7 +63,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What stands in a person's turn; *interrupted* where they stopped the agent."""
+    """Text of a person's turn; *interrupted* where they stopped the agent."""
 
     text: str
     interrupted: bool = False
@@ -72,7 +72,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the model was shown besides requests: its system prompt, and what hooks added."""
+    """Text shown to the model besides requests: system prompt, and what hooks added."""
 
     text: str
 

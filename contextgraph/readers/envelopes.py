@@ -1,4 +1,4 @@
-"""What agents and their tools write around an issue, an action and an observation."""
+"""Envelopes that agents and their tools put around issues, actions and observations."""
 
 import re
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -100,7 +100,7 @@ def is_command(message: str) -> bool:
 
 
 def said_at_denial(result: str) -> str:
-    """What a person said when they denied a call, in the *result* of it; else empty."""
+    """Return what a person said when they denied a call, from its *result*; else empty."""
     _, _, words = result.partition(_DENIAL_MESSAGE)
     return words.strip() if result.startswith(DENIED) else ""
 

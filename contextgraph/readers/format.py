@@ -18,7 +18,7 @@ _SWE_SMITH_ID = re.compile(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a
 
 
 class SkippedError(ReadError):
-    """What was read and understood, and holds nothing to learn."""
+    """A record that was understood and holds nothing to learn."""
 
 
 class EmptyRunError(SkippedError):
@@ -256,7 +256,7 @@ def _wrong(name: str, value: object, wanted: str) -> str:
 
 
 def kind(value: object) -> str:
-    """What *value* is called in JSON, such as "an object"."""
+    """Name the JSON type of *value*, such as "an object"."""
     match value:
         case None:
             return "null"

@@ -77,7 +77,7 @@ def is_claude_line(value: object) -> bool:
 
 @dataclass(slots=True)
 class _ClaudeSession:
-    """What the lines of one agent have in common; *agent* is empty for the main one."""
+    """Common fields of the lines of one agent; *agent* is empty for the main one."""
 
     id: str
     agent: str = ""
@@ -187,7 +187,7 @@ def _claude_turns(row: Row) -> Iterator[Turn]:
 
 
 def _hook_context(attachment: Row) -> Iterator[Prompt]:
-    """What a hook added: stripped before learning; its ids say what the run was shown."""
+    """Return what a hook added: stripped before learning; its ids say what was shown."""
     content = attachment.get("content")
     if attachment.get("type") == "hook_additional_context" and isinstance(content, list):
         parts = (part for part in content if isinstance(part, str))

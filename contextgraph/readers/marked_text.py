@@ -458,7 +458,7 @@ def _result(output: str | None, exit_code: int | None) -> Result:
 
 
 def _parted(text: str, kind: str) -> tuple[str, str | None]:
-    """What a call was made with, and what it returned: the last fenced text, if it is no argument.
+    """Return the arguments of a call, and its result: the last fenced text that is no argument.
 
     An output may hold fences itself, and reaches to the last one.
     """

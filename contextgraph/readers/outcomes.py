@@ -200,7 +200,7 @@ def _covered(folder: Path, root: Path, with_runs: set[Path]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What *file* says about an instance: its *outcome*, for the runs of *names* (empty: any).
+    """Outcome of an instance by *file*, for the runs of *names* (empty: any).
 
     A name is that of an agent, a model or an evaluated run.
     """
@@ -410,7 +410,7 @@ def _by_name(added: Iterable[tuple[str, str]]) -> _LinesByFile:
 
 
 def _at_head(folder: str, lines: Sequence[str]) -> set[str]:
-    """Those of *lines* that some file of the commit that is checked out has."""
+    """Return the *lines* that some file of the checked-out commit has."""
     patterns = [word for line in lines for word in ("-e", line)]
     # From the root: in a subfolder git looks at that one only.
     root = git_output(folder, "rev-parse", "--show-toplevel").rstrip("\n")

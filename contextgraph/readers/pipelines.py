@@ -199,7 +199,7 @@ class _Node:
 
     @property
     def rank(self) -> tuple[bool, float, int]:
-        """What makes the path to this node the run: finished, reward, depth."""
+        """Rank the path to this node as the run: finished, reward, depth."""
         reward = self.row.get("reward")
         value = reward.get("value") if isinstance(reward, dict) else reward
         number = float(value) if isinstance(value, int | float) else 0.0

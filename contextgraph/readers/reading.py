@@ -511,7 +511,7 @@ def discover(
 
 
 class ReadFiles:
-    """What each file held when it was read, and the runs that it gave, kept in the file *record*.
+    """Digests of files that were read, and the runs they gave, kept in the file *record*.
 
     A file is known while its content is the same and the memory has all of its runs.
     """

@@ -99,7 +99,7 @@ def _main_folder(folder: str) -> str:
 
 
 def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str:
-    """What git prints about *folder*; empty where there is no repository, folder or git.
+    """Return what git prints about *folder*; empty without repository, folder or git.
 
     Empty as well if git fails or has not finished after so many *seconds*.
     """

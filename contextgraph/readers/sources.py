@@ -222,7 +222,7 @@ def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[Sour
 
 
 def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:
-    """Those of *files* that together are one run, in their order; none where each is its own."""
+    """Return the *files* that together are one run, in order; none where each is its own."""
     names = {os.path.basename(file): file for file in files}
     if os.path.basename(folder) == "events":
         numbered = {name: int(match[1]) for name in names if (match := _EVENT_FILE.fullmatch(name))}
@@ -265,7 +265,7 @@ class Watch:
         self._read: dict[str, _State] = {}
 
     def due(self, now: float) -> Sequence[Source]:
-        """What is to be read (again) at *now*, in seconds since the epoch; it counts as read.
+        """Return the files to read (again) at *now*, in seconds since the epoch.
 
         Raises `ReadError` where a path does not exist.
         """

@@ -368,7 +368,7 @@ def _mini_task(messages: Sequence[Row], template: str) -> str:
 
 
 def _between(prompt: str, template: str) -> str | None:
-    """What stands in *prompt* where *template* has ``{{task}}``; None if that is unclear."""
+    """Return the part of *prompt* where *template* has ``{{task}}``; None if unclear."""
     around = _TASK_VARIABLE.split(template, maxsplit=1)
     if len(around) != 2:
         return None

@@ -175,7 +175,7 @@ def _edit_in(arguments: Mapping[str, Json]) -> dict[str, Json]:
 
 
 class Replacement(NamedTuple):
-    """What an edit with the lines SEARCH, === and REPLACE takes out and puts in, and its place."""
+    """Return what an edit with SEARCH, === and REPLACE takes out and puts in, and its place."""
 
     old: str
     new: str
@@ -210,7 +210,7 @@ class Tagged(NamedTuple):
 
 
 def tagged(words: str, names: Container[str] | None = None) -> Iterator[Tagged]:
-    """What stands between tags of *names*, of all without; the tags inside of that are text.
+    """Return the texts between tags of *names* (empty: all); tags inside are text.
 
     In time that grows linearly with the length of *words*, whatever is not closed.
     """

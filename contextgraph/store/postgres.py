@@ -82,7 +82,7 @@ class Connection:
         self._lock = RLock()
 
     def run(self, work: Callable[["Cursor"], T]) -> T:
-        """What *work* gives in one transaction.
+        """Run *work* in one transaction.
 
         It is tried once more where nothing was committed: the connection was lost before that, or
         another writer was in the way.
@@ -454,7 +454,7 @@ def _row(note: Note) -> dict[str, object]:
 
 
 def _searched(note: Note) -> tuple[object, ...]:
-    """What the stored words of *note* depend on."""
+    """Return what the stored words of *note* depend on."""
     return note.is_live, note.repo, note.kind, rules.note_text(note)
 
 

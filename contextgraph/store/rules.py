@@ -65,7 +65,7 @@ _HELPED = {None: "not known", True: "yes", False: "no"}
 def learning(
     runs: Iterable[Trajectory], known: Mapping[str, Trajectory]
 ) -> tuple[list[LearnStatus], dict[str, Trajectory]]:
-    """What learning *runs* does, beside those *known*: the status of each, and changed runs by id.
+    """Return the status of each of *runs* beside those *known*, and changed runs by id.
 
     Of changed runs the outcome, or what became of the change, is to be stored.
     """
@@ -85,7 +85,7 @@ def learning(
 
 
 def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory]:
-    """Those of *runs* that this changes, with the *outcome* that was set by hand."""
+    """Return the *runs* that change, with the *outcome* that was set by hand."""
     by_hand = (outcome, OutcomeSource.HAND)
     return [
         replace(run, outcome=outcome, outcome_source=OutcomeSource.HAND)
@@ -142,7 +142,7 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
 
 
 class StoredLease(NamedTuple):
-    """Who has the lease until when, and the process of that; None where it is not known."""
+    """Holder of the lease, its end, and its process; None where that is not known."""
 
     holder: str | None
     expires_at: datetime
@@ -247,7 +247,7 @@ def with_report(
 
 
 def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exposure]:
-    """Those of *shown* that the runs of *bundles* report: whether they cleared their error.
+    """Return the reports of *bundles* on what was *shown*: whether it cleared their error.
 
     A context is not reported when its run never met the error; of several runs the first decides.
     """
@@ -302,7 +302,7 @@ def _effect(
 
 
 class RemovedMethodology(NamedTuple):
-    """What is known of a methodology that is being removed."""
+    """History of a methodology that is being removed."""
 
     id: str
     error_id: str

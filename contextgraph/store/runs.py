@@ -21,7 +21,7 @@ class PackedRun:
 
 
 class RunTables(Protocol[Removed]):
-    """What is stored of runs, in one transaction that is committed after all or not at all."""
+    """Changes of runs, in one transaction that is committed whole or not at all."""
 
     def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
         """Return the stored ones of these runs, by id."""

@@ -89,7 +89,7 @@ class CommandReading:
 
 
 def read_command_line(line: str) -> CommandReading:
-    """What a shell *line* does."""
+    """Read what a shell *line* does."""
     # Agents type the same short lines many times; long ones are not worth the memory.
     return _read_cached(line) if len(line) <= _CACHED_LINE else _read_line(line)
 
@@ -254,7 +254,7 @@ class ShellLine:
 
 
 def line_of(step: "StepTrace") -> ShellLine:
-    """What the shell line of *step* changes and runs."""
+    """Return what the shell line of *step* changes and runs."""
     text = step.step.action.text.strip()
     if step.reading.verb != "edit":
         text = what_ran(text, failed=step.error is not None)
@@ -273,12 +273,12 @@ def stateful_part(step: "StepTrace") -> str:
 
 
 def run_of(step: "StepTrace") -> str:
-    """What the line of *step* runs, without what it changes first."""
+    """Return what the line of *step* runs, without what it changes first."""
     return line_of(step).runs or step.step.action.text
 
 
 def shell_line(text: str) -> ShellLine:
-    """What the line *text* changes and runs, as typed."""
+    """Return what the line *text* changes and runs, as typed."""
     parts = [part for _, part in line_parts(text)]
     changes = tuple(part for part in parts if _is_change(part))
     others = [part for part in parts if part not in changes and not part.startswith("cd ")]
@@ -323,7 +323,7 @@ _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "ta
 
 @dataclass(frozen=True, slots=True)
 class ActionReading:
-    """What an action does.
+    """Reading of an action.
 
     *verb* is the program or tool that decides (``pytest``, ``sed``, ``search_dir``), *command* its
     own call without what stands around it, *targets* the files, scripts or tests it touches,
@@ -355,7 +355,7 @@ class ActionReader:
         self._has_changed = False
 
     def push(self, step: Step) -> ActionReading:
-        """What the action of the next step does."""
+        """Read the action of the next step."""
         # Logs give directory and open file as they are after the action, which saw those before.
         cwd, open_file = self._after
         self.cwd = cwd or step.cwd
@@ -388,7 +388,7 @@ def _cloned(line: str, cwd: str | None) -> str:
 def read_action(
     action: Action, cwd: str | None, open_file: str | None, checkout: str = ""
 ) -> ActionReading:
-    """What *action* does, given the directory and the file that were open when it was taken.
+    """Read *action*, given the directory and the file that were open then.
 
     *checkout* is as of `repository_path`.
     """
@@ -451,7 +451,7 @@ def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
 
 
 def imported_names(text: str) -> frozenset[str]:
-    """What the Python code in *text* imports, but for modules that any script needs."""
+    """Return imports of the Python code in *text*, without modules that any script needs."""
     imported: set[str] = set()
     for module, names in _IMPORT.findall(text):
         parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]

@@ -12,7 +12,7 @@ _MISSING = re.compile(r"No such file|not found|can't open|not a valid editable")
 
 
 class Lesson(NamedTuple):
-    """What one remedy shows of a machine: a *cause*, what *fails* and what *works* there.
+    """Lesson about a machine: a *cause*, what *fails* and what *works* there.
 
     *fails* and *works* are programs, packages or commands; empty where the cause says it all.
     """
@@ -23,7 +23,7 @@ class Lesson(NamedTuple):
 
 
 def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Lesson]:
-    """What *actions*, which cleared an error of this type, show of the machine; code shows none."""
+    """Return the lesson of *actions* about the machine; edits of code give none."""
     for action in actions:
         lesson = _lesson(action, error_type)
         if lesson is not None:

@@ -43,7 +43,7 @@ def files_changed(patch: str) -> tuple[str, ...]:
 
 
 def files_created(patch: str) -> frozenset[str]:
-    """Those of `files_changed` that the unified diff *patch* makes."""
+    """Return the files that the unified diff *patch* makes."""
     return frozenset(_files(patch)[1])
 
 
@@ -221,7 +221,7 @@ def new_lines(step: StepTrace) -> tuple[str, ...]:
 
 
 def change_of(steps: Sequence[StepTrace], at: int) -> Change:
-    """What the edit at *steps[at]* changes, as far as the run shows it."""
+    """Return what the edit at *steps[at]* changes, as far as the run shows it."""
     step = steps[at]
     new, old = new_lines(step), _old_lines(steps, at)
     common = {line.strip() for line in old} & {line.strip() for line in new} | {""}
@@ -233,7 +233,7 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
 
 
 def net_changes(changes: Sequence[Change]) -> list[Change]:
-    """What several changes come to, one for each file: what is put in and taken out cancels."""
+    """Sum up changes by file: what is put in and taken out cancels."""
     files: dict[str, tuple[Counter[str], Counter[str]]] = {}
     for change in changes:
         removed, added = files.setdefault(change.file, (Counter(), Counter()))

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ActionKind(StrEnum):
-    """What an action is for."""
+    """Kinds of action."""
 
     reads: bool
     searches: bool

@@ -370,7 +370,7 @@ class LoopTracker:
         return None
 
     def _key(self, now: Predicament, index: int) -> str:
-        """What two equal attempts share; of rejected edits the series they belong to."""
+        """Key of equal attempts; of rejected edits the series they belong to."""
         if not now.kind.writes:
             return f"{now.goal if now.inconclusive else now.attempt}|{now.outcome}"
         if now.error is None:

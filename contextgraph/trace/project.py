@@ -86,7 +86,7 @@ class CommandUse:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFacts:
-    """What one run shows of its project.
+    """Facts that one run shows of its project.
 
     *created* are files that the run itself made, *opened* those it looked at, *listed* those that
     listings and searches showed. *names* are functions, classes and other names by file, and by
@@ -109,7 +109,7 @@ class ProjectFacts:
 
 
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
-    """What *raw* shows of its project."""
+    """Return the facts that *raw* shows of its project."""
     seen = _Seen()
     for step in raw.steps:
         seen.add(step)
@@ -138,7 +138,7 @@ def _hashes(contents: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
 
 
 def patch_summary(patch: str) -> PatchSummary:
-    """What *patch* changes in files that it does not make."""
+    """Return what *patch* changes in files that it does not make."""
     return _changes(_lines_in_existing(patch, files_created(patch)))[0]
 
 
@@ -149,7 +149,7 @@ def _lines_in_existing(patch: str, made: Collection[str]) -> list[tuple[str, str
 def _changes(
     lines: Iterable[tuple[str, str, str]],
 ) -> tuple[PatchSummary, dict[str, tuple[str, ...]]]:
-    """What the *lines* of a patch change, and its functions and classes by file."""
+    """Return the changes of the *lines* of a patch, and functions and classes by file."""
     names: dict[str, dict[str, None]] = {"+": {}, "-": {}}
     symbols: dict[str, dict[str, None]] = {}
     for file, symbol, line in lines:
@@ -168,7 +168,7 @@ def _changes(
 
 @dataclass(slots=True)
 class _Seen:
-    """What the steps of a growing run show of its project; fields as of `ProjectFacts`."""
+    """Facts of a growing run about its project; fields: see `ProjectFacts`."""
 
     uses: list[CommandUse] = field(default_factory=list)
     runners: dict[ActionKind, set[str]] = field(default_factory=dict)
@@ -240,7 +240,7 @@ def _named(use: CommandUse) -> Iterator[str]:
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
-    """What *line* is for, as if it had run; None where it runs nothing."""
+    """Return the purpose of *line*, as if it had run; None where it runs nothing."""
     step = Step(0, "", Action("bash", line), "")
     return next(reversed([*_uses(step, None, None, created)]), None)
 

@@ -15,7 +15,7 @@ from contextgraph.trace.steps import StepTrace, read_steps
 
 
 class SubmissionSign(StrEnum):
-    """What may be missing at the end of a run."""
+    """Signs that something is missing at the end of a run."""
 
     NO_EDIT = "no_edit"
     NOT_RUN = "not_run"
@@ -90,7 +90,7 @@ def submission_signs(steps: Iterable[StepTrace]) -> frozenset[SubmissionSign]:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What reading a run shows, in the order it happened; ends are inclusive.
+    """Trace of a run, in the order it happened; ends are inclusive.
 
     *left_behind* are errors of programs that were not run again: another one ended well.
     """

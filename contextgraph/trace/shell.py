@@ -268,7 +268,7 @@ class Command:
 
     @property
     def launcher(self) -> str:
-        """What is typed before the arguments: the program, with what runs it."""
+        """Return what is typed before the arguments: the program, with what runs it."""
         program = f"{self.interpreter} -m {self.program}" if self.interpreter else self.program
         return f"{self.runner} {program}" if self.runner else program
 

@@ -99,7 +99,7 @@ class StateTracker:
 
 
 def state_at(raw: RawTrajectory, step: int) -> State:
-    """What the agent of *raw* knew just before it acted at *step*, from 0 to the number of steps.
+    """Return the state just before *step* (0 to the number of steps) of *raw*.
 
     Raises IndexError for a step that the run does not have.
     """

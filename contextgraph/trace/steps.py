@@ -141,7 +141,7 @@ def is_version_query(reading: ActionReading) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """What one step shows: what it did, in which phase, and its error."""
+    """Trace of one step: its action, phase and error."""
 
     step: Step
     reading: ActionReading
@@ -168,7 +168,7 @@ class StepReader:
         self._actions = ActionReader()
 
     def push(self, step: Step) -> StepTrace:
-        """What the next step shows."""
+        """Trace the next step."""
         reading = self._with_scripts(step, self._actions.push(step))
         error = error_at(step, reading)
         return StepTrace(step, reading, self._phases.push(step, reading, error), error)

@@ -259,7 +259,7 @@ class _RolledBack(Exception):  # noqa: N818  (not an error)
 
 
 class _Snapshot(threading.local):
-    """What a thread holds while it is in *depth* nested snapshots."""
+    """State of a thread in *depth* nested snapshots."""
 
     depth = 0
     session: "Session | None" = None
@@ -341,7 +341,7 @@ class Connection(NamedQueries):
     def write(
         self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """What *work* returns once all it wrote is committed; raises and leaves nothing otherwise.
+        """Run *work* in one transaction; on an error nothing is left.
 
         *work* runs again where the server asks for a retry.
         """

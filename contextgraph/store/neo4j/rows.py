@@ -141,7 +141,7 @@ def error_of(row: Row) -> ErrorPattern:
 
 
 def fingerprint(value: ErrorPattern | ErrorSignature) -> str:
-    """What errors of one family, type and template share, short enough for an index."""
+    """Key of errors of one family, type and template, short enough for an index."""
     text = f"{value.family.value}\n{value.error_type}\n{value.template}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -386,7 +386,7 @@ class CandidateCache:
         return {key: candidates[key] for key in keys if key in candidates}
 
     def _find(self, keys: Iterable[Key]) -> dict[Key, Any]:
-        """What is cached, and with one query all that is not; what was removed is missing."""
+        """Return what is cached, and with one query the rest; removed ones are missing."""
         return self._current().by_key.get_or_read(keys, self._read)
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Any]:

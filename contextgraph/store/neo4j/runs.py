@@ -60,7 +60,7 @@ _MAX_CACHED = 100_000
 def indexed_text(
     tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words
 ) -> str:
-    """What is indexed of *text*: its tenant and repository, and each of its words once."""
+    """Return the index terms of *text*: tenant, repository, and each word once."""
     owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
     return " ".join((*owners, *dict.fromkeys(split(text))))
 

@@ -74,7 +74,7 @@ def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
 
 
 def missing_of(known: Sequence[Migration], applied: Mapping[str, str]) -> tuple[Migration, ...]:
-    """Those of *known* that are not yet *applied* (name -> checksum), in order.
+    """Return the *known* migrations not yet *applied* (name -> checksum), in order.
 
     Raises `SchemaError` where a later version wrote the database, or where a migration was edited
     after it was applied.
@@ -223,7 +223,7 @@ def check_version(driver: "Driver", database: str) -> None:
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """What *database* lacks: migrations, else indexes that were dropped or do not fit its vectors.
+    """Return what *database* lacks: migrations, else indexes dropped or unfit for its vectors.
 
     Raises `SchemaError` where the migrations do not fit its record.
     """
@@ -257,7 +257,7 @@ def server_version(driver: "Driver", database: str) -> tuple[int, int]:
 
 
 def _dropped_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """What creates dropped indexes and constraints again.
+    """Return the statements that create dropped indexes and constraints again.
 
     Without them queries scan everything, and concurrent processes write duplicates.
     """
@@ -271,7 +271,7 @@ def _dropped_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
 
 
 def _wrong_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """What creates vector indexes again that are missing or have another number of dimensions.
+    """Return the statements that create missing or unfit vector indexes again.
 
     ``IF NOT EXISTS`` ignores the latter, and queries would find nothing. An index without filters,
     as of a server that was upgraded, is used as on the older server.
@@ -288,7 +288,7 @@ def _wrong_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, .
 
 
 def _unused_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """What drops the indexes of version 0.1 for the vectors of fragments."""
+    """Return the statements that drop the vector indexes of version 0.1."""
     indexes = driver.execute_query(query("vector_indexes"), database_=database).records
     return tuple(
         Migration(f"unused index {name}", (f"DROP INDEX {name} IF EXISTS",), recorded=False)

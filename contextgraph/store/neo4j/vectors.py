@@ -140,7 +140,7 @@ class Neo4jVectors:
         return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in nearest}
 
     def _search_in_scope(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
-        """What an index with filters finds."""
+        """Search an index with filters."""
         text = query("search_trajectories")
         # The name of an index cannot be a parameter: it replaces the one in the file.
         text = text.replace(" INDEX trajectory_embedding ", f" INDEX {index} ")
@@ -155,7 +155,7 @@ class Neo4jVectors:
         )
 
     def _search_all(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
-        """What of the nearest of all is in scope, up to the limit."""
+        """Return the nearest of all that are in scope, up to the limit."""
         in_scope: list[Row] = []
         nearest = max(_NEAREST_OF_ALL, limit)
         while len(in_scope) < limit and nearest <= _MAX_NEAREST:

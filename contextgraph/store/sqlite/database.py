@@ -382,7 +382,7 @@ class LatestValues:
         self._latest = Values()
 
     def at_revision(self, connection: Connection, tenant: int, revision: int) -> Values:
-        """Those of the *revision* that *connection* sees; none for an older one."""
+        """Return the caches of the *revision* that *connection* sees; none for an older one."""
         with self._lock:
             before = self._latest
             if revision < before.revision:
@@ -407,7 +407,7 @@ class _Snapshot(local):
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """What this process has computed from the file and can compute again."""
+    """Caches of this process, computed from the file."""
 
     process: int = field(default_factory=os.getpid)
     run_words: WordIndex = field(default_factory=lambda: WordIndex("trajectory"))
@@ -428,7 +428,7 @@ class Database:
 
     @property
     def caches(self) -> Caches:
-        """What is cached; a forked process starts with nothing, as locks may be held forever."""
+        """Caches; a forked process starts with none, as locks may be held forever."""
         if self._caches.process != os.getpid():
             self._caches = Caches()
         return self._caches

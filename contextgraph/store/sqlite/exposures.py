@@ -114,7 +114,7 @@ class SqliteExposures:
 
 
 def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:
-    """Those of these contexts that were shown, by id."""
+    """Return the contexts among these that were shown, by id."""
     shown = transaction.rows(_BY_ID, (transaction.tenant, rows.text_of(context_ids)))
     return _values(transaction, shown)
 

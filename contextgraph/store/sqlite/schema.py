@@ -74,7 +74,7 @@ def create_triggers(connection: Connection) -> None:
 
 
 def damaged(connection: Connection) -> list[str]:
-    """What does not have its checksum: runs by their ids, and names of other parts."""
+    """Return parts with a wrong checksum: runs by their ids, and names of others."""
     connection.text_factory = _text
     try:
         computed = _computed(connection)

@@ -154,7 +154,7 @@ def _add_rest(
 def _visible(
     transaction: Transaction, indexed: Indexed, scope: SqlScope, keys: Iterable[int]
 ) -> list[int]:
-    """Those of *keys* that are in *scope*."""
+    """Return the *keys* in *scope*."""
     sql = (
         f"SELECT r.key FROM json_each(:keys) AS named CROSS JOIN {indexed.table} r "
         f"ON r.key = named.value WHERE {scope.where('r', indexed.run)}"

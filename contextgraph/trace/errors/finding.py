@@ -158,7 +158,7 @@ class Recogniser:
 
 
 def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:
-    """What the first row of *table* that applies finds in *text*."""
+    """Return what the first row of *table* that applies finds in *text*."""
     for recogniser in table:
         # Looked for here as well, since calling `find` for each row costs more than looking.
         for word in recogniser.words:

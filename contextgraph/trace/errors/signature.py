@@ -180,7 +180,7 @@ def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
 
 
 def _is_logged_failure(action: Action, exit_code: int | None, is_error: bool | None) -> bool:
-    """What the log itself says, without the exit codes that only answer a question with no."""
+    """Return what the log says, without exit codes that only answer a question with no."""
     if exit_code is None:
         return bool(is_error)
     if exit_code == 0:

@@ -251,7 +251,7 @@ def foreign_failure(text: str) -> Finding | None:
 
 
 def after_passed_tests(text: str) -> str:
-    """What stands behind the last report of a runner of another language that all tests passed.
+    """Return the text after the last report that all tests passed (other languages).
 
     What tests print, and the exceptions that they expect, stand before it.
     """

@@ -365,15 +365,15 @@ def message_of_git(text: str) -> Finding | None:
 
 
 def installer_failure(text: str) -> Finding | None:
-    """What a package installer reports, in the output of one."""
+    """Recognise errors in the output of a package installer."""
     return first_in((_PIP, *_INSTALLERS), text)
 
 
 def known_installer_failure(text: str) -> Finding | None:
-    """What a package installer reports in words that nothing else uses."""
+    """Recognise errors that only package installers word so."""
     return first_in(_INSTALLERS, text)
 
 
 def network_failure(text: str) -> Finding | None:
-    """What a program that uses the network reports."""
+    """Recognise errors of a program that uses the network."""
     return first_in(_NETWORK, text)

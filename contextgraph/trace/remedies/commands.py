@@ -32,7 +32,7 @@ Parameters = list[tuple[str, str]]
 
 
 def other_command(failed: StepTrace, worked: StepTrace, repo_name: str) -> list[RemedyAction]:
-    """What the command *worked* does otherwise than the one that *failed*."""
+    """Return how the command that *worked* differs from the one that *failed*."""
     was, now = run_of(failed), run_of(worked)
     actions = [*_other_folder(failed, worked)]
     old, new = map(_commands, (failed, worked))
@@ -64,7 +64,7 @@ def opened(file: str, command: str) -> RemedyAction:
 
 
 def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyAction | None:
-    """What one command of a shell line changes; None where it bears on nothing.
+    """Return what one command of a shell line changes; None where it bears on nothing.
 
     *edited* are the files that were changed since the error.
     """
@@ -290,7 +290,7 @@ def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
 
 
 def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:
-    """What the command *line* does, with the line itself."""
+    """Read the command *line*; returned with the line itself."""
     return RemedyAction(pattern.kind, target, pattern, parameters=(("command", _line(line)),))
 
 

@@ -197,7 +197,7 @@ GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
 
 
 class Construct(StrEnum):
-    """What of the code an edit is about; CODE: no name of the error."""
+    """Targets of an edit; CODE: no name of the error."""
 
     IMPORT = "import"
     DEFINITION = "definition"
@@ -258,7 +258,7 @@ _EDITED = {
 
 
 def edited(target: str) -> Edited | None:
-    """What a pattern with this *target* edits; None where it names no construct."""
+    """Return what a pattern with this *target* edits; None where it names no construct."""
     return _EDITED.get(target)
 
 
@@ -377,7 +377,7 @@ Parameters = list[tuple[str, str]]
 def refused_edit(
     failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]
 ) -> tuple[RemedyAction, ...]:
-    """What made the difference between two edits, given those accepted in between."""
+    """Return the difference between two edits, given those accepted in between."""
     return (
         _definition(failed, accepted, before)
         or _placing(failed, accepted)
@@ -529,7 +529,7 @@ def _range_placeholder(was: Span, now: Span) -> str:
 
 
 def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
-    """What differs between the text that was refused and the one that was accepted."""
+    """Return the difference between the refused and the accepted text."""
     old, new = _text_of(failed), _text_of(accepted)
     come, gone = _differences(old, new)
     was, now = failed.reading.span, accepted.reading.span
@@ -601,7 +601,7 @@ def _configuring(change: Change, error: ErrorSignature) -> RemedyPattern | None:
 
 
 def _named_change(change: Change, names: Names) -> RemedyPattern | None:
-    """What *change* does with a name that the error quotes; None where it touches none."""
+    """Return what *change* does with a name that the error quotes; None without one."""
     added, removed = _words_in(change.added), _words_in(change.removed)
     # What a module or class lacks says more than its own name does.
     pairs = zip(names.names, names.roles, strict=True)

@@ -299,7 +299,7 @@ def _terms(reading: ActionReading) -> set[str]:
 
 
 def _search_terms(reading: ActionReading) -> set[str]:
-    """What a search asks for, without options and places."""
+    """Return what a search asks for, without options and places."""
     return {term for term in _terms(reading) - {*reading.targets} if not term.startswith("-")}
 
 
@@ -416,7 +416,7 @@ class OpenErrors:
         return cleared
 
     def finish(self) -> tuple[Cleared, ...]:
-        """What the end of the run settles: errors that gave way to others."""
+        """Settle errors at the end of the run that gave way to others."""
         return tuple(end for opened in self._open if (end := _given_up(opened)) is not None)
 
     @property

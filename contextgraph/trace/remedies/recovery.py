@@ -72,7 +72,7 @@ _LISTS_FILE = re.compile(r"\bls(?: -\S+)* [^\s/-][^\s/]*\.\w+(?=\s|$)")
 
 
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
-    """What is known of the action *attempt* that met *error* and returned *shown*, sorted.
+    """Return the facts about *attempt*, which met *error* and returned *shown*, sorted.
 
     Statements of one kind exclude each other, so that the circumstances of two failures can be
     compared.
@@ -92,7 +92,7 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
 
 
 def _use(name: str, text: Sequence[str]) -> str:
-    """What *text* uses the undefined *name* as: modules and classes are imported, values set."""
+    """Return how *text* uses the undefined *name*: modules and classes are imported."""
     name = name.partition(".")[0]
     match = re.search(rf"\b{re.escape(name)}\b(.?)", "\n".join(text))
     if match is None:
@@ -402,7 +402,7 @@ def _was_of_use(end: Cleared, steps: Sequence[StepTrace]) -> bool:
 def _remedy(
     end: Cleared, steps: Sequence[StepTrace], repo_name: str
 ) -> tuple[Sequence[RemedyAction], bool]:
-    """What was done between the last showing of an error and its clearance."""
+    """Return what was done between the last showing of an error and its clearance."""
     failed, by = end.opened.last, end.by
     if end.moved and by is end.opened.replaced:
         return (), False  # nothing shows what of it the error needed
@@ -546,7 +546,7 @@ def _shell_actions(
 def _parts(
     between: Sequence[StepTrace], failed: StepTrace, until: StepTrace
 ) -> dict[str, Change | None]:
-    """What shell lines changed, with the text they wrote where that is given."""
+    """Return what shell lines changed, with the text they wrote where it is given."""
     done = set(line_of(failed).changes)
     made: dict[str, Change | None] = {}
     for step in (*between, until):

@@ -36,7 +36,7 @@ _EDIT_AGAIN = "another file was open: open {file}, then send the same edit again
 
 
 def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -> str:
-    """What *actions* come to, as advice.
+    """Word *actions* as advice.
 
     *general* leaves out all that is of one project; empty where nothing is left to say then.
     """
@@ -46,12 +46,12 @@ def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -
 
 
 def describe_pattern(pattern: RemedyPattern) -> str:
-    """What the actions of *pattern* do, in general terms; empty where nothing is specific."""
+    """Word *pattern* in general terms; empty where nothing is specific."""
     return _GENERAL[pattern.kind](pattern)
 
 
 def describe_change(change: Change) -> str:
-    """What *change* does to a file, in a clause."""
+    """Word what *change* does to a file, in a clause."""
     return _edited(shortened(change.added), shortened(change.removed), change.file, past=True)
 
 
@@ -88,7 +88,7 @@ def _described(action: RemedyAction) -> str:
 
 
 def _instead(action: RemedyAction) -> str:
-    """What *action* replaces, in a clause: it names what was typed, or nothing."""
+    """Word what *action* replaces, in a clause: what was typed, or nothing."""
     if INSTEAD in action.parameters:
         return " instead"
     return f" instead of {code(action.replaced)}" if action.replaced else ""
@@ -445,7 +445,7 @@ def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
 
 @lru_cache(_REMEMBERED)
 def _without_numbers(action: RemedyAction) -> RemedyAction:
-    """What makes two actions the same, whatever line numbers and counts they name."""
+    """Key of equal actions, whatever line numbers and counts they name."""
     return replace(
         action,
         target=_NUMBER.sub("", action.target),
