@@ -218,7 +218,12 @@ def _show_timeline(inspection: "Inspection") -> None:
             if step.index not in folded:
                 for line in _lines(step, inspection, screen.width):
                     screen.print(line, no_wrap=True, overflow="ellipsis")
-    if not inspection.fragments:
+    if inspection.trace.raw.is_talk:
+        for turn in inspection.trace.raw.steps:
+            print_text(("agent  ", "dim"), one_line(turn.thought, screen.width - 7))
+            if turn.user_message:
+                print_text(("person ", "dim"), one_line(turn.user_message, screen.width - 7))
+    elif not inspection.fragments:
         print_text(("no steps", "dim"))
     print_text()
 

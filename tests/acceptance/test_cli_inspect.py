@@ -4,6 +4,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
+import orjson
 import pytest
 
 from contextgraph.model import RawTrajectory
@@ -270,3 +271,12 @@ def test_the_middle_of_a_long_loop_is_left_out(tmp_path: Path) -> None:
     out = contextgraph("inspect", write_runs(tmp_path / "stuck.jsonl", [stuck])).out
     assert "… 19 more steps of this loop" in out
     assert out.count("✗") == 11
+
+
+def test_a_conversation_is_shown_turn_by_turn(tmp_path: Path) -> None:
+    messages = [("user", "Which kettle?"), ("assistant", "Steel."), ("user", "No, glass.")]
+    file = tmp_path / "talk.json"
+    file.write_bytes(orjson.dumps([{"role": role, "content": said} for role, said in messages]))
+    out = contextgraph("inspect", file).out
+    assert "agent  Steel." in out
+    assert "person No, glass." in out
