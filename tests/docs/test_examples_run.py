@@ -46,3 +46,20 @@ def test_the_closed_loop_saves_steps_on_recurring_bugs_as_documented(tmp_path: P
     recurring = next(line for line in printed.splitlines() if line.startswith("all recurring"))
     without, after = map(int, recurring.split()[-3:-1])
     assert after < without
+
+
+def test_the_demo_fails_without_the_memory_and_passes_with_it(tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "demo.py", picture],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    without, _, after = done.stdout.partition("ContextGraph learns 37 recorded runs")
+    assert "not solved in 5 steps" in without
+    assert "ContextGraph: set `PYTHONPATH=src`" in after
+    assert "solved in 5 steps" in after
+    assert "@font-face" not in picture.read_text()
