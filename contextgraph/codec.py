@@ -62,7 +62,7 @@ def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
 
 
 def decoded_lines(kind: type[Value], path: Path, *, strict: bool = False) -> list[Value]:
-    """The values in a file of JSON lines, as of `decoded`.
+    """The values in a file of JSON lines: see `decoded`.
 
     Raises `ReadError` where the file cannot be read, or with the line of what is wrong.
     """

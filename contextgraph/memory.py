@@ -511,7 +511,7 @@ class AgentMemory:
         """Record whether the advice of a context helped; False if unknown or already recorded.
 
         *item* is the number of the one item that it is about, from 1, in the order of the text;
-        without it the items share the credit. *source* is as of `learn`.
+        without it the items share the credit. *source* is as in `learn`.
         """
         self.note_exposures()
         return self.store.exposures.report(
@@ -583,7 +583,7 @@ class AgentMemory:
     ) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
 
-        A `batch`. *source* is as of `learn`. *on_error* gets each run that cannot be learned, and
+        A `batch`. *source* is as in `learn`. *on_error* gets each run that cannot be learned, and
         learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
         are; what *raws* cannot read is logged and left out.
         """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WaitingRun(NamedTuple):
-    """A run that waits in a file, and the name of who supplied it, as of `AgentMemory.learn`."""
+    """A run that waits in a file, and the name of who supplied it: see `AgentMemory.learn`."""
 
     path: Path
     raw: "RawTrajectory"

@@ -34,7 +34,7 @@ class HookRecord:
 
     *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
     *template* are those of the error. *text* is without its fence; it is empty, like *context*,
-    where nothing was shown; *is_withheld* as of `Exposure`. *forgets*: what was shown before left
+    where nothing was shown; *is_withheld*: see `Exposure`. *forgets*: what was shown before left
     the context of the agent. Times are ISO 8601, in UTC.
     """
 

@@ -217,7 +217,7 @@ class Common:
     ) -> None:
         """Bring the advice of hooks on this machine up to date, where any use *memory*.
 
-        *whole*, *consolidated* and *repos* are as of `compile_advice`.
+        *whole*, *consolidated* and *repos* are as in `compile_advice`.
         """
         from contextgraph.agents.compile import compile_advice
 

@@ -124,7 +124,7 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
 
 
 def print_text(*parts: "str | tuple[str, str] | Text", indent: int = 0) -> None:
-    """Print one text of *parts*, as of `styled`, with *indent* spaces before each line."""
+    """Print one text of *parts*: see `styled`, with *indent* spaces before each line."""
     from rich.padding import Padding
 
     console().print(Padding(styled(*parts), (0, 0, 0, indent)) if indent else styled(*parts))

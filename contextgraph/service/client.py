@@ -203,7 +203,7 @@ class Service(Remote["httpx2.Client"]):
     ) -> Any:
         """The JSON value of the answer, retried within *policy*; None for the status *accept*.
 
-        *content* is as of `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
+        *content* is as in `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
         answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
         """
 

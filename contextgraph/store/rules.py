@@ -210,7 +210,7 @@ def recovery_text(message: str, actions: Sequence[RemedyAction]) -> str:
 
 
 def scored_words(message: str, actions: Sequence[RemedyAction]) -> str:
-    """The words by which a recovery is compared with an error, as of `RecoveryCandidate`."""
+    """The words by which a recovery is compared with an error: see `RecoveryCandidate`."""
     lines = (recovery_text(message, actions), *command_lines(actions))
     return " ".join(words("\n".join(lines)[:TASK_CHARS]))
 

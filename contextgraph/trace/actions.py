@@ -390,7 +390,7 @@ def read_action(
 ) -> ActionReading:
     """Read *action*, given the directory and the file that were open then.
 
-    *checkout* is as of `repository_path`.
+    *checkout* is as in `repository_path`.
     """
     tool = action.tool.lower()
     if tool in EDITOR_TOOLS or action.text.startswith("str_replace_editor "):
