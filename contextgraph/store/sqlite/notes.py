@@ -31,6 +31,9 @@ AND NOT EXISTS (SELECT value FROM json_each(:tags)
 _OF_KEYS = """
 SELECT n.data FROM json_each(:keys) AS named CROSS JOIN note n ON n.key = named.value
 WHERE {scope} ORDER BY n.created_at DESC, n.id LIMIT :limit"""
+_PLACES = """
+SELECT p.key FROM place p WHERE p.tenant = ?1 AND p.repo IN (SELECT value FROM json_each(?2))
+AND EXISTS (SELECT 1 FROM note n WHERE n.tenant = p.tenant AND n.place = p.key)"""
 _TO_EMBED = """
 SELECT data FROM note WHERE tenant = ? AND live AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
 ORDER BY id LIMIT ?"""
@@ -236,7 +239,7 @@ def _within(transaction: Transaction, scope: NoteScope) -> tuple[str, dict[str, 
 
 
 def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
+    """Return the keys of the repositories of *scope* that have notes; None for all."""
     if scope.repos is None:
         return None
-    sql = "SELECT key FROM place WHERE tenant = ? AND repo IN (SELECT value FROM json_each(?))"
-    return transaction.column(sql, (transaction.tenant, rows.text_of(scope.repos)))
+    return transaction.column(_PLACES, (transaction.tenant, rows.text_of(scope.repos)))

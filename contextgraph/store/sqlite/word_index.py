@@ -226,6 +226,8 @@ class WordIndex:
         return added, key if newest is None else newest
 
     def _read(self, transaction: Transaction, tokens: Sequence[str]) -> dict[str, int]:
+        if not tokens:  # most often: the words of a run recur at its next steps
+            return {}
         # One statement: one for each token would take twice as long.
         known = transaction.rows(
             f"SELECT value, doc FROM json_each(?) CROSS JOIN {self._table}_word ON term = value",
