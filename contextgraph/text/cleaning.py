@@ -46,9 +46,11 @@ def visible(text: str) -> str:
 def gives_instructions(text: str) -> bool:
     """Whether *text* looks like an instruction to an agent, such as "ignore previous instructions".
 
-    Characters of full width and without width do not hide one.
+    Characters of full width and without width do not hide one, nor does a name such as that of a
+    file.
     """
-    return _INSTRUCTION.search(normalize("NFKC", visible(text))) is not None
+    plain_text = normalize("NFKC", visible(text))
+    return any(map(_INSTRUCTION.search, (plain_text, _JOINED.sub(" ", plain_text))))
 
 
 def is_plain(text: str) -> bool:
@@ -89,6 +91,7 @@ _INSTRUCTION = re.compile(
     r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]",
     re.IGNORECASE,
 )
+_JOINED = re.compile(r"(?<=\w)[_./-](?=\w)|_")
 _NAME = "contextgraph-memory"
 _OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
 # Letters of the Cyrillic and Greek scripts that look like those of the name.

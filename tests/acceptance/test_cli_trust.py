@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.config import SETTINGS_FILE
+from contextgraph.readers import repository_name
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -108,3 +109,11 @@ def test_a_folder_without_a_settings_file_or_with_a_wrong_one_is_not_trusted(clo
     assert "has no contextgraph.toml" in contextgraph("trust", clone).err
     (clone / SETTINGS_FILE).write_text("stroe = 3\n")
     assert "unknown key 'stroe'" in contextgraph("trust", clone, "--yes").err
+
+
+def test_a_bare_repository_within_a_clone_names_no_other_repository(clone: Path) -> None:
+    bare = clone / "vendor"
+    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    remote = ["config", "remote.origin.url", "git@github.com:bank/core.git"]
+    subprocess.run(["git", "-C", bare, *remote], check=True)
+    assert repository_name(str(bare)) == "local/vendor"

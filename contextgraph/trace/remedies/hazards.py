@@ -540,9 +540,7 @@ def _is_code(text: str) -> bool:
 
 def _instructs(text: str) -> bool:
     """Whether *text*, with what joins the words of a name read as blanks, instructs an agent."""
-    if gives_instructions(text) or gives_instructions(re.sub(r"[\W_]+", " ", text)):
-        return True
-    return any(map(_is_prose, _NAMES.findall(text)))
+    return gives_instructions(text) or any(map(_is_prose, _NAMES.findall(text)))
 
 
 def _is_prose(text: str) -> bool:
