@@ -414,10 +414,13 @@ def read_action(
         path: repository_path(path, where, checkout)
         for path in (*reading.targets, *reading.changed)
     }
-    return replace(
-        reading,
-        targets=tuple(dict.fromkeys(relative[path] for path in reading.targets)),
-        changed=tuple(dict.fromkeys(relative[path] for path in reading.changed)),
+    targets = tuple(dict.fromkeys(relative[path] for path in reading.targets))
+    changed = tuple(dict.fromkeys(relative[path] for path in reading.changed))
+    if (targets, changed) == (reading.targets, reading.changed):
+        return reading
+    # Several times as fast as `replace`, for each step.
+    return ActionReading(
+        reading.kind, reading.verb, targets, reading.command, changed, reading.span
     )
 
 
