@@ -91,6 +91,7 @@ def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> 
 
     assert client.post("/v1/keyed", json=entry).json()["status"] == "set"
     assert client.post("/v1/keyed", json=entry | {"source": "user"}).status_code == 422
+    assert client.post("/v1/keyed", json=entry | {"key": "style"}).status_code == 422
     assert service.client(Scope.READ).post("/v1/keyed", json=entry).status_code == 403
     briefing = client.get("/v1/keyed/brief").json()
     assert briefing["keys"] == ["/user/style"]
