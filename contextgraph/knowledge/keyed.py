@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal, cast
@@ -203,6 +204,8 @@ def _field_name(name: object) -> str:
 
 
 _OFFSET = "state_offset"
+# The source of what a person changed in a file.
+_BY_HAND: Json = {"kind": "user", "name": "edit by hand"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +234,13 @@ class KeyedFiles:
         self._position = root / "position.json"
         self._new_log = root / "log.jsonl.new"
         self._part = root / "part"
+        self.damaged = root / "log.damaged"
 
     @contextmanager
-    def writing(self, *, create: bool = False) -> Iterator[Position]:
+    def writing(self, *, create: bool = False, adopt: bool = False) -> Iterator[Position]:
         """Exclude other readers and writers; repair first what a killed process left.
+
+        With *adopt*, what a person changed in the index is logged first.
 
         Raises `StoreError` where the folder cannot be used, and `MemoryNotFoundError` where there
         is none, unless it is to *create* one.
@@ -244,7 +250,10 @@ class KeyedFiles:
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(self.root / "lock", fcntl.LOCK_EX):
-                yield self._repaired()
+                position = self._repaired()
+                if adopt and self._was_edited():
+                    position = self._rebuild(self._adopted(position, self._entries()))
+                yield position
         except OSError as error:
             raise StoreError(f"{self.root}: {error.strerror or error}") from error
 
@@ -256,23 +265,29 @@ class KeyedFiles:
             )
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Exclude writers. Nothing is created where there is no memory yet."""
+    def reading(self, *, adopt: bool = False) -> Iterator[None]:
+        """Exclude writers; *adopt* as `writing`. Nothing is created where there is no memory."""
         if not self.root.exists():
             yield
             return
         try:
             with _locked(self.root / "lock", fcntl.LOCK_SH):
-                if self._is_current(self._read_position()):
+                is_current = self._is_current(self._read_position())
+                if is_current and not (adopt and self._was_edited()):
                     yield
                     return
         except OSError as error:
             raise StoreError(f"{self.root}: {error.strerror or error}") from error
-        with self.writing():
+        with self.writing(adopt=adopt):
             yield
 
     def append(self, position: Position, envelope: Envelope) -> Position:
         """Store *envelope*, which follows *position*: durably in the log, then index and state."""
+        path = self.index / index_path(envelope.key)
+        entry = self._entry(path)
+        if path.exists() and not (entry and self._is_in_state(*entry)):
+            position = self._adopted(position, [path])
+            envelope = replace(envelope, seq=position.seq + 1)
         line = _line(envelope)
         is_new = not self.log.exists()
         _append(self.log, line, sync=True)
@@ -313,6 +328,72 @@ class KeyedFiles:
             latest[envelope.key] = envelope
         return [envelope for envelope in latest.values() if envelope.valid]
 
+    def _was_edited(self) -> bool:
+        """Whether a file of the index is newer than what was written last."""
+        if not self._position.exists():
+            return False
+        written = self._position.stat().st_mtime_ns
+        return any(path.stat().st_mtime_ns > written for path in self._entries())
+
+    def _entries(self) -> list[Path]:
+        return [*self.index.rglob("*.json")]
+
+    def _adopted(self, position: Position, paths: Sequence[Path]) -> Position:
+        """Log what a person changed in *paths* of the index as calls of the user.
+
+        What cannot be read, or names no key, is kept beside it as `.orig`. A file of an earlier
+        call is not a change: it is what a killed process left.
+        """
+        latest = {envelope.key: envelope for envelope in _envelopes(self.log)}
+        archived = (_envelopes(log) for log in self.archive.glob("*.jsonl"))
+        old = [*chain.from_iterable(archived)] if len(paths) > 1 else []
+        for path in paths:
+            if not path.exists():
+                continue
+            edited = self._edited(path)
+            known = latest.get(edited.key) if edited else None
+            if edited and (edited.seq < known.seq or edited == known if known else edited in old):
+                continue
+            if edited is None or path != self.index / index_path(edited.key):
+                path.rename(path.with_name(f"{path.name}.orig"))
+                _log.warning("%s: not an entry; kept as %s.orig", path, path.name)
+                continue
+            ts = max(edited.ts, position.ts or edited.ts)
+            call = replace(edited, seq=position.seq + 1, ts=ts, valid=True, source=_BY_HAND)
+            line = _line(call)
+            _append(self.log, line, sync=True)
+            _log.warning("%s: an edit by hand was adopted", path)
+            position = replace(
+                position,
+                seq=call.seq,
+                ts=ts,
+                log_bytes=position.log_bytes + len(line),
+                log_lines=position.log_lines + 1,
+            )
+            self._replace(path, _entry_text(call, 0))
+        return position
+
+    def _edited(self, path: Path) -> Envelope | None:
+        """The entry in a file of the index, checked as what is set; None for no entry."""
+        try:
+            envelope = decoded(Envelope, orjson.loads(path.read_bytes()))
+            key = normalised_key(envelope.key)
+            return replace(envelope, key=key, content=checked_content(envelope.content))
+        except (orjson.JSONDecodeError, ReadError, InvalidEntryError):
+            return None
+
+    def _set_aside(self) -> None:
+        """Move lines of the log that are no calls to the file `log.damaged`."""
+        if not self.log.exists():
+            return
+        lines = self.log.read_bytes().splitlines(keepends=True)
+        calls = [line for line in lines if _is_call(line)]
+        if len(calls) < len(lines):
+            damaged = [line for line in lines if not _is_call(line)]
+            _append(self.damaged, b"".join(damaged), sync=True)
+            self._replace(self.log, b"".join(calls), sync=True)
+            _log.warning("%s: %d lines set aside in %s", self.log, len(damaged), self.damaged)
+
     def compact(self, position: Position, live: Sequence[Envelope], now: datetime) -> Position:
         """Let the log hold only *live*, and archive what it held if that was more."""
         if len(live) < position.log_lines:
@@ -332,7 +413,7 @@ class KeyedFiles:
             if len(others) < len(envelopes):
                 removed += len(envelopes) - len(others)
                 self._replace(log, b"".join(map(_line, others)), sync=True)
-        self._rebuild(position)
+        self._rebuild(position, adopt=False)
         return removed
 
     def differences(self) -> list[str]:
@@ -344,8 +425,11 @@ class KeyedFiles:
             entry = self._entry(path)
             if entry is None or entry[0] != expected.get(path):
                 wrong.append(path)
+        set_aside = [f"{self.damaged.name} has lines of the log that were no calls"]
         return sorted(
-            f"{path.relative_to(self.root)} differs from {self.log.name}" for path in wrong
+            [f"{path.relative_to(self.root)} differs from {self.log.name}" for path in wrong]
+            + (set_aside if self.damaged.exists() else [])
+            + [f"{path.relative_to(self.root)} is no entry" for path in self.index.rglob("*.orig")]
         )
 
     def _repaired(self) -> Position:
@@ -363,8 +447,13 @@ class KeyedFiles:
         size = self.log.stat().st_size if self.log.exists() else 0
         return position is not None and position.log_bytes == size
 
-    def _rebuild(self, before: Position, *, compacted: bool = False) -> Position:
+    def _rebuild(
+        self, before: Position, *, compacted: bool = False, adopt: bool = True
+    ) -> Position:
         """Write index and state again from the log; numbers and times go on after *before*."""
+        self._set_aside()
+        if adopt:
+            before = self._adopted(before, self._entries())
         offset, state, entries = 0, [], {}
         for envelope in self.logged_live():
             entries[self.index / index_path(envelope.key)] = _entry_text(envelope, offset)
@@ -404,15 +493,20 @@ class KeyedFiles:
             self._remove(path)
         return True
 
-    def _blank(self, envelope: Envelope, offset: int) -> bool:
-        """Overwrite the line of *envelope* in the state with spaces, if it is there."""
+    def _is_in_state(self, envelope: Envelope, offset: int) -> bool:
+        """Whether the line of *envelope* is in the state: nobody changed its file."""
         line = _line(envelope)
         if not self.state.exists():
             return False
+        with self.state.open("rb") as file:
+            return os.pread(file.fileno(), len(line), offset) == line
+
+    def _blank(self, envelope: Envelope, offset: int) -> bool:
+        """Overwrite the line of *envelope* in the state with spaces, if it is there."""
+        if not self._is_in_state(envelope, offset):
+            return False
         with self.state.open("r+b") as file:
-            if os.pread(file.fileno(), len(line), offset) != line:
-                return False
-            os.pwrite(file.fileno(), b" " * (len(line) - 1), offset)
+            os.pwrite(file.fileno(), b" " * (len(_line(envelope)) - 1), offset)
         return True
 
     def _entry(self, path: Path) -> tuple[Envelope, int] | None:
@@ -476,7 +570,7 @@ def _entry_text(envelope: Envelope, offset: int) -> bytes:
 
 
 def _envelopes(log: Path) -> Iterator[Envelope]:
-    """The envelopes of *log* in order; raises `StoreError` for a line that is none."""
+    """The envelopes of *log* in order, without lines that are none."""
     if not log.exists():
         return
     with log.open("rb") as file:
@@ -484,7 +578,15 @@ def _envelopes(log: Path) -> Iterator[Envelope]:
             try:
                 yield decoded(Envelope, orjson.loads(line))
             except (orjson.JSONDecodeError, ReadError) as error:
-                raise StoreError(f"{log}: line {number}: {error}; repair or remove it") from error
+                _log.warning("%s: line %d: %s", log, number, error)
+
+
+def _is_call(line: bytes) -> bool:
+    try:
+        decoded(Envelope, orjson.loads(line))
+    except (orjson.JSONDecodeError, ReadError):
+        return False
+    return True
 
 
 def _append(path: Path, content: bytes, *, sync: bool = False) -> int:
@@ -706,7 +808,7 @@ class KeyedMemory:
 
     def keys(self, prefix: str = "/") -> list[str]:
         """The live keys that start with *prefix*, sorted."""
-        with self._files.reading():
+        with self._files.reading(adopt=True):
             keys = [str(envelope["key"]) for envelope in self._files.live()]
         return sorted(key for key in keys if key.startswith(prefix))
 
@@ -723,7 +825,7 @@ class KeyedMemory:
         Expired entries (``expired_at`` before *now*) and those below ``/untrusted`` are left out.
         With *newest_first* only ties go by importance and matching *tags*.
         """
-        with self._files.reading():
+        with self._files.reading(adopt=True):
             records = self._files.live()
         now = now or self._now()
         briefing = brief(records, token_limit, tags, now, newest_first=newest_first)
@@ -736,7 +838,7 @@ class KeyedMemory:
         Expired entries are removed. The archive keeps every call until `forget`. Raises
         `MemoryNotFoundError` where nothing was set yet, as `forget` does.
         """
-        with self._files.writing() as position:
+        with self._files.writing(adopt=True) as position:
             return self._compact(position, self._now())
 
     def forget(self, key: str) -> int:

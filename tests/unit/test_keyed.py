@@ -1,7 +1,10 @@
 """Entries under keys on plain files: rules, what is stored, what is read back, and repairs."""
 
+import json
+import os
 import shutil
 import subprocess
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,7 +16,6 @@ from hypothesis import given, strategies as st
 from contextgraph.errors import (
     InvalidEntryError,
     MemoryNotFoundError,
-    StoreError,
 )
 from contextgraph.knowledge.keyed import KeyedMemory, index_path, normalised_key
 from contextgraph.text import count_tokens
@@ -455,14 +457,47 @@ def test_what_other_programs_changed_is_found_and_repaired(memory: KeyedMemory) 
         "state.jsonl differs from log.jsonl",
     ]
     memory.set_memory("/user/n1", 10, "user")
-    assert memory.check() == []
     assert memory.keys() == ["/user/n1", "/user/n2"]
+    # Nothing that a person wrote is lost.
+    assert memory.check() == ["index/user/stray@0.json.orig is no entry"]
+    assert stray.with_name("stray@0.json.orig").read_text() == "{}"
 
 
-def test_a_damaged_log_is_named(memory: KeyedMemory) -> None:
+@pytest.mark.parametrize("then", ["brief", "set", "set the same", "compact"])
+def test_an_edit_by_hand_is_adopted_as_a_call_of_the_user(memory: KeyedMemory, then: str) -> None:
+    receipt = memory.set_memory("/user/style", {"summary": "tabs"}, "user")
+    memory.set_memory("/user/other", {"summary": "kept"}, "user")
+    assert receipt.path
+    record = json.loads(receipt.path.read_text())
+    receipt.path.write_text(json.dumps({**record, "content": {"summary": "spaces"}}))
+    later = time.time() + 1
+    os.utime(receipt.path, (later, later))
+    if then == "brief":
+        assert "spaces" in memory.brief().text
+    elif then == "set":
+        memory.set_memory("/user/third", 3, "user")
+    elif then == "set the same":
+        memory.set_memory("/user/style", {"summary": "two spaces"}, "user")
+    else:
+        memory.compact()
+    assert "tabs" not in memory.brief().text
+    entry = memory.get("/user/style")
+    assert entry
+    assert entry.content == {"summary": "two spaces" if then == "set the same" else "spaces"}
+    if then != "set the same":
+        assert entry.source == {"kind": "user", "name": "edit by hand"}
+    logs = [*memory.root.glob("log.jsonl"), *memory.root.glob("archive/*.jsonl")]
+    assert any('"spaces"' in log.read_text() for log in logs)
+    assert memory.check() == []
+
+
+def test_a_damaged_line_of_the_log_is_set_aside(memory: KeyedMemory) -> None:
     filled(memory)
     log = memory.root / "log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"seq":2', b'"seq":x'))
     (memory.root / "position.json").unlink()
-    with pytest.raises(StoreError, match=r"log\.jsonl: line 2"):
-        memory.keys()
+    assert memory.keys() == ["/user/n1", "/user/n2"]
+    memory.set_memory("/user/n3", 3, "user")
+    assert memory.brief().text
+    assert memory.check() == ["log.damaged has lines of the log that were no calls"]
+    assert b'"seq":x' in (memory.root / "log.damaged").read_bytes()
