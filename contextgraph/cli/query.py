@@ -319,6 +319,8 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str) -> str:
 
 def _show_summary(context: "MemoryContext") -> None:
     """Print what an agent would be shown, in about ten lines."""
+    from contextgraph.advising.wording import caveat
+
     if context.playbook:
         from contextgraph.advising.wording import playbook_lines
 
@@ -329,7 +331,7 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text((one_line(remedy.description, _LINE_WIDTH), "bold green"))
         where = "this repository" if remedy.why.scope == "repo" else "other repositories"
         seen = f"worked in {number_of(remedy.why.support, 'run')} of {where}"
-        print_text((seen, "dim"), indent=2)
+        print_text((", ".join(filter(None, (seen, caveat(remedy.why)))), "dim"), indent=2)
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
         print_text(

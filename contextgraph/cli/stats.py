@@ -134,6 +134,8 @@ def stats(
         _show_stats(stats, top)
     else:
         _show_summary(stats, frictions)
+    if stats.withholding.withheld and not (interventions or repo or situation):
+        print(f"Effect of advice at errors: {_effect_text(stats.withholding)}")
     for file in drawn:
         print(f"drawn: {file}")
 
@@ -167,8 +169,6 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
     ]
     columns = ("model", "requests", "tokens", "cost")
     print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
-    if stats.withholding.withheld:
-        print(f"Effect of advice at errors: {_effect_text(stats.withholding)}")
 
 
 def _show_interventions(interventions: "Interventions") -> None:

@@ -198,7 +198,7 @@ def test_statistics_are_one_object(store: Path) -> None:
 
 
 def test_people_see_the_most_frequent_errors(store: Path) -> None:
-    result = contextgraph("stats", "--store", store)
+    result = contextgraph("stats", "--details", "--store", store)
 
     assert "Most frequent errors" in result.out
     assert "ModuleNotFoundError" in result.out
