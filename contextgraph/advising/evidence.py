@@ -139,7 +139,7 @@ class _Wordings:
     """The wordings of some *actions*, made when they are needed."""
 
     def __init__(self, actions: Actions) -> None:
-        self.near = _wording(_of_same_repository(actions))
+        self.near = _wording(_without_examples(_of_same_repository(actions)))
         self._actions = actions
 
     @cached_property
@@ -177,6 +177,12 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
     for candidate, about, relevance, similarity in _scored(query, signature, unique.values()):
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
+        if (
+            len(wording.actions) == 1
+            and is_hazardous(wording.actions)
+            and about.general.description
+        ):
+            wording = about.general
         level = signature_level(signature, candidate)
         silence = unfit(wording)
         weight = 0.0 if silence else weight_of(candidate.circumstances)
@@ -317,6 +323,20 @@ def _near_wording(
         replaced = about.near.actions[0].replaced if about.near.actions else ""
         is_about_others = bool(replaced) and replaced not in query.state.last_action
     return about.near_about_others if is_about_others else about.near
+
+
+def _without_examples(actions: Actions) -> Actions:
+    """*actions* without the commands that are only examples, where these cannot be said."""
+    if not is_hazardous(actions):
+        return actions
+    return tuple(
+        replace(
+            action, parameters=tuple(pair for pair in action.parameters if pair[0] != "command")
+        )
+        if action.kind in (RemedyKind.SET_ENV, RemedyKind.CREATE)
+        else action
+        for action in actions
+    )
 
 
 def _without_path(action: RemedyAction) -> RemedyAction:
