@@ -1,6 +1,7 @@
 """Commands that update, copy, remove or restore what a memory holds."""
 
 import time
+from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -551,19 +552,31 @@ def backup(
 @common_options()
 def import_(
     common: Common,
-    path: Annotated[Path, argument(metavar="FILE", help="A file that `export` wrote.")],
+    path: Annotated[
+        Path, argument(metavar="FILE", help="A file that `export` wrote, or a file of rules.")
+    ],
     vectors: WithVectors = True,
+    repo: Annotated[str, option("--repo", "OWNER/REPO", "The repository of the rules.")] = "",
 ) -> None:
-    """Add what `export` wrote to a memory.
+    """Add what `export` wrote to a memory, or the rules in a file as notes.
 
     Checks the whole file first: if a line is damaged, nothing is imported. What is known stays as
     it is, so an interrupted command continues when it is repeated.
 
+    Rules are CLAUDE.md, AGENTS.md, a folder such as .cursor/rules, and exports of mem0 and Letta
+    (JSON): each item and paragraph is a note, with its file and line.
+
     \b
     Example:
       contextgraph import team.jsonl.zst --store neo4j://memory.example:7687
+      contextgraph import CLAUDE.md --repo acme/shop
     """
+    from contextgraph.knowledge.rules import is_rules
     from contextgraph.store.archive import read_header
+
+    if is_rules(path):
+        _import_rules(common, path, repo)
+        return
 
     started = time.monotonic()
     total = read_header(path).runs
@@ -586,6 +599,24 @@ def import_(
         f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
     )
     common.answer(record_of(done, "vectors_of", seconds=seconds), text)
+
+
+def _import_rules(common: Common, path: Path, repo: str) -> None:
+    from contextgraph.knowledge.rules import rules_in
+
+    rules = [*rules_in(path)]
+    with common.open() as memory:
+        statuses = Counter(
+            memory.notes.remember(
+                rule.text, repo=repo, source=f"file:{path.name}", locator=rule.locator
+            ).status.value
+            for rule in rules
+        )
+        if repo:
+            common.compile_for_hooks(memory, repos=[repo])
+    counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    text = f"{number_of(len(rules), 'note')} from {path}{f': {counts}' if counts else ''}"
+    common.answer({"notes": len(rules), **statuses}, text)
 
 
 @common_options()

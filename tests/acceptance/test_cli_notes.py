@@ -190,3 +190,32 @@ def test_conversations_need_not_be_learned(
     monkeypatch.setenv("CONTEXTGRAPH_CONVERSATIONS", "off")
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
     assert contextgraph("decisions", "--store", store, "--json").records == []
+
+
+def test_rules_and_memories_of_other_tools_become_notes(store: Path, tmp_path: Path) -> None:
+    at = ("--store", store)
+    rules = tmp_path / "CLAUDE.md"
+    rules.write_text(
+        "---\nglobs: '*'\n---\n# Shop\n\nPrices are integers of cents,\nnever floats.\n\n"
+        "- Run `make check`.\n  Then push.\n- Use tabs.\n```\nnot a rule\n```\n",
+        encoding="utf-8",
+    )
+    done = contextgraph("import", rules, *REPO, *at, "--json")
+    assert done.records == [{"notes": 3, "created": 3}]
+    notes = contextgraph("notes", *at, "--json").records
+    assert {note["content"] for note in notes} == {
+        "Prices are integers of cents, never floats.",
+        "Run `make check`. Then push.",
+        "Use tabs.",
+    }
+    assert {note["source"] for note in notes} == {"file:CLAUDE.md"}
+    assert f"{rules}:6" in {note["locator"] for note in notes}
+    exported = tmp_path / "mem0.json"
+    exported.write_text('{"results": [{"id": "1", "memory": "Ann owns billing"}]}')
+    blocks = tmp_path / "letta.json"
+    blocks.write_text('{"blocks": [{"label": "human", "value": "The user is Ann."}]}')
+    for path in (exported, blocks):
+        assert contextgraph("import", path, *at, "--json").records[0]["created"] == 1
+    (tmp_path / "broken.json").write_text("{")
+    broken = contextgraph("import", tmp_path / "broken.json", *at)
+    assert (broken.code, "broken.json" in broken.err) == (1, True)

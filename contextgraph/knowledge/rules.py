@@ -1,0 +1,99 @@
+"""Reads the rules and memories that people and other tools keep in files."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from contextgraph.errors import ReadError
+from contextgraph.knowledge.notes import MAX_NOTE
+
+_SUFFIXES = frozenset({".md", ".mdc", ".json", ".af", ".jsonl"})
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
+# Where mem0, Letta and their like keep a text, and the lists of such entries.
+_TEXTS = ("memory", "text", "content", "value")
+_LISTS = ("results", "memories", "blocks", "core_memory", "archival_memory", "passages", "data")
+
+
+class Rule(NamedTuple):
+    """A *text*, and the file and line (or entry) where it stands."""
+
+    text: str
+    locator: str
+
+
+def is_rules(path: Path) -> bool:
+    """Whether *path* is a folder, or a file of a kind that may hold rules; no archive."""
+    if path.is_dir() or path.suffix in {".md", ".mdc", ".af"}:
+        return True
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return not file.read(64).lstrip().startswith(b'{"contextgraph"')
+
+
+def rules_in(path: Path) -> Iterator[Rule]:
+    """The rules in *path*: a Markdown file, an export of mem0 or Letta, or a folder of these.
+
+    Of Markdown each item of a list and each paragraph, without headings, code and front matter.
+    Raises `ReadError` for a file that cannot be read as such.
+    """
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and file.suffix in _SUFFIXES:
+                yield from rules_in(file)
+        return
+    try:
+        text = path.read_text(encoding="utf-8")
+        is_data = path.suffix not in {".md", ".mdc"}
+        found = _entries(orjson.loads(text), "") if is_data else _markdown(text)
+        for rule, place in found:
+            if content := " ".join(rule.split()):
+                yield Rule(content[:MAX_NOTE], f"{path}:{place}")
+    except (OSError, UnicodeDecodeError, orjson.JSONDecodeError) as error:
+        raise ReadError(str(path), "", "unreadable rules", str(error)) from error
+
+
+def _markdown(text: str) -> Iterator[tuple[str, str]]:
+    front = _FRONT_MATTER.match(text)
+    skipped = text[: front.end()].count("\n") if front else 0
+    lines, is_code, start = list[str](), False, 0
+
+    def paragraph() -> Iterator[tuple[str, str]]:
+        if lines:
+            yield " ".join(lines), str(start)
+            lines.clear()
+
+    for number, line in enumerate(text.splitlines()[skipped:], start=skipped + 1):
+        is_fence = bool(_FENCE.match(line))
+        is_code ^= is_fence
+        item = _ITEM.match(line)
+        if is_code or is_fence or not line.strip() or line.startswith(("#", "|", "@", "<!--")):
+            yield from paragraph()
+            continue
+        if item or not lines:
+            yield from paragraph()
+            start = number
+        lines.append(item[2] if item else line.strip())
+    yield from paragraph()
+
+
+def _entries(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """The texts in *value*, lists of which may be nested, with the number of each entry."""
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _entries(entry, f"{place}[{index}]")
+    elif isinstance(value, str):
+        yield value, place
+    elif isinstance(value, dict):
+        text = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
+        if text is not None:
+            yield text, place
+            return
+        for name in _LISTS:
+            if name in value:
+                yield from _entries(value[name], f"{place}.{name}")
