@@ -88,7 +88,7 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
 
     prompt, shown = messages[1]["content"], messages[3]["content"]
     assert "Totals are wrong" in strip_fenced(prompt)[0]
-    assert "What cleared this error" in shown
+    assert "Earlier runs (data)" in shown
     assert "set `PYTHONPATH=lib`" in shown
     assert sum(bool(strip_fenced(str(one.get("content")))[1]) for one in messages) == 1
     receipts = contextgraph(

@@ -170,7 +170,7 @@ def check(agent: str, requests: Sequence[str], store: Path) -> None:
     """The playbook came first, the remedy and the warning once; the session is learned."""
     first, second, third, fourth = requests
     assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
-    assert "What cleared this error" not in first
+    assert "Earlier runs (data)" not in first
     assert "1. set `PYTHONPATH=lib`" in second
     assert third.count("1. set `PYTHONPATH=lib`") == 1
     assert fourth.count(WARNING) == 1
