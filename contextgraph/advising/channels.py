@@ -499,11 +499,11 @@ class ForRequest(Protocol):
 
 
 def by_statements(for_request: ForRequest) -> Channel:
-    """The channel of what people decided in earlier sessions; not used at errors."""
+    """The channel of what people decided in earlier sessions, where a run begins."""
 
     def channel(query: Query, store: Store) -> Findings:
         request, scope = query.state.task_description, query.scope
-        if query.is_at_error or not request.strip():
+        if query.is_at_error or query.state.last_action or not request.strip():
             return Findings()
         try:
             found = for_request(request, repo=query.state.repo or None, as_of=scope.as_of)

@@ -38,7 +38,7 @@ SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
 _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
 # How many statements are proposed for a request, and words of it that are looked up.
-_PROPOSED, _SESSIONS, _WORDS, _LISTED = 120, 24, 48, 10_000
+_PROPOSED, _SESSIONS, _RIVALS, _WORDS, _LISTED = 120, 24, 3, 48, 10_000
 # A word of a small memory is not rarer than in one of so many sessions.
 _FEWEST_TEXTS = 50
 # From here on two statements say the same, are worth a comparison word by word, and two sessions
@@ -206,7 +206,8 @@ class Statements:
         proposed = self._store.for_text(words, _scope(repo), _PROPOSED)
         runs = dict.fromkeys(map(_session_of, proposed))
         sessions = self._sessions([*runs][:_SESSIONS], as_of)
-        ranked = shares(words, {run: words_of(notes) for run, notes in sessions.items()})
+        counted = {run: words_of(notes) for run, notes in sessions.items()}
+        ranked = shares(words, counted)
         if not ranked:
             return ()
         superseded = superseded_in(
@@ -221,9 +222,9 @@ class Statements:
             run = newest
             sessions |= self._sessions([run], as_of)
             superseded |= superseded_in(self._store, [one.id for one in sessions[run]], as_of)
-        counted = {id_: words_of(notes) for id_, notes in sessions.items()}
-        alike = _similarities(counted[run], counted)
-        rival = next((other for other, id_ in others if alike[id_] < _SAME_SUBJECT), 0.0)
+        rivals = {id_: counted[id_] for _, id_ in others[:_RIVALS]}
+        alike = _similarities(counted.get(run) or words_of(sessions[run]), rivals)
+        rival = next((other for other, id_ in others if alike.get(id_, 0) < _SAME_SUBJECT), 0.0)
         matched = len(counted[ranked[0][1]].keys() & {*words})
         probability = share_probability(score, rival, matched)
         current = [note for note in sessions[run] if note.id not in superseded]
@@ -386,18 +387,17 @@ def _similarities(words: Counter[str], others: Mapping[str, Counter[str]]) -> di
     met = Counter(word for counts in (words, *others.values()) for word in counts)
     texts = max(_FEWEST_TEXTS, len(others) + 1)
 
-    def weight(word: str, count: int) -> float:
-        return rarity(met[word], texts) ** 2 * count
+    weights = {word: rarity(count, texts) ** 2 for word, count in met.items()}
+
+    def norm(counts: Counter[str]) -> float:
+        return sum([weights[word] * count for word, count in counts.items()])
+
+    own = norm(words)
 
     def cosine(counts: Counter[str]) -> float:
-        shared = words.keys() & counts.keys()
-        norm = sqrt(
-            sum(weight(word, count) for word, count in words.items())
-            * sum(weight(word, count) for word, count in counts.items())
-        )
-        return sum(
-            weight(word, 1) * sqrt(words[word] * counts[word]) for word in sorted(shared)
-        ) / (norm or 1.0)
+        shared = sorted(words.keys() & counts.keys())
+        common = sum([weights[word] * sqrt(words[word] * counts[word]) for word in shared])
+        return common / sqrt(own * norm(counts)) if common else 0.0
 
     return {run: cosine(counts) for run, counts in others.items()}
 
