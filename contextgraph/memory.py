@@ -351,7 +351,7 @@ class AgentMemory:
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
-        searched = context or {*context.failed} <= {"notes"}
+        searched = context or {*context.failed} <= {"notes", "statements"}
         if not (searched or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         tree = None

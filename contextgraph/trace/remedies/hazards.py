@@ -21,7 +21,9 @@ _MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t]++)
-    |(?P<nowhere>(?:[12&]?>>?[ \t]*+(?:/dev/null\b|&[12]\b))|<[ \t]*+/dev/null\b)
+    |(?P<nowhere>(?:[12&]?>>?[ \t]*+(?:/dev/null\b|&[12]\b
+        |(?!(?i:requirements|constraints|cmakelists))[\w-]++\.(?:txt|log|out)(?![\w./-])))
+        |<[ \t]*+/dev/null\b)
     |(?P<operator>&&|\|\||[;|\n])
     |(?P<word>(?:[^\s'"\\;|&<>()`$\#]|(?<=[\w.])\#
         |\$(?:\w++|\{\w++\}|\(pwd\))

@@ -23,7 +23,7 @@ from contextgraph.trace.remedies.edits import (
     wording_of,
 )
 from contextgraph.trace.shell import SCRIPT
-from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
+from contextgraph.trace.wording import ELLIPSIS, code, is_cut, one_line, shortened
 
 ACTION_CHARS = 200
 # A parameter of an action that replaces what the agent typed, and not what another run did.
@@ -42,7 +42,18 @@ def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -
     """
     if general:
         return _joined([describe_pattern(action.pattern) for action in actions])
-    return _joined([_described(action) for action in actions])
+    # The command of another action is not said again as an action of its own.
+    examples = {command for action in actions for command in action.values_of("command")}
+    said = [
+        action
+        for action in actions
+        if not (
+            action.kind is RemedyKind.OTHER
+            and action.target in examples
+            and any(other.kind is RemedyKind.SET_ENV for other in actions)
+        )
+    ]
+    return _joined([_described(action) for action in said])
 
 
 def describe_pattern(pattern: RemedyPattern) -> str:
@@ -112,7 +123,9 @@ def _in_folder(action: RemedyAction) -> str:
 def _with_command(verb: str) -> Callable[[RemedyAction], str]:
     def described(action: RemedyAction) -> str:
         command = next(iter(action.values_of("command")), "")
-        return f"{verb} {code(action.target)}" + (f" ({code(command)})" if command else "")
+        # The target says enough where the command does not fit whole.
+        example = f" ({code(command)})" if command and not is_cut(command) else ""
+        return f"{verb} {code(action.target)}{example}"
 
     return described
 
