@@ -164,6 +164,18 @@ def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | 
     return predicament_of(_step_in(state, answer))
 
 
+# People paste the message of an exception without its type.
+_PYTHON_MESSAGES = (
+    (re.compile(r"No module named "), "ModuleNotFoundError"),
+    (re.compile(r"cannot import name "), "ImportError"),
+    (re.compile(r"name '\w+' is not defined"), "NameError"),
+    (
+        re.compile(r"(?:'\w+' object|module '[\w.]+'|type object '\w+') has no attribute "),
+        "AttributeError",
+    ),
+)
+
+
 def error_of(state: State) -> ErrorSignature | None:
     """The failure that the current error of *state* shows, None where it is not recognised.
 
@@ -173,7 +185,12 @@ def error_of(state: State) -> ErrorSignature | None:
         error = _step_in(state, state.current_error).error
         if error and error.message[:_HEAD] in (state.last_outcome or state.current_error):
             return error
-    return signature_of(state.current_error)
+    error = signature_of(state.current_error)
+    if error is None:
+        for message, kind in _PYTHON_MESSAGES:
+            if message.match(state.current_error):
+                return signature_of(f"{kind}: {state.current_error}")
+    return error
 
 
 def _step_in(state: State, answer: str) -> StepTrace:

@@ -148,3 +148,20 @@ def test_a_moment_that_the_run_does_not_have_is_refused(step: int) -> None:
     raw = Session().worked("ls", "core.py").worked("ls", "core.py").raw()
     with pytest.raises(IndexError, match="the run has 2 steps"):
         state_at(raw, step)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("No module named 'yaml'", "ModuleNotFoundError"),
+        ("cannot import name 'a' from 'b' (/b.py)", "ImportError"),
+        ("name 'x' is not defined", "NameError"),
+        ("'NoneType' object has no attribute 'y'", "AttributeError"),
+        ("module 'm' has no attribute 'y'", "AttributeError"),
+    ],
+)
+def test_a_message_without_its_type_is_read_as_the_exception(message: str, kind: str) -> None:
+    error = error_of(State(current_error=message))
+    assert error
+    assert (error.error_type, error.message) == (kind, message)
+    assert error == error_of(State(current_error=f"{kind}: {message}"))
