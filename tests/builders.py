@@ -77,13 +77,13 @@ def recovering_run(number: int = 1, **fields: object) -> RawTrajectory:
     )
 
 
-def installing_run(number: int, more: str = "") -> RawTrajectory:
-    """A run that installs a missing module of its own; *more* ends the command."""
+def installing_run(number: int) -> RawTrajectory:
+    """A run that installs a missing module of its own."""
     missing = NO_MODULE.replace("tariffs", f"mod{number}")
     return run(
         [
             ("python reproduce.py", missing, 1),
-            (f"pip install mod{number}{more}", "Successfully installed", 0),
+            (f"pip install mod{number}", "Successfully installed", 0),
             ("python reproduce.py", "total: 12\n", 0),
         ],
         instance_id=f"acme__shop-{number}",

@@ -180,6 +180,8 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         if (
             len(wording.actions) == 1
             and is_hazardous(wording.actions)
+            # A package is named in general terms, too.
+            and wording.actions[0].kind is not RemedyKind.INSTALL
             and about.general.description
         ):
             wording = about.general

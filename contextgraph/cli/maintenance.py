@@ -558,7 +558,7 @@ def import_(
     vectors: WithVectors = True,
     repo: Annotated[str, option("--repo", "OWNER/REPO", "The repository of the rules.")] = "",
 ) -> None:
-    """Add what `export` wrote to a memory, or the rules in a file as notes.
+    """Add what `export` wrote, or the rules in a file as notes.
 
     Checks the whole file first: if a line is damaged, nothing is imported. What is known stays as
     it is, so an interrupted command continues when it is repeated.

@@ -171,8 +171,8 @@ def check(agent: str, requests: Sequence[str], store: Path) -> None:
     first, second, third, fourth = requests
     assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
     assert "Earlier runs (data)" not in first
-    assert "1. set `PYTHONPATH=lib`" in second
-    assert third.count("1. set `PYTHONPATH=lib`") == 1
+    assert "set `PYTHONPATH=lib`" in second
+    assert third.count("set `PYTHONPATH=lib`") == 1
     assert fourth.count(WARNING) == 1
 
     assert contextgraph("learn", "--queued", "--store", store).code == 0
@@ -205,7 +205,7 @@ def test_claude_code_gets_the_playbook_and_the_open_remedy_again_after_compactio
 
     for request in (before, after):
         assert request.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
-        assert request.count("1. set `PYTHONPATH=lib`") == 1
+        assert request.count("set `PYTHONPATH=lib`") == 1
 
 
 def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
@@ -266,7 +266,7 @@ def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     assert first.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
     assert second == first  # it passes nothing on after a failure
     assert third.count(WARNING) == 1  # in place of the command
-    assert fourth.count("1. set `PYTHONPATH=lib`") == 1  # with the next prompt
+    assert fourth.count("set `PYTHONPATH=lib`") == 1  # with the next prompt
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert [one["agent"] for one in runs].count("OpenHands") == 1

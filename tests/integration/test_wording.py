@@ -1,8 +1,6 @@
 """Methodologies worded by a language model, also while the model fails."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence, Sized
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,9 +14,10 @@ from contextgraph.learning import abstraction as wording
 from contextgraph.model import (
     ConsolidationReport,
     Methodology,
+    RawTrajectory,
+    Step,
     Words,
 )
-from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.methodologies import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
@@ -127,32 +126,16 @@ def test_another_model_words_everything_again(server: Server, store: Path) -> No
     assert worded_by(store) == "openai/gpt-other methodology.v2"
 
 
-def test_words_in_the_strategy_of_an_older_memory_are_requested_again(
-    server: Server, store: Path
-) -> None:
-    worded(store, "template")
-    counted = methodology(store).strategy
-    with closing(sqlite3.connect(store)) as file, file:
-        schema.drop_triggers(file)
-        file.execute("ALTER TABLE methodology DROP COLUMN words")
-        file.execute("ALTER TABLE methodology ADD COLUMN last_used INTEGER")
-        for newer in ("machine", "process", "started_at", "gate"):
-            file.execute(f"ALTER TABLE consolidation DROP COLUMN {newer}")
-        file.execute("DROP INDEX recovered_in_order")
-        for newer in ("fragment_id", "scored_words"):
-            file.execute(f"ALTER TABLE recovered DROP COLUMN {newer}")
-        older = (f"{counted}\nHow: so", f"{MODEL} methodology.v2 0123456789ab")
-        file.execute("UPDATE methodology SET strategy = ?, made_by = ?", older)
-        file.execute("PRAGMA user_version = 14")
-    worded(store)
-    found = methodology(store)
-    assert (found.strategy, found.made_by) == (counted, "template/1")
-    assert found.words
+def _told(raw: RawTrajectory) -> tuple[Step, ...]:
+    """The steps of *raw*, the first of which prints a secret above its error."""
+    first, *others = raw.steps
+    return replace(first, observation=f"token: {TOKEN}\n{first.observation}"), *others
 
 
 def test_no_secret_of_a_run_is_sent(server: Server, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
-    learn(store, *(installing_run(n, more=f" --token {TOKEN}") for n in range(4)))
+    runs = (installing_run(n) for n in range(4))
+    learn(store, *(replace(raw, task=f"{raw.task} with {TOKEN}", steps=_told(raw)) for raw in runs))
     worded(store)
     assert server.chats
     assert TOKEN not in orjson.dumps(server.requests).decode()
