@@ -14,6 +14,7 @@ from contextgraph.model import (
     FailingTest,
     FailureWarning,
     Family,
+    LinkType,
     LoopInfo,
     MachineFact,
     MemoryContext,
@@ -397,7 +398,17 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     notes = (recollection.note for recollection in context.notes[:_NOTES])
     noted = (_Entry(note_line(note), ShownItem(note.id)) for note in notes)
     yield from _titled("What people said:", noted)
-    shown_cases = (_Entry(case_line(case)) for case in context.similar_cases if case.is_shown)
+    # A session whose decisions are quoted is not named again.
+    quoted_from = {
+        run
+        for recollection in context.statements
+        for run in recollection.note.targets(LinkType.SAID_IN)
+    }
+    shown_cases = (
+        _Entry(case_line(case))
+        for case in context.similar_cases
+        if case.is_shown and case.trajectory_id not in quoted_from
+    )
     yield from _titled("Similar tasks:", shown_cases)
 
 

@@ -1,6 +1,7 @@
 """Statements: what people said in recorded sessions, when it is shown, and its review."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,7 +9,17 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.extraction import statements_in
-from contextgraph.model import Action, RawTrajectory, StatementKind, Step
+from contextgraph.model import (
+    Action,
+    LinkType,
+    Outcome,
+    RawTrajectory,
+    ScopeLevel,
+    SimilarCase,
+    StatementKind,
+    Step,
+    Why,
+)
 
 SHOP = "acme/shop"
 RULE = "Don't commit generated files."
@@ -215,6 +226,24 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
     assert "2026-03-02" in text
     assert "640" in text
     assert memory.query(State(task_description=LATER, repo="bob/pump")).statements == ()
+
+
+def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
+    memory: AgentMemory,
+) -> None:
+    for run in (export_talk(), *map(small_talk, range(8))):
+        memory.learn(run)
+    context = memory.query(State(task_description=LATER, repo=SHOP))
+    (said_in,) = {one.note.targets(LinkType.SAID_IN)[0] for one in context.statements}
+    why = Why((), ScopeLevel.REPO, 1, ())
+    own, other = (
+        SimilarCase(run, name, SHOP, Outcome.UNKNOWN, "", (), (), 0.9, why)
+        for run, name in ((said_in, "export"), ("trj_other", "other-task"))
+    )
+    text = memory.render(replace(context, similar_cases=(own, other)))
+    similar = text.partition("Similar tasks:")[2]
+    assert "other-task" in similar
+    assert "export" not in similar
 
 
 @pytest.mark.parametrize(
