@@ -167,13 +167,13 @@ def test_saved_questions_are_checked_against_what_answers_them_now(
     assert (wrong.code, "line 1: question" in wrong.err) == (1, True)
 
 
-@pytest.mark.parametrize("never", ["acme/*", "/work/secret"])
+@pytest.mark.parametrize("never", ["acme/*", "/srv/secret"])
 def test_some_repositories_and_folders_are_never_learned(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, never: str
 ) -> None:
-    step = Step(0, "", Action("bash", "make"), "ok", cwd="/work/secret/lib")
+    step = Step(0, "", Action("bash", "make"), "ok", cwd="/srv/secret/lib")
     hidden = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
-    other = replace(hidden, instance_id="b", repo="bob/pump", steps=(replace(step, cwd="/work"),))
+    other = replace(hidden, instance_id="b", repo="bob/pump", steps=(replace(step, cwd="/srv"),))
     runs = write_runs(tmp_path / "runs.jsonl", [hidden, other])
     monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", f"x/y, {never}")
     done = contextgraph("learn", runs, "--store", store)

@@ -191,12 +191,12 @@ def test_a_file_outside_the_folder_of_a_masked_log_stays_outside():
 def test_files_of_a_project_that_the_run_cloned_are_named_from_its_checkout() -> None:
     reader, found = ActionReader(), []
     for cwd, command in (
-        ("/home/kim/work", "git clone --depth 1 https://git.example.org/acme/oven.git bake"),
-        ("/home/kim/work", "cat bake/oven/dough.py ../work/notes.md"),
-        ("/home/kim/work/bake/oven", "cd bake && cat oven/dough.py"),
-        ("/home/kim/work/bake/oven", "cat dough.py"),
-        ("/home/kim/work/bake/oven", "cat ../setup.py /tmp/log.txt"),
-        ("/home/kim/work/bake/oven", "cat ../../notes.md"),
+        ("/home/kim/src", "git clone --depth 1 https://git.example.org/acme/oven.git bake"),
+        ("/home/kim/src", "cat bake/oven/dough.py ../src/notes.md"),
+        ("/home/kim/src/bake/oven", "cd bake && cat oven/dough.py"),
+        ("/home/kim/src/bake/oven", "cat dough.py"),
+        ("/home/kim/src/bake/oven", "cat ../setup.py /tmp/log.txt"),
+        ("/home/kim/src/bake/oven", "cat ../../notes.md"),
     ):
         step = Step(0, "", Action("bash", command), "", cwd=cwd)
         found.append(reader.push(step).targets)
