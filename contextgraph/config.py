@@ -95,7 +95,7 @@ class Settings:
     or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http to this machine and
     to the *http_hosts*, separated by commas. *withhold* applies to answers at errors. Maintenance
     keeps *max_notes* notes, and unused ones for *note_retention* days. *announce* ``off``: hooks
-    tell the person nothing of the advice that an agent is given.
+    show the person nothing of the advice that an agent is given.
     """
 
     store: str = ""

@@ -329,7 +329,7 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
-        told: Collection[str] = (),
+        already_shown: Collection[str] = (),
         degrade: bool = False,
     ) -> MemoryContext:
         """Return what the memory knows for *state*: at most *limit* items of each kind, best first.
@@ -338,7 +338,8 @@ class AgentMemory:
         *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak otherwise).
         What the working tree around the folder *workdir* does not have is left out; what names
         files whose content changed since the runs counts less, and says so. So is what the agent
-        was *told* before in its run. All steps are in `contextgraph.advising.pipeline`.
+        was shown before in its run (*already_shown*). `contextgraph.advising.pipeline` has all
+        steps.
 
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
         found because channels but that of notes failed, unless *degrade* is set: then the answer
@@ -359,9 +360,9 @@ class AgentMemory:
             here, runs = state.repo if context.playbook else "", runs_to_compare(context)
             tree = self._tree(workdir, here, runs, excluded, as_of)
         withheld = self.withholds(context)
-        if not (tree or told or withheld):
+        if not (tree or already_shown or withheld):
             return context
-        return settle(context, limit, tree=tree, told=told, withheld=withheld)
+        return settle(context, limit, tree=tree, already_shown=already_shown, withheld=withheld)
 
     def search(
         self, question: str, repo: str | None = None, *, limit: int = 10

@@ -113,7 +113,7 @@ OPERATIONS: Mapping[str, Callable[[AgentMemory], object]] = {
 
 
 def flow_of(name: str, path: Path) -> Flow:
-    """What the operation *name* on the memory at *path* enters."""
+    """Return what the operation *name* enters on the memory at *path*."""
     if name == "hook":
         from contextgraph.agents.hook import answer
 

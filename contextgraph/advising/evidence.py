@@ -251,7 +251,7 @@ def _never(candidate: RecoveryCandidate, signature: ErrorSignature, wording: Wor
 def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> Iterator[tuple[RecoveryCandidate, _Wordings, float, float]]:
-    """Those that have something to say, and how similar their words are to message and attempt."""
+    """Candidates with a wording, and their similarity to message and attempt."""
     known = [
         (candidate, _wordings(candidate.actions))
         for candidate in candidates

@@ -8,13 +8,13 @@ same       (what says the same becomes one remedy, and is counted)     `evidence
 trusted    it harmed, was withdrawn, or gives instructions             `_trusted`
 worth it   it is too improbable                                        `gate.Gate.refusal`
 fresh      it names what the working tree does not have                `freshness.fresh_remedy`
-new        this agent was told the same in this run                    `_new`
+new        it was shown to this agent before in this run               `_New`
 fits       more are asked for, or the text has no room                 `_Fits`
 chance     the answer is withheld, to measure what advice is worth     `_by_chance`
 =========  ==========================================================  ==========================
 
 `MemoryRetriever.retrieve` goes up to "worth it" beside the memory; `settle` does the rest where the
-agent works: with its working tree, and with what it was told before.
+agent works: with its working tree, and with what it was shown before.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -306,12 +306,12 @@ def settle(
     limit: int,
     *,
     tree: WorkingTree | None = None,
-    told: Collection[str] = (),
+    already_shown: Collection[str] = (),
     withheld: bool = False,
 ) -> MemoryContext:
     """Take *context* through the steps beside the agent; it may have gone through them before.
 
-    *tree* is the working tree of the agent, *told* is what it was told in this run: see
+    *tree* is the working tree of the agent, *already_shown* is what this run was shown: see
     `sayings`. Of remedies at most *limit* are ranked.
     """
     remedies = [
@@ -326,9 +326,9 @@ def settle(
             similar_cases=tuple(fresh_case(case, tree) for case in context.similar_cases),
             playbook=playbook if playbook and any(playbook_lines(playbook)) else None,
         )
-    if told:
-        context = without_told(context, told)
-    steps: list[Step] = [_New(told), _Fits(context.id, limit)]
+    if already_shown:
+        context = without_shown(context, already_shown)
+    steps: list[Step] = [_New(already_shown), _Fits(context.id, limit)]
     if withheld:
         steps.append(_by_chance)
     return replace(context, remedies=tuple(passed(remedies, *steps)))
@@ -341,7 +341,7 @@ def shown_by_chance(context: MemoryContext) -> MemoryContext:
 
 
 def sayings(context: MemoryContext) -> Iterator[str]:
-    """Each thing that *context* tells an agent: the same is not said twice in a run."""
+    """Yield each thing that *context* shows an agent: nothing is shown twice in a run."""
     if context.loop:  # one thing to do
         said = [remedy.description for remedy in context.shown]
         said += [escape.text for escape in context.loop.escape_suggestions]
@@ -361,7 +361,7 @@ def sayings(context: MemoryContext) -> Iterator[str]:
 
 
 def _lesson_said(lesson: Lesson) -> str:
-    """What stands for a *lesson* of the machine, however it is worded, among `sayings`."""
+    """Key of a *lesson* of the machine among `sayings`, however it is worded."""
     return "\n".join(lesson)
 
 
@@ -404,18 +404,18 @@ def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
 
 
 class _New:
-    """Silences what this agent was told before, in this answer or an earlier one of the run."""
+    """Silences what this agent was shown before, in this answer or an earlier one of the run."""
 
-    def __init__(self, told: Collection[str]) -> None:
-        self._told = {*told}
+    def __init__(self, already_shown: Collection[str]) -> None:
+        self._already_shown = {*already_shown}
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        if remedy.description in self._told:
-            return Silence(PipelineStep.NEW, "this agent was told so in this run")
+        if remedy.description in self._already_shown:
+            return Silence(PipelineStep.NEW, "it was shown in this run before")
         lessons = {*map(_lesson_said, lessons_of(remedy.actions, remedy.error_type))}
-        if lessons and lessons <= self._told:
-            return Silence(PipelineStep.NEW, "this agent was told so at the start of this run")
-        self._told.add(remedy.description)
+        if lessons and lessons <= self._already_shown:
+            return Silence(PipelineStep.NEW, "it was shown at the start of this run")
+        self._already_shown.add(remedy.description)
         return remedy
 
 
@@ -438,25 +438,27 @@ def _by_chance(remedy: Remedy) -> Remedy:
     return remedy.silenced(PipelineStep.CHANCE, "withheld by chance, to measure its worth")
 
 
-def without_told(context: MemoryContext, told: Collection[str]) -> MemoryContext:
-    """*context* without runs, notes, statements, warnings, ways out and facts that *told* has."""
+def without_shown(context: MemoryContext, already_shown: Collection[str]) -> MemoryContext:
+    """*context* without runs, notes, statements, warnings, ways out and facts *already_shown*."""
     loop, playbook = context.loop, context.playbook
     if loop:
         # The source of an escape stands at the end of its text.
         new = tuple(
             escape
             for escape in loop.escape_suggestions
-            if not any(escape.text.startswith(text) for text in told)
+            if not any(escape.text.startswith(text) for text in already_shown)
         )
         loop = replace(loop, escape_suggestions=new)
-    if playbook and all(line.text in told for line in playbook_lines(playbook)):
+    if playbook and all(line.text in already_shown for line in playbook_lines(playbook)):
         playbook = None
     return replace(
         context,
-        similar_cases=tuple(one for one in context.similar_cases if case_line(one) not in told),
-        warnings=tuple(one for one in context.warnings if one.text not in told),
-        notes=tuple(one for one in context.notes if note_line(one.note) not in told),
-        statements=tuple(one for one in context.statements if one.note.id not in told),
+        similar_cases=tuple(
+            one for one in context.similar_cases if case_line(one) not in already_shown
+        ),
+        warnings=tuple(one for one in context.warnings if one.text not in already_shown),
+        notes=tuple(one for one in context.notes if note_line(one.note) not in already_shown),
+        statements=tuple(one for one in context.statements if one.note.id not in already_shown),
         loop=loop,
         playbook=playbook,
     )

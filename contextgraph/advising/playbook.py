@@ -90,7 +90,7 @@ class Playbooks:
         """Return the playbook of *repo* for *agent*, its files ranked for *task*.
 
         Of runs of this agent alone, where the memory has some: what holds on the machine and in the
-        harness of another one is not told to it.
+        harness of another one is not shown to it.
         """
         repo = masked_name(repo)
         runs = self.runs(repo, exclude_instances, as_of, agent)

@@ -204,7 +204,7 @@ def _earlier(playbook: RepositoryPlaybook) -> str:
 def _fitting(
     playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int
 ) -> list[PlaybookLine]:
-    """Those lines of *playbook* that fit, below *head*, into a fence of *max_tokens*."""
+    """Return the lines of *playbook* that fit, below *head*, into a fence of *max_tokens*."""
     fitting: list[PlaybookLine] = []
     text = head
     for line in playbook_lines(playbook):

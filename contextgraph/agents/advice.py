@@ -103,7 +103,7 @@ class CompiledRemedy:
 
 @dataclass(frozen=True, slots=True)
 class ErrorAdvice:
-    """What cleared an error, best first; a text has room for *most* of the *remedies*.
+    """Remedies for an error, best first; a text has room for *most* of the *remedies*.
 
     *heads* stand before a single remedy, and before several.
     """
@@ -170,21 +170,21 @@ class AdviceFile:
         repo: str,
         tree: WorkingTree | None = None,
         attempt: str = "",
-        told: Collection[str] = (),
+        already_shown: Collection[str] = (),
     ) -> Advice:
         """Return what cleared this error: the most exact entry there is, which may be empty.
 
-        *names* are those that the message quotes, *told* the texts that the agent was shown. The
-        steps are those of `contextgraph.advising.pipeline`: a remedy is silent where it replaces a
-        program that the failed *attempt* does not name, where it names what *tree* lacks, unless
-        general terms say it as well, and where one of *told* says the same.
+        *names* are those that the message quotes, *already_shown* are texts. The steps are those
+        of `contextgraph.advising.pipeline`: a remedy is silent where it replaces a program that the
+        failed *attempt* does not name, where it names what *tree* lacks, unless general terms say
+        it as well, and where a text *already_shown* says the same.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
                 known = json.loads(row[0])
                 remedies = (CompiledRemedy(**record) for record in known.pop("remedies", ()))
                 settled = (_settled(remedy, names, repo, tree, attempt) for remedy in remedies)
-                return _fitting(ErrorAdvice(**known), filter(None, settled), told)
+                return _fitting(ErrorAdvice(**known), filter(None, settled), already_shown)
         return Advice()
 
     def for_repository(self, repo: str, tree: WorkingTree | None = None, agent: str = "") -> Advice:
@@ -250,13 +250,13 @@ class AdviceFile:
         matched = len(found[best].words.keys() & {*words})
         if share_probability(share, rival, matched) < _PROBABLE:
             return Advice()
-        told: list[tuple[str, ConversationLine]] = []
+        fitting: list[tuple[str, ConversationLine]] = []
         for line in sorted(chosen.lines, key=lambda line: -_weight(line, words)):
             cost = count_tokens(line.text) + 1
             if cost <= max_tokens:
-                told.append((line.place, line))
+                fitting.append((line.place, line))
                 max_tokens -= cost
-        lines = [line for _, line in sorted(told, key=itemgetter(0))]
+        lines = [line for _, line in sorted(fitting, key=itemgetter(0))]
         return Advice("\n".join(line.text for line in lines), [line.item for line in lines])
 
     def _conversation(self, repo: str, id_: str) -> "Conversation":
@@ -456,10 +456,12 @@ def _settled(
 
 
 def _fitting(
-    known: ErrorAdvice, remedies: Iterable[CompiledRemedy], told: Collection[str]
+    known: ErrorAdvice, remedies: Iterable[CompiledRemedy], already_shown: Collection[str]
 ) -> Advice:
     """Return the text of those of *remedies* that are new and that there is room for."""
-    new = [one for one in remedies if not any(one.said in text for text in told)][: known.most]
+    new = [one for one in remedies if not any(one.said in text for text in already_shown)][
+        : known.most
+    ]
     if not new:
         return Advice()
     one, several = known.heads

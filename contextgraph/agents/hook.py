@@ -229,8 +229,8 @@ class _Responder:
             return self._shown(Advice(), record)
         with self._file() as file:
             names = quoted_names(error.message)
-            told = [known.text for known in self._known if known.text]
-            advice = file.for_error(error, names, self._repo, self._tree, attempt, told)
+            already_shown = [known.text for known in self._known if known.text]
+            advice = file.for_error(error, names, self._repo, self._tree, attempt, already_shown)
         return self._shown(advice, record)
 
     def _warning(self) -> _Output:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
-from contextgraph.advising.pipeline import sayings, without_told
+from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
@@ -94,7 +94,7 @@ class LiveRun:
         self._alarms: set[str] = set()
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
-        self._told: set[str] = set()
+        self._already_shown: set[str] = set()
         self._commands: set[str] = set()
         # What was run since the last edit; None before the first.
         self._checked: set[str] | None = None
@@ -255,7 +255,7 @@ class LiveRun:
             _LIMIT,
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
-            told=self._told,
+            already_shown=self._already_shown,
             degrade=True,
         )
 
@@ -296,14 +296,14 @@ class LiveRun:
         return replace(context, warnings=warnings)
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
-        """The text of what *search* finds and the agent was not told; empty for nothing."""
+        """The text of what *search* finds without what the agent was shown before."""
         try:
-            context = without_told(search(), self._told)
+            context = without_shown(search(), self._already_shown)
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return ""
         text = self._memory.render(context, max_tokens)
-        self._told.update(sayings(context) if text else ())
+        self._already_shown.update(sayings(context) if text else ())
         return text
 
 

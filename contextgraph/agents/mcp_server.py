@@ -169,7 +169,7 @@ def _tool(function: _Tool) -> Tool:
 
 
 def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Leave out of a schema what costs an agent tokens and tells it nothing.
+    """Leave out of a schema what costs an agent tokens without information.
 
     That is titles, limits of length, empty defaults and null; what it refers to is written in.
     """

@@ -342,7 +342,7 @@ def _show_summary(context: "MemoryContext") -> None:
     for note in context.notes[:_LINES]:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
     if hidden := len(context.similar_cases) - len(cases):
-        print_text((f"{number_of(hidden, 'past task')} less alike: --details", "dim"))
+        print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
     print_text((f"context {context.id}", "dim"))
 
 

@@ -160,14 +160,14 @@ def _texts(memory: AgentMemory, read: Trace, hidden: frozenset[str]) -> Iterator
         taken = step.step
         yield from _said(MomentKind.BEFORE, step.index, run.before(taken.action))
         failed = 1 if taken.is_error and taken.exit_code is None else taken.exit_code
-        told = run.observe(
+        advice = run.observe(
             taken.action, taken.observation or "", exit_code=failed, thought=taken.thought
         )
         kind = MomentKind.LOOP
         if step.error and (step.error.error_type, step.error.template) not in errors:
             errors.add((step.error.error_type, step.error.template))
             kind = MomentKind.ERROR
-        yield from _said(kind, step.index, told)
+        yield from _said(kind, step.index, advice)
     yield from _said(MomentKind.SUBMIT, len(read.steps), run.check_submit())
 
 
@@ -232,10 +232,10 @@ class _Run:
                 return set(), self._read.raw.outcome is Outcome.SOLVED
 
     def _later(self, text: str, items: Sequence[ShownItem], after: int) -> set[int]:
-        """From each later error whose clearance is told, the steps up to that."""
+        """Return the steps from each later error up to its clearance, where *text* names it."""
         steps = set[int]()
         for recovery in self._cleared:
-            if recovery.error_step > after and self._is_told(recovery, text, items):
+            if recovery.error_step > after and self._is_named(recovery, text, items):
                 steps.update(range(recovery.error_step, recovery.cleared_step))
         return steps
 
@@ -244,7 +244,7 @@ class _Run:
             return set(), 1
         steps = {said.step}
         for recovery in self._cleared:
-            if recovery.error_step <= said.step < recovery.cleared_step and self._is_told(
+            if recovery.error_step <= said.step < recovery.cleared_step and self._is_named(
                 recovery, said.text, ()
             ):
                 steps.update(range(said.step, recovery.cleared_step))
@@ -259,11 +259,11 @@ class _Run:
             and error
             and recovery.error.error_type == error.error_type
         ]
-        told = [end for end in ends if self._is_told(end, said.text, items)]
+        named = [end for end in ends if self._is_named(end, said.text, items)]
         steps = self._later(said.text, items, said.step)
-        for end in told:
+        for end in named:
             steps.update(range(said.step + 1, end.cleared_step))
-        return steps, len(items) if ends and not told and not steps else 0
+        return steps, len(items) if ends and not named and not steps else 0
 
     def _in_loop(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
         loop = next((it for it in self._read.loops if it.start <= said.step <= it.end), None)
@@ -274,14 +274,14 @@ class _Run:
         helps = not patterns.isdisjoint(tried)
         return (set(range(said.step + 1, loop.end + 1)) if helps else set()), 0
 
-    def _is_told(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
+    def _is_named(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
         """Whether *text* says what cleared an error: as an item, or a command that it quotes."""
         names = _names(recovery)
         patterns = {pattern_key(p, names): p for item in items for p in item.patterns}
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
-            told = patterns.get(pattern_key(action.pattern, names))
+            pattern = patterns.get(pattern_key(action.pattern, names))
             spelled = action.target.split("\n")[0].strip()
-            if told and (not is_open(told) or spelled in text):
+            if pattern and (not is_open(pattern) or spelled in text):
                 return True
             if action.kind is RemedyKind.INSTALL and _installs(text, action.target):
                 return True
@@ -349,9 +349,9 @@ def saved_measures(replays: Sequence[LiveReplay], seed: int) -> dict[str, Measur
             if ceiling_of in (MomentKind.START, MomentKind.ERROR):
                 rows[CEILING] = figure((r.instance_id, r.ceiling[ceiling_of]) for r in some)
             saved[name] = {method: row for method, row in rows.items() if row}
-            told = figure(
+            shown_tokens = figure(
                 (r.instance_id, sum(s.tokens for s in r.said if kind in (None, s.kind)))
                 for r in some
             )
-            tokens[name] = {OURS: told} if told else {}
+            tokens[name] = {OURS: shown_tokens} if shown_tokens else {}
     return {"steps saved": saved, "tokens a run": tokens}

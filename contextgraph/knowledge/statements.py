@@ -223,8 +223,8 @@ class Statements:
             sessions |= self._sessions([run], as_of)
             superseded |= superseded_in(self._store, [one.id for one in sessions[run]], as_of)
         rivals = {id_: counted[id_] for _, id_ in others[:_RIVALS]}
-        alike = _similarities(counted.get(run) or words_of(sessions[run]), rivals)
-        rival = next((other for other, id_ in others if alike.get(id_, 0) < _SAME_SUBJECT), 0.0)
+        similar = _similarities(counted.get(run) or words_of(sessions[run]), rivals)
+        rival = next((other for other, id_ in others if similar.get(id_, 0) < _SAME_SUBJECT), 0.0)
         matched = len(counted[ranked[0][1]].keys() & {*words})
         probability = share_probability(score, rival, matched)
         current = [note for note in sessions[run] if note.id not in superseded]
@@ -290,9 +290,9 @@ def _amendments(
     Its first request or what it came to says that it changes something, and it is about the same.
     """
     counted = {run: words_of(notes) for run, notes in sessions.items()}
-    alike = _similarities(counted[run_id], counted)
+    similar = _similarities(counted[run_id], counted)
     for run, notes in sessions.items():
-        if run == run_id or alike[run] < _SAME_SUBJECT:
+        if run == run_id or similar[run] < _SAME_SUBJECT:
             continue
         earlier, later = sorted(
             (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)

@@ -38,7 +38,7 @@ class State:
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
     failed or found nothing, its searches, and listings of the folder of the shell: they are not
     advised again. *repo* is ``owner/repo``, *agent* the name under which runs of the agent that
-    asks are learned: what holds on the machine of another is not told to it.
+    asks are learned: what holds on the machine of another is not shown to it.
     *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
     text.
     """
@@ -293,7 +293,7 @@ class Remedy:
     *worth* the steps that saying it is expected to save; *score* is the probability times the trust
     in it.
 
-    *silence* says why an agent is not told; None for what is shown. *rank* is from 1 among those
+    *silence* says why it is not shown; None for what is shown. *rank* is from 1 among those
     that passed the gate, 0 for others.
     """
 
@@ -399,12 +399,12 @@ class MemoryContext:
 
     @property
     def shown(self) -> tuple[Remedy, ...]:
-        """The remedies that an agent is told, in their order."""
+        """The remedies that are shown, in their order."""
         return tuple(remedy for remedy in self.ranked if remedy.silence is None)
 
     @property
     def silenced(self) -> tuple[Remedy, ...]:
-        """The remedies that an agent is not told."""
+        """The remedies that are not shown."""
         return tuple(remedy for remedy in self.remedies if remedy.silence is not None)
 
     @property

@@ -526,7 +526,7 @@ class ReadFiles:
     def new(
         self, files: Iterable[Path], learned: Callable[[Sequence[str]], Container[str]]
     ) -> list[Path]:
-        """Return those of *files* that are to be read; *learned* tells which runs a memory has."""
+        """Return those of *files* that are to be read; *learned* says which runs a memory has."""
         found = {str(file): self._files.get(str(file)) for file in files}
         known = learned(sorted({run for entry in found.values() if entry for run in entry["runs"]}))
         return [

@@ -279,7 +279,7 @@ def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
 
 
 async def home(request: Request) -> Response:
-    """Lead a browser to the pages, and tell programs where they are."""
+    """Lead a browser to the pages, and give programs their address."""
     if "text/html" in request.headers.get("Accept", ""):
         return RedirectResponse("/pages", 303)
     return json_response({"version": _VERSION, "pages": "/pages", "api": "/openapi.json"})

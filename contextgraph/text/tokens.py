@@ -104,7 +104,7 @@ def quoted_names(message: str) -> tuple[str, ...]:
 
 
 def subject_of(message: str) -> str:
-    """Return the names in *message* that tell it from others of its template; may be empty."""
+    """Return the names in *message* that set it apart within its template; may be empty."""
     return ", ".join(quoted_names(message)[:2])
 
 

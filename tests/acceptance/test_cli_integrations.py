@@ -784,8 +784,8 @@ def test_each_advice_tells_the_person_one_line(
 def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, project: Path) -> None:
     assert "no advice was given" in contextgraph("receipt", "--store", store).out
     advised = shown(failure(project), store)
-    told = [("python reproduce.py", NO_MODULE, 1), (REMEDY, "total: 12\n", 0)]
-    raw = run(told, instance_id="acme__shop-9")
+    commands = [("python reproduce.py", NO_MODULE, 1), (REMEDY, "total: 12\n", 0)]
+    raw = run(commands, instance_id="acme__shop-9")
     steps = [raw.steps[0], raw.steps[1]]
     steps[0] = replace(steps[0], observation=f"{NO_MODULE}\n{advised}")
     learn(store, [replace(raw, steps=tuple(steps))])

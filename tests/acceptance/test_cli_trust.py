@@ -1,4 +1,4 @@
-"""What a clone can make the commands do that run in it; ``contextgraph trust``."""
+"""Commands in a cloned repository; ``contextgraph trust``."""
 
 import json
 import os

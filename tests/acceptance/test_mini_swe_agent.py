@@ -90,8 +90,10 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
     assert "Totals are wrong" in strip_fenced(prompt)[0]
     assert "Earlier runs (data)" in shown
     assert "set `PYTHONPATH=lib`" in shown
-    told = [str(one.get("content")) for one in messages if strip_fenced(str(one.get("content")))[1]]
-    assert told == [prompt, shown], told
+    advised = [
+        str(one.get("content")) for one in messages if strip_fenced(str(one.get("content")))[1]
+    ]
+    assert advised == [prompt, shown], advised
     receipts = contextgraph(
         "learn", folder / "first.traj.json", "--store", folder / "m.db", "--json"
     ).records

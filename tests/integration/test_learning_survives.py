@@ -22,7 +22,7 @@ RUNS = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(24
 
 
 def done(path: Path, operation: Callable[[AgentMemory], object]) -> list[object]:
-    """What the memory in *path* holds after *operation*."""
+    """Return the contents of the memory in *path* after *operation*."""
     with AgentMemory.of(build(Settings(str(path)), clock=lambda: NOON)) as memory:
         operation(memory)
         store = memory.store
@@ -62,7 +62,7 @@ def learn(memory: AgentMemory) -> None:
 
 
 def learn_and_change(memory: AgentMemory) -> None:
-    """What the operations begin with."""
+    """Make the memory that the operations begin with."""
     learn(memory)
     memory.notes.remember("Use ruff.", repo="acme/1")
 

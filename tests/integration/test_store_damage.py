@@ -152,7 +152,7 @@ def test_a_backup_is_made_while_another_process_learns_and_can_be_restored(
 
 
 def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
-    """What `export --salvage` reports of a memory, and the ids of the runs in its archive."""
+    """Return the report of `export --salvage`, and the ids of the runs in its archive."""
     archive = path.with_name("archive.jsonl")
     done = contextgraph("export", "--salvage", archive, "--store", path, "--json")
     into = path.with_name(f"{path.stem}-new.db")
@@ -164,7 +164,7 @@ def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told", "runs"),
+    ("statement", "reason", "runs"),
     [
         # A row that cannot be read: the run is read again from its log.
         ("UPDATE fragment SET outcome = 'compl' WHERE id = 'run0007/0'", "made of its log", 39),
@@ -179,7 +179,7 @@ def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
     ],
 )
 def test_what_is_damaged_is_left_out_and_all_else_is_salvaged(
-    sound: Path, tmp_path: Path, statement: str, told: str, runs: int
+    sound: Path, tmp_path: Path, statement: str, reason: str, runs: int
 ) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(sound.read_bytes())
@@ -194,7 +194,7 @@ def test_what_is_damaged_is_left_out_and_all_else_is_salvaged(
     reported, ids = salvaged(path)
 
     assert len(ids) == runs
-    assert told in str(reported)
+    assert reason in str(reported)
     asked = contextgraph("query", "--store", path, "--repo", "acme/part1", "--error", "boom")
     assert "Traceback" not in asked.err
 

@@ -31,7 +31,7 @@ def attempt(*between: tuple[str, str, int], number: int = 9) -> RawTrajectory:
 
 
 def judged(raw: RawTrajectory, kind: MomentKind, step: int, text: str) -> Said:
-    """*text* at *step* of *raw*, with its worth; the context "ctx_1" told of `python3`."""
+    """*text* at *step* of *raw*, with its worth; the context "ctx_1" named `python3`."""
     said = Said(kind, step, fence(text, "ctx_1"), tokens=50)
     [worth] = judged_texts(trace(raw), [said], {"ctx_1": [USE_PYTHON3]})
     return worth
@@ -43,7 +43,7 @@ def test_what_the_agent_does_unaided_in_its_next_step_saves_nothing() -> None:
     assert (said.saved, said.wrong, said.net) == (frozenset(), 0, -0.1)
 
 
-def test_the_steps_between_an_error_and_the_clearance_that_was_told_are_saved() -> None:
+def test_the_steps_between_an_error_and_the_clearance_that_was_named_are_saved() -> None:
     said = judged(attempt(*LOOKED), MomentKind.ERROR, 0, "use `python3`")
 
     assert (set(said.saved), said.net) == ({1, 2}, 1.9)

@@ -26,8 +26,8 @@ def test_each_remedy_of_a_text_is_said_once_and_where_it_fits(tmp_path: Path) ->
     tree = WorkingTree(tmp_path)
     with AdviceFile(path) as file:
 
-        def said(attempt: str, *told: str) -> str:
-            return file.for_error(ERROR, (), "acme/shop", tree, attempt, told).text
+        def said(attempt: str, *already_shown: str) -> str:
+            return file.for_error(ERROR, (), "acme/shop", tree, attempt, already_shown).text
 
         assert (
             said("python a.py")

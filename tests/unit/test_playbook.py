@@ -391,7 +391,7 @@ def step(command: str, output: str, code: int, cwd: str) -> Step:
 
 
 def start(memory: AgentMemory, repo: str = "bob/pump", agent: str = "ant") -> str:
-    """What a new run is told first."""
+    """Return the text at the start of a new run."""
     return memory.live(repo=repo, instance_id="new-1", task=TASK, agent=agent).start()
 
 
@@ -410,7 +410,7 @@ def test_what_fails_in_one_repository_alone_is_said_there_alone(memory: AgentMem
     assert "use `python3`" not in start(memory)
 
 
-def test_what_fails_on_the_machine_of_another_agent_is_not_told(memory: AgentMemory) -> None:
+def test_what_fails_on_the_machine_of_another_agent_is_not_shown(memory: AgentMemory) -> None:
     for number in range(4):
         memory.learn(one_run(number, ("pytest", PASSED, 0)))
         memory.learn(machine_run(number))
@@ -504,11 +504,11 @@ def test_before_submitting_stands_a_check_that_refused_earlier_work(memory: Agen
 def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory) -> None:
     for number in range(4):
         memory.learn(machine_run(number))
-    told = memory.live(repo="bob/pump", instance_id="new-1", task=TASK, agent="ant")
-    untold = memory.live(repo="bob/pump", instance_id="new-2", task=TASK, agent="ant")
+    started = memory.live(repo="bob/pump", instance_id="new-1", task=TASK, agent="ant")
+    unstarted = memory.live(repo="bob/pump", instance_id="new-2", task=TASK, agent="ant")
 
-    told.start()
+    started.start()
 
     failed = ("python -c 'print(1)'", NO_PYTHON)
-    assert "use `python3`" in (untold.observe(*failed, exit_code=127) or "")
-    assert told.observe(*failed, exit_code=127) is None
+    assert "use `python3`" in (unstarted.observe(*failed, exit_code=127) or "")
+    assert started.observe(*failed, exit_code=127) is None

@@ -81,7 +81,7 @@ OTHERS: dict[str, list[Any]] = {
 
 
 def test_all_fields_are_tried() -> None:
-    # What an agent without the tool is not told: tests/unit/test_retrieval_remedies.py
+    # What an agent without the tool is not shown: tests/unit/test_retrieval_remedies.py
     assert {"tools", *OTHERS} == {field.name for field in fields(State)}
 
 
@@ -104,7 +104,7 @@ def test_each_parameter_of_a_query_changes_some_answer(
         "exclude_instances": [f"acme__shop-{number}" for number in range(50)],
         "as_of": datetime.now(UTC) - timedelta(days=9_000),
         "workdir": tmp_path,
-        "told": {remedy.description},
+        "already_shown": {remedy.description},
         "degrade": True,
     }
     assert {"self", "state", *options} == {*signature(AgentMemory.query).parameters}

@@ -323,7 +323,7 @@ def blocks(words: str) -> list[dict[str, str]]:
 
 
 def of_each(make: Callable[[str, str, str], Any]) -> list[Any]:
-    """What *make* gives for the role, the words and the time of each turn of a conversation."""
+    """Return what *make* gives for the role, words and time of each turn."""
     return [make(role, words, time) for (role, words), time in zip(SAID, TIMES, strict=True)]
 
 

@@ -292,13 +292,13 @@ def test_forgetting_a_session_forgets_its_statements(memory: AgentMemory) -> Non
     assert memory.statements.of() == ()
 
 
-def test_a_run_is_told_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
+def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
     memory.learn(export_talk())
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
         assert run.prompt("thanks") is None
-        told = run.prompt(LATER)
-        assert told is not None
-        assert "640" in told
+        advice = run.prompt(LATER)
+        assert advice is not None
+        assert "640" in advice
         assert run.prompt(LATER) is None
     edit = Action("Edit", "Edit", {"file_path": "/home/me/shop/export.py", "new_string": "x = 1"})
     with memory.live(repo=SHOP, instance_id="other", task="Something else entirely") as run:

@@ -559,7 +559,7 @@ NO_YAML = "ModuleNotFoundError: No module named 'yaml'"
 
 
 def installed_by(line: str, output: str) -> list[str]:
-    """What a run is said to have installed that met a missing module, gave *line* and went on."""
+    """Return what a run installed that met a missing module, ran *line* and went on."""
     raw = run(
         [("python a.py", NO_YAML, 1), (line, output, 0), ("python a.py", "done", 0)],
     )

@@ -205,7 +205,7 @@ def _is_any(_target: str) -> bool:
 
 
 def _is_path(target: str) -> bool:
-    """A file or folder whose name tells an agent nothing to do."""
+    """A file or folder whose name holds no instruction to an agent."""
     words = re.split(r"[\W_]+", target.rpartition("/")[2])
     return (
         "\n" not in target

@@ -42,7 +42,7 @@ def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -
     """
     if general:
         return _joined([describe_pattern(action.pattern) for action in actions])
-    # The command of another action is not said again as an action of its own.
+    # The command of another action is not repeated as an action of its own.
     examples = {command for action in actions for command in action.values_of("command")}
     said = [
         action
