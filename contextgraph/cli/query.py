@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +71,9 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     source: Annotated[
         str | None,
         argument(
-            metavar="-", help="Read one state as JSON from standard input.", show_default=False
+            metavar="[ERROR]",
+            help="The error as it was printed; - for a state as JSON from standard input.",
+            show_default=False,
         ),
     ] = None,
     *,
@@ -133,17 +136,23 @@ def query(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Show what the memory knows for a task or an error.
 
-    The state comes from options, from one JSON object on standard input, or from a file of JSON
-    lines (each may have a "key", which is returned with its answer). Keys: task_description,
-    repo, repo_summary, current_error, phase, tools, last_action, last_outcome, open_file,
-    instance_id, failed_actions, agent; all optional.
+    The state comes from ERROR and options, from one JSON object on standard input, or from a file
+    of JSON lines (each may have a "key", which is returned with its answer). Keys:
+    task_description, repo, repo_summary, current_error, phase, tools, last_action, last_outcome,
+    open_file, instance_id, failed_actions, agent; all optional.
 
     \b
     Example:
-      contextgraph query --repo owner/repo --error "No module named 'yaml'"
+      contextgraph query "No module named 'yaml'" --repo owner/repo
       pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """
+    if source not in (None, STDIN):
+        if error:
+            raise click.BadParameter("give the error as ERROR or by --error, not both")
+        if exists(source):
+            raise click.BadParameter(f"{source} is a file: query - < {source}, or --batch {source}")
+        source, error = None, source
     flags = {
         "repo": repo,
         "current_error": error,
@@ -190,11 +199,9 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
 
     Raises a usage error unless exactly one was; `InvalidStateError` for an invalid state.
     """
-    if source not in (None, STDIN):
-        raise click.BadParameter(f"{source!r}: only - (standard input) can be given here")
     if sum(map(bool, (source, batch, flags))) != 1:
         raise click.BadParameter(
-            "describe one state by options such as --repo and --error, by - or by --batch"
+            "describe one state: an ERROR or options such as --task, a - or --batch"
         )
     if batch:
         if batch != STDIN and (not Path(batch).exists() or Path(batch).is_dir()):

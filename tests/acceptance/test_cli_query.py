@@ -81,6 +81,12 @@ def test_an_empty_answer_names_a_repository_that_is_not_in_the_memory(store: Pat
     assert contextgraph(*command, "ACME/shop").out == "nothing useful known\n"
 
 
+def test_an_error_is_an_argument(store: Path) -> None:
+    result = contextgraph("query", NO_MODULE, "--store", store, "--repo", "acme/shop", "--json")
+
+    assert result.records[0]["error_solutions"]
+
+
 def test_an_error_can_be_piped_in(store: Path) -> None:
     result = contextgraph(
         *("query", "--store", store, "--repo", "acme/shop", "--error", "-", "--json"),
@@ -164,7 +170,8 @@ def test_runs_newer_than_the_given_time_are_ignored(store: Path) -> None:
         (),
         ("-", "--repo", "acme/shop"),
         ("--batch", "none.jsonl"),
-        ("state.json",),
+        ("README.md",),
+        ("KeyError: 'a'", "--error", "KeyError: 'b'"),
         ("--repo", "acme/shop", "--phase", "dreaming"),
         ("--repo", "acme/shop", "--limit", "0"),
         ("--repo", "acme/shop", "--as-of", "yesterday"),
