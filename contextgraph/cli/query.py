@@ -147,12 +147,12 @@ def query(  # noqa: PLR0913  (one parameter per flag)
       pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """
-    if source not in (None, STDIN):
+    if source and source != STDIN:
         if error:
             raise click.BadParameter("give the error as ERROR or by --error, not both")
         if exists(source):
             raise click.BadParameter(f"{source} is a file: query - < {source}, or --batch {source}")
-        source, error = None, source
+        error, source = source, None
     flags = {
         "repo": repo,
         "current_error": error,

@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
+
 from contextgraph.agents.hook import headline
 from contextgraph.agents.sessions import HookFiles, HookRecord
 from contextgraph.cli.options import (
@@ -413,7 +415,12 @@ _RUNS = 2_000
 
 def _since(text: str) -> datetime:
     if not (period := _PERIOD.fullmatch(text)):
-        return time_of(text)
+        try:
+            return time_of(text)
+        except click.BadParameter as error:
+            raise click.BadParameter(
+                f"{error.message}, nor a period such as 12h, 7d or 4w"
+            ) from error
     return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
 
 

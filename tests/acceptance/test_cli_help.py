@@ -77,6 +77,14 @@ def test_the_version_is_printed(flag: str) -> None:
     assert re.fullmatch(r"contextgraph \d+\.\d+\.\d+\S*\n", result.out)
 
 
+@pytest.mark.parametrize("typed", [("qurey",), ("note", "qurey")])
+def test_a_misspelt_command_is_answered_with_the_nearest(typed: tuple[str, ...]) -> None:
+    result = contextgraph(*typed)
+
+    assert result.code == 2
+    assert ("Did you mean 'query'?" in result.err) is (len(typed) == 1)
+
+
 def test_the_help_shows_at_most_twelve_commands_in_sections() -> None:
     shown = [name for section in SECTIONS.values() for name in section]
     result = contextgraph("--help")
