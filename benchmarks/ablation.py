@@ -1,4 +1,4 @@
-"""What each part of the advice brings: ``python -m benchmarks.ablation runs.jsonl.gz``.
+"""Ablation of each part of the advice: ``python -m benchmarks.ablation runs.jsonl.gz``.
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5 of the

@@ -43,7 +43,7 @@ def labelled_pairs() -> list[Pair]:
 
 
 def conflict_judgement(pair: Pair) -> Relation:
-    """What the new statement of *pair* is to the old one, by the heuristic."""
+    """Return the relation of the new statement of *pair* to the old one, by the heuristic."""
     new = Statement(pair.new, "agent:a", _NOW)
     old = Statement(pair.old, "agent:b", _NOW - timedelta(days=3))
     return verdict(new, old).relation

@@ -47,7 +47,7 @@ class Started:
     pid: int
 
     def environment(self) -> dict[str, str]:
-        """What a process needs to log in."""
+        """The credentials of a process."""
         return {
             **os.environ,
             "CONTEXTGRAPH_NEO4J_USER": self.user,
@@ -119,7 +119,7 @@ def run_workers(
 
 
 def run_worker(uri: str, path: Path, seconds: float, seed: int) -> dict[str, object]:
-    """What one process does: learns runs that others learn too, queries, consolidates."""
+    """The work of one process: it learns runs that others learn too, queries, consolidates."""
     chance = Random(seed)
     raws = runs(path)
     chance.shuffle(raws)

@@ -25,7 +25,7 @@ _AT_LEAST = 0.2
 
 @dataclass(slots=True)
 class Total:
-    """What was read of one format: seconds of reading and of parsing, for one reading of each."""
+    """A reading of one format: seconds of reading and of parsing."""
 
     runs: int = 0
     size: int = 0

@@ -112,7 +112,7 @@ def moments_of(
 
 
 def _print_own(path: Path) -> None:
-    """What a gate fitted on the learned part of *path* shows at the errors of the other."""
+    """Return what a gate fitted on the learned part of *path* shows at the errors of the other."""
     learned, others = _of_parts(path, both=True)
     print(f"{path.name}: {len(learned)} errors to fit, {len(others)} to judge")
     _print_gate("shipped", others, SHIPPED)

@@ -116,7 +116,7 @@ def _write(root: Path, writer: str, count: int, pipe: Connection) -> None:
 
 
 def _received(pipe: Connection) -> set[int]:
-    """What the killed writer acknowledged; its last message may be cut."""
+    """Return what the killed writer acknowledged; its last message may be cut."""
     received: set[int] = set()
     try:
         while pipe.poll():

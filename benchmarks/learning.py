@@ -105,7 +105,7 @@ def _finishing(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
 
 
 def _safeguards(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
-    """What masking, credit, checksums and the bounds of files take of reading and learning.
+    """Measure the share of masking, credit, checksums and the bounds of files in learning.
 
     Each is left out in turn, right before a round with all of them.
     """
@@ -150,7 +150,7 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
 
 
 def _command(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
-    """What users run: a process that reads, learns and consolidates."""
+    """Time the command of users: a process that reads, learns and consolidates."""
     path = folder / "learn.jsonl"
     with path.open("wb") as file:
         write_jsonl(raws, file)

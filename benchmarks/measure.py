@@ -45,7 +45,7 @@ def latencies(calls: Sequence[Callable[[], object]]) -> list[float]:
 
 
 class Cost(NamedTuple):
-    """What a call took: *seconds*, and *instructions* in user space.
+    """The cost of a call: *seconds*, and *instructions* in user space.
 
     These hardly depend on what else the machine does; NaN where they cannot be counted.
     """
@@ -55,7 +55,7 @@ class Cost(NamedTuple):
 
 
 def cost(call: Callable[[], object]) -> Cost:
-    """What *call* takes in this thread."""
+    """Measure the cost of *call* in this thread."""
     counted, started = _instructions(), perf_counter()
     call()
     return Cost(perf_counter() - started, _instructions() - counted)

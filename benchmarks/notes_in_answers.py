@@ -1,4 +1,4 @@
-"""What notes add to answers: ``python -m benchmarks.notes_in_answers contextbench/ runs.jsonl.gz``.
+"""Effect of notes on answers: ``python -m benchmarks.notes_in_answers contextbench/ runs.jsonl``.
 
 Of each corpus (recorded runs, or past tasks as `contextgraph evaluate --related` reads them) the
 tasks are divided by a hash. Some are learned. Of others people could say: where something is done
@@ -86,7 +86,7 @@ def _fill(memory: AgentMemory, tasks: Sequence[RawTrajectory]) -> None:
 
 
 def _statements(raw: RawTrajectory) -> Iterator[str]:
-    """What people of the project could say after the task of *raw*."""
+    """Return a note that people of the project could write after the task of *raw*."""
     facts, patch = project_facts(raw), raw.patch or ""
     if raw.outcome is Outcome.SOLVED or not raw.steps:  # a patch of people, or one that passed
         changed = [file for file in files_changed(patch) if file not in files_created(patch)]

@@ -64,14 +64,14 @@ SCENARIOS = (
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one run was shown: the kinds of advice in their order, and whether it got on."""
+    """The advice of one run: its kinds in their order, and whether the run got on."""
 
     shown: tuple[str, ...]
     cleared: bool
 
 
 def simulate(scenario: Scenario, runs: int, seed: int = 0) -> list[Round]:
-    """What each of so many *runs* is shown, in a memory that begins as *scenario* says."""
+    """Return the advice of each of so many *runs*, in a memory that begins as *scenario* says."""
     draw = random.Random(seed)
     with AgentMemory.open(":memory:") as memory:
         _fill(memory, scenario)

@@ -36,7 +36,7 @@ QUERY_SECONDS, LEARN_SECONDS = 0.05, 5.0
 
 @dataclass(slots=True)
 class Load:
-    """What is sent for so many *seconds*, and how it was answered."""
+    """Requests that were sent for so many *seconds*, and their answers."""
 
     queries: Sequence[bytes]
     runs: Iterator[RawTrajectory]

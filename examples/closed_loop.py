@@ -43,7 +43,7 @@ class Situation:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """What the agent tries, one after the other."""
+        """The attempts of the agent, in order."""
         return self.run or self.fix
 
 

@@ -58,7 +58,7 @@ class Office:
 
     @property
     def digest(self) -> str:
-        """What the code knows of the name, and the stamp."""
+        """The name that the code knows, and the stamp."""
         return sha256(self.office.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What `scripts/audit` does: secrets in tracked files, vulnerable dependencies, an SBOM."""
+"""The checks of `scripts/audit`: secrets in tracked files, vulnerable dependencies, an SBOM."""
 
 import argparse
 import json

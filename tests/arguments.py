@@ -241,7 +241,7 @@ def objects() -> dict[str, type]:
 
 
 def operations() -> list[str]:
-    """What the ports name, as ``runs.add``."""
+    """The methods of the ports, such as ``runs.add``."""
     return [
         f"{name}.{operation}"
         for name, protocol in objects().items()

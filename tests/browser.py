@@ -55,7 +55,7 @@ def stand_alone(page: str, theme: str = "light") -> str:
 
 
 def audit(page: str, axe: Path, folder: Path, theme: str = "light") -> dict[str, Any]:
-    """What *axe* finds: "wrong" elements by rule, how many "rules" passed, and the "keys".
+    """The findings of *axe*: "wrong" elements by rule, how many "rules" passed, and the "keys".
 
     The keys are the elements that are used with the keyboard, and whether each shows its focus.
     """

@@ -140,7 +140,7 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
 
 
 def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:
-    """What a store answers of a recovery of *run*."""
+    """Return the candidate that a store has for a recovery of *run*."""
     return RecoveryCandidate(
         **{field.name: getattr(recovered, field.name) for field in fields(recovered)},
         words=scored_words(recovered.message, recovered.actions),

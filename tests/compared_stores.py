@@ -78,7 +78,7 @@ def operation_of(store: object, name: str) -> Callable[..., Any]:
 def answer(
     store: object, operation: str, arguments: Sequence[object], named: Mapping[str, object] = NONE
 ) -> Any:
-    """What *store* answers, in a form in which the order of mappings counts; or what it raises."""
+    """Return the answer of *store*, or its error; the order of mappings counts."""
     try:
         return _plain(operation_of(store, operation)(*arguments, **named))
     except ContextGraphError as error:

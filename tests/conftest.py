@@ -1,4 +1,4 @@
-"""What every test starts from: an environment without settings and a home of its own."""
+"""The start of every test: an environment without settings and a home of its own."""
 
 import os
 from collections import Counter

@@ -144,7 +144,7 @@ def _raw(trajectory: Trajectory) -> RawTrajectory:
 
 
 def store_content(store: Store) -> list[object]:
-    """What the runs in *store* left there, to compare two stores of the same bundles."""
+    """Return what the runs in *store* left there, to compare two stores of the same bundles."""
     runs = store.runs.ids()
     return [
         store.admin.counts(),

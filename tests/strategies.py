@@ -131,7 +131,7 @@ def embedded_runs(draw: st.DrawFn) -> EmbeddedRun:
 
 @dataclass(frozen=True, slots=True)
 class Abstracted:
-    """What one call of `put_methodologies` writes."""
+    """The arguments of a call of `put_methodologies`."""
 
     methodologies: tuple[Methodology, ...]
     removed: tuple[str, ...]

@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _first(second: Label, kind: str) -> Label:
-    """What the first reader said about the same run, and about the same error of it."""
+    """Labels of the first reader for the same run, and for the same error of it."""
     key = ("run", "error_step") if kind == "recoveries" else ("run",)
     labels = read_labels(SETS[second["set"]] / f"{kind}.jsonl")
     return next(label for label in labels if all(label[name] == second[name] for name in key))

@@ -71,7 +71,7 @@ _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
 
 Judge = Callable[[str, str], Verdict | None]
-"""What a statement is to an earlier one; None where it cannot say."""
+"""The relation of a statement to an earlier one; None where it cannot say."""
 
 
 class NoteProperties(TypedDict, total=False):

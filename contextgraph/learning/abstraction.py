@@ -37,7 +37,7 @@ from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector, cosines
 
 Derived = tuple[MethodologyGroup, Methodology]
-"""What runs have in common, and the methodology that is made of it."""
+"""The abstraction of a methodology from what runs have in common."""
 
 # Read together and written in one transaction: other writers wait no longer than for these.
 BATCH = 32

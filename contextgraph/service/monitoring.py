@@ -204,7 +204,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "503": "The store is away, or there is too much to do: retry later.",
     }.items()
 }
-"""What the OpenAPI document says of the errors of every request."""
+"""The errors of every request, for the OpenAPI document."""
 
 _error_log = logging.getLogger(__name__)
 

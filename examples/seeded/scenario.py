@@ -21,7 +21,7 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the agent thinks and the command it then runs."""
+    """A thought of the agent and the command that follows."""
 
     thought: str
     command: str

@@ -1,4 +1,4 @@
-"""What advice did is reported, shown as evidence, and decides whether it is shown again."""
+"""Outcomes of advice: reported, shown as evidence, and decisive for what is shown next."""
 
 from pathlib import Path
 from typing import Any

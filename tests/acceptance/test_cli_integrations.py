@@ -94,7 +94,7 @@ def prompt(project: Path, text: str, **fields: object) -> dict[str, object]:
 
 
 def shown(event: dict[str, object], store: Path) -> str:
-    """What the agent is shown at *event*."""
+    """Return what the agent is shown at *event*."""
     output = answer(json.dumps(event), str(store))
     return str(json.loads(output)["hookSpecificOutput"]["additionalContext"]) if output else ""
 

@@ -82,7 +82,7 @@ class Agent:
 
 
 def run_single(memory: AgentMemory, folder: Path, instance: str) -> Agent:
-    """What `RunSingle.run` does, with a hook of *memory*."""
+    """Run as `RunSingle.run` does, with a hook of *memory*."""
     agent = Agent(folder / instance / f"{instance}.traj")
     run = SimpleNamespace(output_dir=folder, agent=agent)
     problem = SimpleNamespace(id=instance, get_problem_statement=lambda: TASK)
@@ -121,7 +121,7 @@ def service(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def query_memory(error: str, settings: Mapping[str, str], cwd: Path | None = None) -> str:
-    """What the tool prints in a container, which has no package of this project."""
+    """Return the output of the tool in a container, which has no package of this project."""
     done = subprocess.run(
         [sys.executable, "-I", BUNDLE / "bin" / "query_memory", error],
         cwd=cwd,

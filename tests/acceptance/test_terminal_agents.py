@@ -139,7 +139,7 @@ def shown_to(
     settings: Mapping[str, str],
     calls: Sequence[Call] = COMMANDS,
 ) -> Sequence[str]:
-    """What the memory says in each request of *commands*, whose model makes these *calls*."""
+    """Return the advice in each request of *commands*, whose model makes these *calls*."""
 
     def answer(number: int, handler: Handler) -> Reply:
         call = calls[number] if number < len(calls) else None

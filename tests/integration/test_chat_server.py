@@ -337,7 +337,7 @@ def test_no_more_is_spent_than_the_budget(server: Server) -> None:
 
 
 def _max_cost(remote: RemoteSummarizer) -> float:
-    """What one more request may cost."""
+    """The most that one more request may cost."""
     tokens = count_tokens(remote.prompt(GROUP))
     return remote.chat.model.prices.cost(tokens, MAX_ANSWER_TOKENS)
 

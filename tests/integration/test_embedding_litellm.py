@@ -50,7 +50,7 @@ def test_a_provider_that_refuses_its_key_is_named(litellm_python: Path, tmp_path
 
 
 def run(python: Path, server: Server, folder: Path) -> list[str]:
-    """What the program MEMORY prints with the models of *server*."""
+    """Return the output of the program MEMORY with the models of *server*."""
     places = {"XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     keys = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
     done = subprocess.run(

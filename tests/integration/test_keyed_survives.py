@@ -29,7 +29,7 @@ def writing(root: Path, writer: str, count: int) -> subprocess.Popen[str]:
 
 
 def sequence_numbers(root: Path) -> list[int]:
-    """Those of all calls in log and archive; live ones are in both after a compaction."""
+    """Return the number of each call in log and archive; live ones may be in both."""
     files = [*(root / "archive").glob("*.jsonl"), root / "log.jsonl"]
     lines = [line for path in files for line in path.read_text().splitlines()]
     return sorted({int(line.split('"seq":')[1].split(",")[0]) for line in lines})

@@ -1,4 +1,4 @@
-"""What is installed and deployed: wheel, source distribution, licences, image, systemd unit."""
+"""Wheel, source distribution, licences, image and systemd unit."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_no_dependency_is_under_the_gpl(lock: str) -> None:
 
 
 def licence_of(name: str) -> str:
-    """What the metadata of an installed package says of its licence; not its whole text."""
+    """Return the licence in the metadata of an installed package; not its whole text."""
     known = metadata(name)
     classifiers = [one for one in known.get_all("Classifier") or () if one.startswith("License ::")]
     short = [one for one in known.get_all("License") or () if len(one) < 100]

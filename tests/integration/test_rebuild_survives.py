@@ -68,7 +68,7 @@ def content(memory: AgentMemory) -> list[Any]:
 
 
 def counted(credit: Mapping[str, Credit]) -> dict[str, tuple[float, float, bool]]:
-    """What was reported; how often an error is cleared depends on how runs are read."""
+    """The reports; how often an error is cleared depends on how runs are read."""
     return {name: (one.helped, one.failed, one.by_hand) for name, one in credit.items()}
 
 

@@ -91,7 +91,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 class Tenant:
-    """What one tenant does, and what it is answered."""
+    """The requests of one tenant, and their answers."""
 
     def __init__(self, service: Served, mark: str) -> None:
         self.name = uuid4().hex
@@ -231,7 +231,7 @@ def body_of(path: str, body: Any) -> dict[str, Any]:
 
 
 def content_of(response: httpx2.Response) -> str:
-    """What is in *response*, as text."""
+    """Return the content of *response* as text."""
     if response.headers.get("content-type") == "application/zstd":
         with zstandard.ZstdDecompressor().stream_reader(response.content) as archive:
             return archive.read().decode()
@@ -239,7 +239,7 @@ def content_of(response: httpx2.Response) -> str:
 
 
 def compared(response: httpx2.Response) -> Any:
-    """What is the same of two equal memories."""
+    """Return what two equal memories have in common."""
     if "json" in response.headers.get("content-type", ""):
         return response.status_code, stable(response.json())
     return response.status_code

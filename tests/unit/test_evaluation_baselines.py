@@ -1,4 +1,4 @@
-"""What the baselines recall of the runs that a memory has learned."""
+"""Baselines over the runs that a memory has learned."""
 
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
 from contextgraph.model import RemedyKind

@@ -1,4 +1,4 @@
-"""What warnings of loops would have saved."""
+"""Steps that warnings of loops would have saved."""
 
 from contextgraph.evaluation.judging import (
     loop_warnings,

@@ -49,7 +49,7 @@ def begun(memory: AgentMemory, number: int = 9) -> LiveRun:
 
 
 def failing(live: LiveRun, times: int = 1) -> list[str | None]:
-    """What is shown while the same command fails again and again."""
+    """Return the advice while the same command fails repeatedly."""
     return [live.observe("python reproduce.py", NO_MODULE, exit_code=1) for _ in range(times)]
 
 

@@ -1,4 +1,4 @@
-"""What is taken off issues, replies and observations."""
+"""Removal of what wraps issues, replies and observations."""
 
 import pytest
 

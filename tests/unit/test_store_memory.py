@@ -1,4 +1,4 @@
-"""What a memory keeps, shares between runs, and lets go."""
+"""A memory keeps runs, shares errors between them, and forgets both."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What becomes of a run of which some fragments were not worth keeping."""
+"""Runs of which some fragments were not worth keeping."""
 
 import sqlite3
 from collections.abc import Iterator

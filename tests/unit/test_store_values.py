@@ -32,7 +32,7 @@ def store(path: str) -> Iterator[SqliteStore]:
 
 
 def outcomes(store: SqliteStore) -> list[Outcome]:
-    """Those of the runs 3 and 0, which cleared the error of SIGNATURE."""
+    """Return the recoveries of the runs 3 and 0, which cleared the error of SIGNATURE."""
     found = store.recoveries.for_error(
         [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())], 9
     )

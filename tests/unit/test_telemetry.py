@@ -30,7 +30,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 def attributes(span: ReadableSpan) -> dict[str, object]:
-    """Those of *span*."""
+    """Return the attributes of *span*."""
     return dict(span.attributes or {})
 
 

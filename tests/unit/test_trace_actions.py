@@ -1,4 +1,4 @@
-"""What an action does."""
+"""Readings of actions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the agent is about."""
+"""Phases of a run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an agent knew at each moment of a recorded run."""
+"""The state of an agent at each step of a recorded run."""
 
 from dataclasses import replace
 

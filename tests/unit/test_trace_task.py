@@ -1,4 +1,4 @@
-"""What an issue asks for."""
+"""The type of a task, by the text of its issue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a recipe is."""
+"""A recipe."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

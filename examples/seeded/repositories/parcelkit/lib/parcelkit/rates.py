@@ -1,4 +1,4 @@
-"""What a parcel costs."""
+"""Prices of parcels."""
 
 import json
 import os
