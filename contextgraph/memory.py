@@ -148,7 +148,7 @@ class AgentMemory:
     @classmethod
     def open(
         cls,
-        address: str = "",
+        address: str | Path = "",
         *,
         auth: tuple[str, str] | None = None,
         tenant: str | None = None,
@@ -168,7 +168,7 @@ class AgentMemory:
         address it is a `contextgraph.service.client.Client`, to which only the token applies.
         """
         settings = load_settings(
-            store=address or None,
+            store=str(address) or None,
             tenant=tenant,
             embedder=embedder,
             summarizer=summarizer,

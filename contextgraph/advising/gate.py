@@ -113,9 +113,11 @@ def case_probability(features: CaseFeatures) -> float:
     return 1 / (1 + exp(-CASE_INTERCEPT - sum(weight * value for weight, value in weighted)))
 
 
-# What a wrong remedy costs, and what it costs to read one line in its fence, in steps of an agent
-# (docs/evaluation.md).
-_HARM, _READING = 1.0, 65 / 500
+# What an average step adds to the prompt of an agent (65 kB in 29 steps): a text of this length
+# costs as much as the step that it may save (docs/evaluation.md).
+TOKENS_OF_A_STEP = 500
+# What a wrong remedy costs, and what it costs to read one line in its fence, in steps of an agent.
+_HARM, _READING = 1.0, 65 / TOKENS_OF_A_STEP
 # A clearance that took longer took other work, too.
 MOST_STEPS = 20
 

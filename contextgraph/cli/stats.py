@@ -58,13 +58,11 @@ if TYPE_CHECKING:
         Effect,
         Evidence,
         Explanation,
-        Exposure,
         FailurePattern,
         Json,
         MistakePattern,
         Relation,
     )
-    from contextgraph.ports import Store
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -410,7 +408,6 @@ def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
 _PERIOD = re.compile(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _WEEK = timedelta(days=7)
-_RUNS = 2_000
 
 
 def _since(text: str) -> datetime:
@@ -473,8 +470,8 @@ def receipt(
     """Show what advice was given, and what became of it.
 
     What was followed and cleared is known once a session is learned. Steps saved are those that the
-    error took earlier tasks (the median), less the one that follows the advice. `contextgraph
-    quarantine ID` turns one advice off.
+    error took earlier tasks (the median), less the one that follows the advice, wrong items and the
+    time to read. `contextgraph quarantine ID` turns one advice off.
 
     \b
     Example:
@@ -522,28 +519,17 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                     continue
                 known = given.get(exposure.context_id)
                 known = known or _Given(exposure.context_id, exposure.shown_at)
+                saved = memory.stats.get_steps_saved([exposure], known.tokens)
                 given[exposure.context_id] = replace(
                     known,
                     advice=tuple(dict.fromkeys(item.advice for item in exposure.items)),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
-                    steps_saved=_saved(memory.store, exposure),
+                    steps_saved=saved,
                 )
     except MemoryNotFoundError:
         pass
     return sorted((one for one in given.values() if one.at >= since), key=lambda one: one.at)
-
-
-def _saved(store: "Store", exposure: "Exposure") -> float:
-    """Return the steps that following advice saved where it cleared the error."""
-    tried = any(item.helped is not None for item in exposure.items)
-    if not (exposure.helped and exposure.error_id and tried):
-        return 0.0
-    from statistics import median
-
-    histories = store.recoveries.histories([exposure.error_id], _RUNS)
-    steps = [clearance.steps for history in histories for clearance in history.clearances]
-    return max(0.0, median(steps) - 1) if steps else 0.0
 
 
 def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: datetime) -> None:
@@ -552,7 +538,7 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
         return
     figures = [f"{counts[name]} {name}" for name in ("shown", "followed", "cleared")]
-    figures.append(f"about {counts['steps_saved']:g} steps saved, {counts['tokens']:,} tokens")
+    figures.append(f"about {counts['steps_saved']:.1f} steps saved, {counts['tokens']:,} tokens")
     print_text((f"Advice since {day}: {', '.join(figures)}", "bold"))
     for one in given:
         fate = "cleared" if one.cleared else "followed" if one.followed else ""

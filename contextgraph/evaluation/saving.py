@@ -6,6 +6,7 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from contextgraph.advising.gate import TOKENS_OF_A_STEP
 from contextgraph.advising.matching import (
     is_open,
     pattern_key,
@@ -43,9 +44,6 @@ from contextgraph.trace import (
     trace,
 )
 
-# What an average step adds to the prompt of an agent (65 kB in 29 steps): a text of this length
-# costs as much as the step that it may save.
-TOKENS_OF_A_STEP = 500
 MOMENTS = (
     MomentKind.START,
     MomentKind.BEFORE,

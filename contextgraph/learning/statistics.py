@@ -9,6 +9,7 @@ from math import comb
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from contextgraph.advising.gate import TOKENS_OF_A_STEP
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.governance import effect_of
 from contextgraph.model import (
@@ -610,26 +611,30 @@ class StatisticsEngine:
         """
         return friction(self._store, repo, limit, runs)
 
-    def get_steps_saved(self, shown: Iterable[Exposure]) -> float:
-        """Estimate the steps that advice saved, where it was followed and cleared its error.
+    def get_steps_saved(self, shown: Iterable[Exposure], tokens: int = 0) -> float:
+        """Estimate the steps that advice saved, net, by the convention of the evaluation.
 
-        For each the median of the steps that the error took in the newest runs that cleared it,
-        without the one that follows the advice.
+        Advice that was followed and cleared its error saves the median of the steps that the error
+        took in the newest runs that cleared it, without the one that follows the advice. Each item
+        costs a step where something else cleared the error, and so do 500 *tokens* of what was
+        shown.
         """
         from statistics import median
 
-        followed = Counter(
-            exposure.error_id
-            for exposure in shown
-            if exposure.error_id and exposure.helped and any(item.helped for item in exposure.items)
-        )
+        followed, wrong = Counter[str](), 0
+        for exposure in shown:
+            if exposure.error_id and exposure.helped:
+                is_right = any(item.helped for item in exposure.items)
+                followed[exposure.error_id] += is_right
+                wrong += 0 if is_right else len(exposure.items)
         histories = self._store.recoveries.histories([*followed], _NEWEST)
-        return sum(
+        saved = sum(
             followed[history.error.id]
             * max(0.0, median(one.steps for one in history.clearances) - 1)
             for history in histories
             if history.clearances
         )
+        return saved - wrong - tokens / TOKENS_OF_A_STEP
 
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()

@@ -793,6 +793,10 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     (record,) = contextgraph("receipt", "--store", store, "--json").records
     assert (record["shown"], record["followed"], record["cleared"]) == (1, 1, 1)
     assert record["tokens"] > 0
+    with AgentMemory.open(store) as memory:
+        shown_before = [*memory.store.exposures.all()]
+        net = memory.stats.get_steps_saved(shown_before, record["tokens"])
+    assert record["steps_saved"] == pytest.approx(net)
     (item,) = record["items"]
     assert REMEDY in item["text"]
     text = contextgraph("receipt", "--store", store)

@@ -10,7 +10,8 @@ from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
-from contextgraph.model import Outcome, Phase
+from contextgraph.model import Exposure, Outcome, Phase, ShownItem
+from contextgraph.ports import Scope
 from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
@@ -189,3 +190,21 @@ def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
 
 def test_no_runs_have_no_history() -> None:
     assert outcomes_over_time(()) == ()
+
+
+def test_steps_saved_are_net_as_in_the_evaluation(memory: AgentMemory) -> None:
+    slow = [("python reproduce.py", NO_MODULE, 1), *[("ls lib", "", 0)] * 3]
+    slow.append(("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0))
+    memory.learn([run(slow, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)])
+    (error,) = memory.store.recoveries.errors(Scope(), 10)
+
+    def shown(*helped: bool | None, cleared: bool | None = True) -> Exposure:
+        items = tuple(ShownItem(f"frg_{n}", helped=one) for n, one in enumerate(helped))
+        return Exposure("ctx_1", MONDAY, error.error.id, cleared, items)
+
+    saved = memory.stats.get_steps_saved
+    assert saved([shown(True)]) == 3  # the fourth step follows the advice
+    assert saved([shown(True, None)] * 2) == 6
+    assert saved([shown(None, False)]) == -2  # something else cleared it
+    assert saved([shown(None, cleared=None), shown(False, cleared=False)]) == 0
+    assert saved([], tokens=250) == -0.5
