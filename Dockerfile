@@ -4,7 +4,7 @@ FROM ${BASE} AS build
 WORKDIR /app
 COPY requirements/server.txt requirements/
 RUN python3 -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements/server.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY contextgraph contextgraph
 COPY cypher cypher
 RUN /venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation .

@@ -17,6 +17,7 @@ from tests.environments import (
     mini_swe_agent,
     openhands,
     ray_python,
+    uv,
     zensical,
 )
 from tests.postgres import postgres
@@ -35,6 +36,7 @@ __all__ = [
     "openhands",
     "postgres",
     "ray_python",
+    "uv",
     "zensical",
 ]
 

@@ -54,6 +54,12 @@ def zensical() -> Path:
 
 
 @pytest.fixture(scope="session")
+def uv() -> Path:
+    """The program uv."""
+    return environment_with("uv==0.13.9").with_name("uv")
+
+
+@pytest.fixture(scope="session")
 def axe() -> Path:
     """The script of axe-core."""
     return from_npm("axe-core@4.14.1", "axe-core/axe.min.js")

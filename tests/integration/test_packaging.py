@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.environments import python_of
 from tests.line import free_port
 from tests.served import serving
-from tests.server import Neo4jServer
+from tests.server import ENVIRONMENT, Neo4jServer
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -54,28 +55,69 @@ def cypher_in(cwd: Path) -> list[str]:
     return done.stdout.decode().splitlines()
 
 
-def test_wheel_and_source_distribution_are_complete_and_small(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution."""
+    folder = tmp_path_factory.mktemp("dist")
     build = "from hatchling.build import *; build_wheel({0!r}); build_sdist({0!r})"
     subprocess.run(
-        [sys.executable, "-c", build.format(str(tmp_path))],
+        [sys.executable, "-c", build.format(str(folder))],
         cwd=ROOT,
         check=True,
         capture_output=True,
     )
-    (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    return folder
+
+
+def test_wheel_and_source_distribution_are_complete_and_small(distributions: Path) -> None:
+    (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
 
     with zipfile.ZipFile(wheel) as archive:
         packed = {one.filename: one for one in archive.infolist()}
+        (place,) = (name for name in packed if name.endswith("/METADATA"))
+        described = archive.read(place).decode()
     with tarfile.open(source) as archive_of_source:
         sources = {name.partition("/")[2] for name in archive_of_source.getnames()}
+    # Relative links lead nowhere on an index.
+    assert re.findall(r"\]\((?!https?:)", described) == []
+    assert "**The long-term memory of coding agents" in described
     tool = packed["contextgraph/agents/swe_agent_tools/bin/query_memory"]
     assert tool.external_attr >> 16 & 0o111
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "contextgraph").rglob("*.py")}
     assert modules | {"contextgraph/py.typed"} <= packed.keys()
-    assert modules | {"LICENSE", "README.md", "CHANGELOG.md"} <= sources
+    pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.*")}
+    assert modules | pages | {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff"} <= sources
     # As docs/install.md states them.
     assert wheel.stat().st_size < 1_500_000
     assert source.stat().st_size < 5_000_000
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+def test_uvx_runs_what_was_built_without_the_clone(
+    version: str, kind: str, uv: Path, distributions: Path, tmp_path: Path
+) -> None:
+    """In an environment of its own, with what a package index has."""
+    (built,) = distributions.glob(kind)
+    log = ROOT / "examples" / "trajectories" / "quillworks__recipebox-22.traj.json"
+    options = ["tool", "run", "--quiet", "--python", python_of(version), "--from", built]
+
+    def uvx(*command: str | Path) -> str:
+        done = subprocess.run(
+            [uv, *options, *command],
+            cwd=tmp_path,
+            env=ENVIRONMENT | {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert uvx("contextgraph-memory", "--version").startswith("contextgraph ")
+    learned = uvx("contextgraph-memory", "learn", log, "--store", "memory.db", "--json")
+    assert json.loads(learned.splitlines()[-1])["summary"]["created"] == 1
+    assert "quillworks/recipebox" in uvx("contextgraph", "runs", "--store", "memory.db", "--json")
 
 
 @pytest.mark.parametrize("lock", ["runtime", "server"])
