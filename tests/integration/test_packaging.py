@@ -100,11 +100,11 @@ def test_uvx_runs_what_was_built_without_the_clone(
     """In an environment of its own, with what a package index has."""
     (built,) = distributions.glob(kind)
     log = ROOT / "examples" / "trajectories" / "quillworks__recipebox-22.traj.json"
-    options = ["tool", "run", "--quiet", "--python", python_of(version), "--from", built]
+    python = python_of(version)
 
     def uvx(*command: str | Path) -> str:
         done = subprocess.run(
-            [uv, *options, *command],
+            [uv, "tool", "run", "--quiet", "--python", python, "--from", built, *command],
             cwd=tmp_path,
             env=ENVIRONMENT | {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)},
             capture_output=True,
@@ -112,7 +112,7 @@ def test_uvx_runs_what_was_built_without_the_clone(
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return str(done.stdout)
 
     assert uvx("contextgraph-memory", "--version").startswith("contextgraph ")
     learned = uvx("contextgraph-memory", "learn", log, "--store", "memory.db", "--json")

@@ -10,8 +10,7 @@ from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
-from contextgraph.model import Exposure, Outcome, Phase, ShownItem
-from contextgraph.ports import Scope
+from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem
 from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
