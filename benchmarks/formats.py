@@ -17,7 +17,7 @@ import zstandard
 
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
-from contextgraph.readers.sources import Source, sources
+from contextgraph.readers.sources import SourceFile, sources
 
 # Each source is read again until this much time has passed; a sample takes some milliseconds.
 _AT_LEAST = 0.2
@@ -48,7 +48,7 @@ def main() -> None:
         print(f"{name:<22}{total.runs:>6}{total.size / 1e6:>8.2f}{rates}{floor}")
 
 
-def _add(totals: dict[str, Total], source: Source) -> None:
+def _add(totals: dict[str, Total], source: SourceFile) -> None:
     runs = [run.source_format for run in _runs(source)]
     if not runs:
         return
@@ -60,7 +60,7 @@ def _add(totals: dict[str, Total], source: Source) -> None:
     total.parsing += _seconds(lambda: [_parsed(text) for text in texts])
 
 
-def _runs(source: Source) -> Iterable[RawTrajectory]:
+def _runs(source: SourceFile) -> Iterable[RawTrajectory]:
     return read(source, on_error=_pass, on_skip=_pass)
 
 

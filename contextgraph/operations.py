@@ -72,7 +72,7 @@ F = TypeVar("F", bound=Callable[..., Record])
 LONGEST = 200_000
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """Scopes of a token: ask; report and learn, too; administer, too."""
 
     READ = "read"
@@ -95,7 +95,7 @@ class Operation:
 
     name: str
     function: Callable[..., Any]
-    scope: Scope
+    scope: TokenScope
     part: str = ""
     route: str = ""
     source: str = ""
@@ -112,7 +112,7 @@ REQUESTS: list[Operation] = []
 """The operations that are requests of their own."""
 
 
-def _offer(scope: Scope, route: str, **properties: Any) -> Callable[[F], F]:
+def _offer(scope: TokenScope, route: str, **properties: Any) -> Callable[[F], F]:
     """Add a function to the table, as the request *route*."""
 
     def offer(function: F) -> F:
@@ -143,7 +143,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
 
 
-class ToolCall(BaseModel):
+class ToolBody(BaseModel):
     """The call of a tool that is not a shell."""
 
     model_config = ConfigDict(extra="forbid")
@@ -153,7 +153,7 @@ class ToolCall(BaseModel):
     arguments: dict[str, JsonValue] = {}
 
 
-def _action(given: str | ToolCall) -> str | Action:
+def _action(given: str | ToolBody) -> str | Action:
     return given if isinstance(given, str) else Action(given.tool, given.text, given.arguments)
 
 
@@ -195,7 +195,7 @@ def without_secrets(value: Any) -> Any:
 
 
 @_offer(
-    Scope.READ,
+    TokenScope.READ,
     "POST /v1/query",
     example={
         "state": {
@@ -228,7 +228,7 @@ def query(
 
 
 @_offer(
-    Scope.READ,
+    TokenScope.READ,
     "POST /v1/loops",
     example={"states": [{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3},
 )
@@ -242,7 +242,7 @@ def loops(memory: AgentMemory, states: States) -> Record:
 
 
 @_offer(
-    Scope.READ,
+    TokenScope.READ,
     "POST /query_memory",
     example={
         "problem_statement": "Totals are wrong when a tariff is missing",
@@ -269,7 +269,7 @@ def query_memory(
     return {"playbook": memory.render(memory.query(state, degrade=True))}
 
 
-@_offer(Scope.READ, "GET /v1/playbook")
+@_offer(TokenScope.READ, "GET /v1/playbook")
 def playbook(
     memory: AgentMemory,
     repo: Name,
@@ -283,7 +283,7 @@ def playbook(
     return {**playbook_record(playbook), "text": render_playbook(playbook)}
 
 
-@_offer(Scope.READ, "GET /v1/how")
+@_offer(TokenScope.READ, "GET /v1/how")
 def how(
     memory: AgentMemory,
     repo: Name,
@@ -297,7 +297,7 @@ def how(
     return history_record(history)
 
 
-@_offer(Scope.READ, "GET /v1/stats")
+@_offer(TokenScope.READ, "GET /v1/stats")
 def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
     """Return counts, errors and error sequences, as `contextgraph stats --json`."""
     # What models cost is counted on this machine, for all tenants.
@@ -307,13 +307,13 @@ def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
     return stats_record(stats, memory.stats.get_common_mistakes(situation, repo), ())
 
 
-@_offer(Scope.READ, "GET /v1/friction")
+@_offer(TokenScope.READ, "GET /v1/friction")
 def friction(memory: AgentMemory, repo: Name = "", limit: PageSize = 10) -> Record:
     """Return what keeps failing across tasks, as `contextgraph friction --json`."""
     return friction_record(repo, memory.stats.get_friction(repo, limit))
 
 
-@_offer(Scope.READ, "GET /v1/trajectories")
+@_offer(TokenScope.READ, "GET /v1/trajectories")
 def trajectories(
     memory: AgentMemory,
     repo: Name = "",
@@ -333,7 +333,7 @@ def _next(ids: Sequence[str], limit: int) -> str | None:
     return ids[limit - 1] if len(ids) > limit else None
 
 
-@_offer(Scope.READ, "GET /v1/trajectories/{identity}")
+@_offer(TokenScope.READ, "GET /v1/trajectories/{identity}")
 def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Record:
     """Return a run with its fragments; with *steps* also "run", as its own format keeps it."""
     runs = memory.store.runs
@@ -352,7 +352,7 @@ def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Recor
     return {**record, "run": to_record(raw)} if raw else record
 
 
-@_offer(Scope.READ, "GET /v1/methodologies")
+@_offer(TokenScope.READ, "GET /v1/methodologies")
 def methodologies(
     memory: AgentMemory, repo: Name = "", after: After = "", limit: PageSize = 50
 ) -> Record:
@@ -363,7 +363,7 @@ def methodologies(
     return {"methodologies": [*page], "next": _next(ids, limit)}
 
 
-@_offer(Scope.READ, "GET /v1/methodologies/{identity}")
+@_offer(TokenScope.READ, "GET /v1/methodologies/{identity}")
 def methodology(memory: AgentMemory, identity: str) -> Record:
     """Return a methodology."""
     methodologies = memory.store.methodologies.get([identity])
@@ -372,7 +372,7 @@ def methodology(memory: AgentMemory, identity: str) -> Record:
     return record_of(methodologies[0])
 
 
-@_offer(Scope.READ, "GET /v1/notes")
+@_offer(TokenScope.READ, "GET /v1/notes")
 def notes(
     memory: AgentMemory,
     question: Text | None = None,
@@ -396,7 +396,7 @@ def notes(
     return {"notes": [recalled_record(without_secrets(recollection)) for recollection in recalled]}
 
 
-@_offer(Scope.READ, "GET /v1/search")
+@_offer(TokenScope.READ, "GET /v1/search")
 def search(
     memory: AgentMemory, question: Text, repo: Name | None = None, limit: Limit = 10
 ) -> Record:
@@ -404,7 +404,7 @@ def search(
     return {"found": [record_of(one) for one in memory.search(question, repo, limit=limit)]}
 
 
-@_offer(Scope.READ, "GET /v1/snapshot")
+@_offer(TokenScope.READ, "GET /v1/snapshot")
 def snapshot(
     memory: AgentMemory,
     trigger: Text,
@@ -417,27 +417,27 @@ def snapshot(
     return record_of(shareable_snapshot(snapshot, max_tokens))
 
 
-@_offer(Scope.READ, "GET /v1/decisions")
+@_offer(TokenScope.READ, "GET /v1/decisions")
 def decisions(memory: AgentMemory, repo: Name | None = None, recurring: bool = False) -> Record:
     """List what people decided in learned sessions, as `contextgraph decisions --json`."""
     listed = memory.statements.of(repo, recurring=recurring)
     return {"decisions": [statement_record(without_secrets(one)) for one in listed]}
 
 
-@_offer(Scope.READ, "GET /v1/sources")
+@_offer(TokenScope.READ, "GET /v1/sources")
 def sources(memory: AgentMemory) -> Record:
     """List who supplied runs and reports, as `contextgraph sources --json`."""
     return {"sources": [*map(record_of, memory.sources())]}
 
 
-@_offer(Scope.READ, "GET /v1/keyed/brief")
+@_offer(TokenScope.READ, "GET /v1/keyed/brief")
 def brief(memory: AgentMemory, tags: Tags = (), max_tokens: Tokens = BRIEF_TOKENS) -> Record:
     """Return the keyed entries to start a prompt with, as `contextgraph brief --json`."""
     return record_of(memory.keyed.brief(max_tokens, tags))
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     "POST /v1/keyed",
     source="agent:{}",
     example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
@@ -448,7 +448,7 @@ def set_memory(memory: AgentMemory, key: Name, json_content: JsonValue, *, sourc
     return {"key": receipt.key, "status": receipt.status}  # its path is of this machine
 
 
-@_offer(Scope.READ, "GET /v1/explain/{identity}")
+@_offer(TokenScope.READ, "GET /v1/explain/{identity}")
 def explain(memory: AgentMemory, identity: str) -> Record:
     """Return where a methodology, run, fragment, error or context comes from."""
     explanation = memory.explain(identity)
@@ -458,7 +458,7 @@ def explain(memory: AgentMemory, identity: str) -> Record:
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     "POST /v1/outcomes",
     example={"instance_id": "acme__shop-7", "outcome": "solved"},
 )
@@ -483,7 +483,7 @@ def outcomes(
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     "POST /v1/notes",
     source="agent:{}",
     example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
@@ -524,7 +524,7 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     "POST /v1/reports",
     source="{}",
     example={"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True},
@@ -542,7 +542,7 @@ def reports(
     return {"context": context, "helped": helped, "recorded": recorded}
 
 
-@_offer(Scope.ADMIN, "POST /v1/methodologies/{identity}/{decision}")
+@_offer(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/{decision}")
 def decide(
     memory: AgentMemory, identity: str, decision: Literal["quarantine", "release"]
 ) -> Record:
@@ -553,7 +553,7 @@ def decide(
     return {"advice": identity, "quarantined": decision == "quarantine"}
 
 
-@_offer(Scope.ADMIN, "DELETE /v1/notes/{identity}")
+@_offer(TokenScope.ADMIN, "DELETE /v1/notes/{identity}")
 def forget_note(memory: AgentMemory, identity: str) -> Record:
     """Delete a note."""
     if not memory.notes.forget([identity]):
@@ -561,7 +561,7 @@ def forget_note(memory: AgentMemory, identity: str) -> Record:
     return {"forgotten": 1}
 
 
-@_offer(Scope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
+@_offer(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
 def forget(memory: AgentMemory, identity: str) -> Record:
     """Remove a run and everything that only it supports."""
     if not memory.forget([identity]):
@@ -569,7 +569,7 @@ def forget(memory: AgentMemory, identity: str) -> Record:
     return {"forgotten": 1}
 
 
-@_offer(Scope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
+@_offer(TokenScope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
 def retire(memory: AgentMemory, identity: str) -> Record:
     """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
     if not memory.retire([identity]):
@@ -581,14 +581,14 @@ _LIVE = "/v1/runs/live/{identity}"
 _NO_TEXT: JsonValue = {"text": None}
 
 
-@_offer(Scope.WRITE, f"POST {_LIVE}/start", part="live", answer={"text": ""})
+@_offer(TokenScope.WRITE, f"POST {_LIVE}/start", part="live", answer={"text": ""})
 def start(run: LiveRun) -> Record:
     """Return advice for the first prompt, empty where nothing is known."""
     return {"text": run.start()}
 
 
-@_offer(Scope.WRITE, f"POST {_LIVE}/before", part="live", example={"action": "pytest tests/"})
-def before(run: LiveRun, action: Text | ToolCall) -> Record:
+@_offer(TokenScope.WRITE, f"POST {_LIVE}/before", part="live", example={"action": "pytest tests/"})
+def before(run: LiveRun, action: Text | ToolBody) -> Record:
     """Return what to know before an action is taken; null for nothing.
 
     An action is a command line, or the call of another tool.
@@ -597,7 +597,7 @@ def before(run: LiveRun, action: Text | ToolCall) -> Record:
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     f"POST {_LIVE}/prompt",
     part="live",
     example={"text": "Totals must include the tariff"},
@@ -608,7 +608,7 @@ def prompt(run: LiveRun, text: Text) -> Record:
 
 
 @_offer(
-    Scope.WRITE,
+    TokenScope.WRITE,
     f"POST {_LIVE}/observe",
     part="live",
     example={
@@ -620,7 +620,7 @@ def prompt(run: LiveRun, text: Text) -> Record:
 )
 def observe(
     run: LiveRun,
-    action: Text | ToolCall,
+    action: Text | ToolBody,
     observation: LongText,
     exit_code: int | None = None,
     thought: Text = "",
@@ -629,66 +629,69 @@ def observe(
     return {"text": run.observe(_action(action), observation, exit_code=exit_code, thought=thought)}
 
 
-@_offer(Scope.WRITE, f"POST {_LIVE}/check_submit", part="live", answer=_NO_TEXT)
+@_offer(TokenScope.WRITE, f"POST {_LIVE}/check_submit", part="live", answer=_NO_TEXT)
 def check_submit(run: LiveRun) -> Record:
     """Return what seems to be missing before the agent submits; null for nothing."""
     return {"text": run.check_submit()}
 
 
 # What clients call by name: part of a memory -> its class, and its methods by their scope.
-METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
+METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
     "": (
         AgentMemory,
         {
-            Scope.READ: "decided explain search sources",
-            Scope.ADMIN: "consolidate forget maintain quarantine release retire",
+            TokenScope.READ: "decided explain search sources",
+            TokenScope.ADMIN: "consolidate forget maintain quarantine release retire",
         },
     ),
     "statements": (
         Statements,
-        {Scope.READ: "for_request naming of", Scope.ADMIN: "accept edit reject remove_run"},
+        {
+            TokenScope.READ: "for_request naming of",
+            TokenScope.ADMIN: "accept edit reject remove_run",
+        },
     ),
     "entities": (
         Entities,
         {
-            Scope.READ: "find_by_keywords find_tags get_entity get_related",
-            Scope.WRITE: "add_entity add_relation set_entity_tags",
-            Scope.ADMIN: "remove_entity remove_relation",
+            TokenScope.READ: "find_by_keywords find_tags get_entity get_related",
+            TokenScope.WRITE: "add_entity add_relation set_entity_tags",
+            TokenScope.ADMIN: "remove_entity remove_relation",
         },
     ),
-    "loop_detector": (LoopDetector, {Scope.READ: "escapes_from"}),
+    "loop_detector": (LoopDetector, {TokenScope.READ: "escapes_from"}),
     "notes": (
         Notes,
         {
-            Scope.READ: "causes of rank recall snapshot",
-            Scope.WRITE: "link remember",
-            Scope.ADMIN: "archive forget pin prune reset restore",
+            TokenScope.READ: "causes of rank recall snapshot",
+            TokenScope.WRITE: "link remember",
+            TokenScope.ADMIN: "archive forget pin prune reset restore",
         },
     ),
     "pages": (
         Pages,
         {
-            Scope.READ: "get_index get_page references search",
-            Scope.WRITE: "add_page update_page",
-            Scope.ADMIN: "remove_page",
+            TokenScope.READ: "get_index get_page references search",
+            TokenScope.WRITE: "add_page update_page",
+            TokenScope.ADMIN: "remove_page",
         },
     ),
     "retriever": (
         MemoryRetriever,
-        {Scope.READ: "by_error by_state by_task retrieve"},
+        {TokenScope.READ: "by_error by_state by_task retrieve"},
     ),
-    "retriever.playbooks": (Playbooks, {Scope.READ: "content_hashes facts history of"}),
+    "retriever.playbooks": (Playbooks, {TokenScope.READ: "content_hashes facts history of"}),
     "stats": (
         StatisticsEngine,
         {
-            Scope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
+            TokenScope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
             "get_failure_patterns get_friction get_interventions get_outcomes_over_time "
             "get_solve_rates get_steps_saved"
         },
     ),
-    "store.exposures": (ExposureStore, {Scope.WRITE: "add"}),
-    "store.runs": (RunStore, {Scope.READ: "for_task for_text ids learned raw trajectories"}),
-    "writer": (MemoryWriter, {Scope.WRITE: "set_outcome"}),
+    "store.exposures": (ExposureStore, {TokenScope.WRITE: "add"}),
+    "store.runs": (RunStore, {TokenScope.READ: "for_task for_text ids learned raw trajectories"}),
+    "writer": (MemoryWriter, {TokenScope.WRITE: "set_outcome"}),
 }
 
 # Arguments that callers cannot choose, as `Operation.source`.
@@ -707,7 +710,7 @@ def _methods() -> Iterator[Operation]:
                     scope,
                     part,
                     source=_SOURCES.get(name, ""),
-                    takes_long=scope is Scope.ADMIN,
+                    takes_long=scope is TokenScope.ADMIN,
                 )
 
 

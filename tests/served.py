@@ -18,13 +18,13 @@ from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
 from contextgraph.model import RawTrajectory
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 
-READ_WRITE = (Scope.READ, Scope.WRITE)
+READ_WRITE = (TokenScope.READ, TokenScope.WRITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class Served:
     tokens: TokenFile
     portal: BlockingPortal
 
-    def client(self, *scopes: Scope, tenant: str = "default", source: str = "ci") -> TestClient:
+    def client(
+        self, *scopes: TokenScope, tenant: str = "default", source: str = "ci"
+    ) -> TestClient:
         """A client with a new token; read and write without *scopes*."""
         _, text = self.tokens.create(scopes or READ_WRITE, tenant, source)
         client = TestClient(self.app, headers={"Authorization": f"Bearer {text}"})
@@ -59,7 +61,7 @@ def served(
         yield Served(app, tokens, running.portal)
 
 
-def signed_in(service: Served, *scopes: Scope) -> TestClient:
+def signed_in(service: Served, *scopes: TokenScope) -> TestClient:
     """A browser in which a token with *scopes* was given."""
     client = service.client(*scopes)
     token = client.headers.pop("Authorization").removeprefix("Bearer ")

@@ -38,7 +38,7 @@ _CODE_KINDS = frozenset({RemedyKind.EDIT, RemedyKind.CONFIGURE, RemedyKind.RESEN
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class RepoRemedy:
     """The *actions* of one remedy that can be advice, as done in *repo*."""
 
     repo: str
@@ -49,17 +49,17 @@ class Remedy:
         return bool(self.actions)
 
 
-def remedy_of(actions: Iterable[RemedyAction], repo: str) -> Remedy:
+def remedy_of(actions: Iterable[RemedyAction], repo: str) -> RepoRemedy:
     """The remedy that *actions* are: repeating what failed and looking around are none."""
     counted = (
         action
         for action in actions
         if action.kind is not RemedyKind.RETRY and not _is_lookup(action)
     )
-    return Remedy(repo.casefold(), tuple(counted))
+    return RepoRemedy(repo.casefold(), tuple(counted))
 
 
-def same_remedy(done: Remedy, advised: Remedy, names: Names) -> bool:
+def same_remedy(done: RepoRemedy, advised: RepoRemedy, names: Names) -> bool:
     """Whether *advised* has an action in common with what was *done*.
 
     *names* are those in the message of the error that was cleared.
@@ -72,7 +72,7 @@ def same_remedy(done: Remedy, advised: Remedy, names: Names) -> bool:
     )
 
 
-def first_match(done: Remedy, advised: Sequence[Remedy], names: Names) -> int | None:
+def first_match(done: RepoRemedy, advised: Sequence[RepoRemedy], names: Names) -> int | None:
     """The rank, from 1, of the first of *advised* that is the same remedy; None for none."""
     ranked = enumerate(advised, start=1)
     return next((rank for rank, remedy in ranked if same_remedy(done, remedy, names)), None)
@@ -83,7 +83,7 @@ def kind_of_command(reading: ActionReading) -> str:
     return "edit" if reading.kind.changes_files else reading.verb
 
 
-def kinds_of_commands(advised: Remedy) -> frozenset[str]:
+def kinds_of_commands(advised: RepoRemedy) -> frozenset[str]:
     """The kinds of command that *advised* consists of."""
     return frozenset(kind for action in advised.actions for kind in _kinds(action))
 

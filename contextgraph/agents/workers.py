@@ -22,7 +22,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes
 from contextgraph.readers.reading import Reader, divided, last_calls
-from contextgraph.readers.sources import Source, is_stream, sources
+from contextgraph.readers.sources import SourceFile, is_stream, sources
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -71,15 +71,15 @@ class _Found:
 
     kind: str
     value: Any
-    source: Source | None = None
+    source: SourceFile | None = None
 
-    def run(self) -> tuple[Source, RawTrajectory] | None:
+    def run(self) -> tuple[SourceFile, RawTrajectory] | None:
         """The run of a worker, if it is one."""
         return (self.source, self.value.raw) if self.source else None
 
 
 # What is to be read or was found already, in order.
-_Task: TypeAlias = Sequence[Source | _Found]
+_Task: TypeAlias = Sequence[SourceFile | _Found]
 
 
 class WorkersReader:
@@ -175,11 +175,11 @@ class _Worker:
 def _read_task(reader: Reader, task: _Task) -> Iterator[_Found]:
     for _, group in groupby(task, type):
         some = list(group)
-        yield from _read(reader, [source for source in some if isinstance(source, Source)])
+        yield from _read(reader, [source for source in some if isinstance(source, SourceFile)])
         yield from (record for record in some if isinstance(record, _Found))
 
 
-def _read(reader: Reader, some: Iterable[Source]) -> Iterator[_Found]:
+def _read(reader: Reader, some: Iterable[SourceFile]) -> Iterator[_Found]:
     """The runs in *some* sources, as they are, and what was reported before each and at the end."""
     aside: list[_Found] = []
 
@@ -200,7 +200,7 @@ def _read(reader: Reader, some: Iterable[Source]) -> Iterator[_Found]:
     yield from aside
 
 
-def _sources(paths: "Iterable[StrPath]", *, follow_links: bool) -> Iterator[Source | _Found]:
+def _sources(paths: "Iterable[StrPath]", *, follow_links: bool) -> Iterator[SourceFile | _Found]:
     """The files behind *paths*, in order, and an error for each path without any."""
     for path in paths:
         try:
@@ -209,22 +209,22 @@ def _sources(paths: "Iterable[StrPath]", *, follow_links: bool) -> Iterator[Sour
             yield _Found("error", error)
 
 
-def _divided(some: Iterable[Source | _Found], max_size: int) -> Iterator[Source | _Found]:
+def _divided(some: Iterable[SourceFile | _Found], max_size: int) -> Iterator[SourceFile | _Found]:
     """*some* sources, large ones in parts that can be read by themselves."""
     for entry in some:
-        if isinstance(entry, Source):
+        if isinstance(entry, SourceFile):
             for part in divided(entry, max_size):
                 yield _Found("error", part) if isinstance(part, ReadError) else part
         else:
             yield entry
 
 
-def _tasks(some: Iterable[Source | _Found], most_bytes: int) -> Iterator[_Task]:
+def _tasks(some: Iterable[SourceFile | _Found], most_bytes: int) -> Iterator[_Task]:
     """*some* in groups that are worth a task each, of about *most_bytes*."""
-    task: list[Source | _Found] = []
+    task: list[SourceFile | _Found] = []
     size = 0
     for entry in some:
-        added = entry.size if isinstance(entry, Source) else most_bytes // RUNS_AT_ONCE
+        added = entry.size if isinstance(entry, SourceFile) else most_bytes // RUNS_AT_ONCE
         if task and (size + added > most_bytes or len(task) >= _TASK_FILES):
             yield task
             task, size = [], 0
@@ -238,10 +238,10 @@ def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Foun
     """Yield what *workers* processes find in *paths*, in order."""
     reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
 
-    def divided_or_read() -> Iterator[Source | _Found]:
+    def divided_or_read() -> Iterator[SourceFile | _Found]:
         entries = _sources(paths, follow_links=job.follow_links)
         for entry in _divided(entries, job.max_run_size):
-            if isinstance(entry, Source) and (is_stream(entry) or entry.size > _LARGEST_BYTES):
+            if isinstance(entry, SourceFile) and (is_stream(entry) or entry.size > _LARGEST_BYTES):
                 yield from _read(reader, [entry])
             else:
                 yield entry

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         Report,
     )
     from contextgraph.evaluation.experiment import Attempt, Experiment
-    from contextgraph.evaluation.experiment_report import Report as ExperimentReport, TaskChange
+    from contextgraph.evaluation.experiment_report import ExperimentReport, TaskChange
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
 
@@ -530,7 +530,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.cli.installation import own_version
     from contextgraph.evaluation.experiment import (
         Experiment,
-        Journal,
+        ExperimentFolder,
         Plan,
         agent_named,
         read_tasks,
@@ -544,7 +544,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         seed=seed,
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
-    work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
+    work = Experiment(
+        plan, agent_named(agent, model, config or []), ExperimentFolder(out), workers=workers
+    )
     if _made(common, work, retry_broken=retry_broken):
         raise click.exceptions.Exit(PARTLY_DONE)
 
@@ -571,10 +573,10 @@ def report(
       contextgraph experiment report trial
       contextgraph experiment report trial --html trial.html
     """
-    from contextgraph.evaluation.experiment import Journal
+    from contextgraph.evaluation.experiment import ExperimentFolder
     from contextgraph.evaluation.experiment_report import report_on, write_report
 
-    report = report_on(Journal(folder))
+    report = report_on(ExperimentFolder(folder))
     if html:
         write_report(html, report)
         print(f"{html}: {report.verdict}")

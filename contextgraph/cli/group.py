@@ -69,7 +69,7 @@ class Described(click.Argument):
         self.description = description
 
 
-class Command(click.Command):
+class DescribedCommand(click.Command):
     """A command whose help lists its arguments, too."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -159,9 +159,9 @@ def _function(home: str) -> Callable[..., object]:
     return function
 
 
-def command_of(function: Callable[..., object], name: str) -> Command:
+def command_of(function: Callable[..., object], name: str) -> DescribedCommand:
     """Return the command *name* that calls *function*, with an option for each parameter."""
-    return Command(
+    return DescribedCommand(
         name,
         params=[_parameter(parameter) for parameter in signature(function).parameters.values()],
         callback=function,

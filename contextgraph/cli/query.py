@@ -187,14 +187,14 @@ def query(  # noqa: PLR0913  (one parameter per flag)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StateQuery:
     """A state to query; *key* is returned with its answer."""
 
     state: "State"
     key: "Json" = None
 
 
-def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[Question]:
+def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[StateQuery]:
     """The states from flags, standard input or *batch*, whichever was given.
 
     Raises a usage error unless exactly one was; `InvalidStateError` for an invalid state.
@@ -209,7 +209,7 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
         return _from_batch(batch)
     if source:
         return iter([_question(sys.stdin.buffer.read(), "standard input")])
-    return iter([Question(_from_flags(flags))])
+    return iter([StateQuery(_from_flags(flags))])
 
 
 def _from_flags(flags: dict[str, Any]) -> "State":
@@ -222,7 +222,7 @@ def _from_flags(flags: dict[str, Any]) -> "State":
     return _state(flags, "options")
 
 
-def _from_batch(name: str) -> Iterator[Question]:
+def _from_batch(name: str) -> Iterator[StateQuery]:
     """The states in the JSON lines of a file, read lazily; blank lines are skipped."""
     source = "standard input" if name == STDIN else name
     with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as lines:
@@ -231,7 +231,7 @@ def _from_batch(name: str) -> Iterator[Question]:
                 yield _question(line, f"{source}: line {number}")
 
 
-def _question(text: bytes, place: str) -> Question:
+def _question(text: bytes, place: str) -> StateQuery:
     """The state in one JSON object; raises `InvalidStateError` with *place*."""
     import orjson
 
@@ -242,7 +242,7 @@ def _question(text: bytes, place: str) -> Question:
     if not isinstance(record, dict):
         raise InvalidStateError(f"{place}: a state is a JSON object")
     key = record.pop("key", None)
-    return Question(_state(record, place), key)
+    return StateQuery(_state(record, place), key)
 
 
 def _state(record: "Mapping[str, Json]", place: str) -> "State":
@@ -290,7 +290,7 @@ class Bounds:
 def _answer(
     common: Common,
     memory: "AgentMemory",
-    question: "Question",
+    question: "StateQuery",
     bounds: Bounds,
     *,
     details: bool,

@@ -158,7 +158,7 @@ def view(
             webbrowser.open(url)
         return
     _need_extra()
-    from contextgraph.operations import Scope
+    from contextgraph.operations import TokenScope
     from contextgraph.service.access import LOCAL
     from contextgraph.service.app import serve as run
     from contextgraph.service.service import Limits
@@ -173,7 +173,7 @@ def view(
 
     with TemporaryDirectory(prefix="contextgraph-") as folder:
         tokens, key = TokenFile(Path(folder) / "tokens.json"), secrets.token_urlsafe(24)
-        _, text = tokens.create([Scope.ADMIN], settings.tenant, LOCAL)
+        _, text = tokens.create([TokenScope.ADMIN], settings.tenant, LOCAL)
         run(
             settings,
             tokens,
@@ -212,9 +212,9 @@ def create(
     """
     settings = common.settings()
     _need_extra()
-    from contextgraph.operations import Scope
+    from contextgraph.operations import TokenScope
 
-    scopes = [Scope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
+    scopes = [TokenScope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
     common.answer({"token": text, **_token_record(made)}, text)
     if not common.as_json:

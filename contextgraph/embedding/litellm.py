@@ -9,14 +9,14 @@ from typing import Any
 import orjson
 
 from contextgraph.embedding.openai import (
-    Answer,
+    EmbeddingAnswer,
     RemoteEmbedder,
     answer_in,
 )
 from contextgraph.errors import MissingExtraError
 from contextgraph.model_api import failure_of
 from contextgraph.remote import (
-    Answer as Result,
+    Answer,
     Failure,
     Remote,
     RetryPolicy,
@@ -55,8 +55,8 @@ class LitellmEndpoint(Remote[_Client]):
         super().__init__(f"{MAKER}://providers")
 
     def _attempt(
-        self, request: Callable[[_Client], Result], client: _Client, policy: RetryPolicy
-    ) -> Result | Failure:
+        self, request: Callable[[_Client], Answer], client: _Client, policy: RetryPolicy
+    ) -> Answer | Failure:
         import openai  # whose errors those of litellm extend
 
         try:
@@ -84,7 +84,7 @@ class LitellmEndpoint(Remote[_Client]):
 class LitellmEmbedder(RemoteEmbedder):
     """A `RemoteEmbedder` whose model litellm calls."""
 
-    def _embed(self, client: Any, texts: Sequence[str]) -> Answer:
+    def _embed(self, client: Any, texts: Sequence[str]) -> EmbeddingAnswer:
         dimensions = self.model.dimensions if self.model.send_dimensions else None
         answer = client.embed(self.model.name, texts, dimensions)
         return answer_in(orjson.dumps(answer.model_dump()), texts, self.space)

@@ -267,7 +267,7 @@ class RemoteEmbedder:
         vectors.update(answer.vectors)
         return usage
 
-    def _embed(self, client: "OpenAI", texts: Sequence[str]) -> "Answer":
+    def _embed(self, client: "OpenAI", texts: Sequence[str]) -> "EmbeddingAnswer":
         from openai import omit
 
         # Compatible servers disagree on the base64 encoding.
@@ -306,14 +306,14 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EmbeddingAnswer:
     """The vectors by text, and the tokens that the server counted."""
 
     vectors: Mapping[str, Vector]
     tokens: int
 
 
-def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
+def answer_in(body: bytes, texts: Sequence[str], space: str) -> EmbeddingAnswer:
     """The vectors of *texts* in the *body* of an answer; raises `UnusableAnswerError`."""
     try:
         answer: Any = orjson.loads(body)
@@ -336,7 +336,7 @@ def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
         given = "/".join(map(str, sorted(sizes)))
         reason = f"it has {given} dimensions, not {dimensions_of(space)}; write MODEL@{given}"
         raise UnusableAnswerError(reason, retry=False)
-    return Answer(dict(zip(texts, _vectors(numbers, space), strict=True)), tokens)
+    return EmbeddingAnswer(dict(zip(texts, _vectors(numbers, space), strict=True)), tokens)
 
 
 def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:

@@ -34,11 +34,11 @@ from contextgraph.evaluation.moments import (
     LoopWarnings as LoopWarnings,
     Moment as Moment,
     MomentKind as MomentKind,
+    MomentVerdict as MomentVerdict,
+    OrderSource as OrderSource,
     Replay as Replay,
     ReplayCounts as ReplayCounts,
     ReplayMoment as ReplayMoment,
-    RunOrder as RunOrder,
-    Verdict as Verdict,
     in_order as in_order,
 )
 from contextgraph.evaluation.reports import (

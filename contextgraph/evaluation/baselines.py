@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from contextgraph.advising.matching import (
-    Remedy,
+    RepoRemedy,
     clues_of,
     remedy_of,
     same_remedy,
@@ -39,7 +39,7 @@ _K1, _B = 1.2, 0.75
 _TASK_CHARS = 2_000
 _NO_NAMES = Names()
 
-Item = TypeVar("Item", Remedy, str)
+Item = TypeVar("Item", RepoRemedy, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class RecoveryBaselines:
     """
 
     def __init__(self) -> None:
-        self._remedies: list[Remedy] = []
+        self._remedies: list[RepoRemedy] = []
         self._general: list[bool] = []
         self._index = Bm25()
         self._visible = _Visibility()
@@ -161,13 +161,15 @@ class RecoveryBaselines:
 
     def at_random(
         self, repo: str, limit: int, hidden: Collection[str], chance: random.Random
-    ) -> Answer[Remedy]:
+    ) -> Answer[RepoRemedy]:
         """Any recoveries of the repository; where it has none, of all."""
         numbers = self._scope(repo, hidden).nonzero()[0].tolist()
         drawn = chance.sample(numbers, min(limit, len(numbers)))
         return Answer(tuple(self._remedies[number] for number in drawn))
 
-    def most_frequent(self, error_type: str, limit: int, hidden: Collection[str]) -> Answer[Remedy]:
+    def most_frequent(
+        self, error_type: str, limit: int, hidden: Collection[str]
+    ) -> Answer[RepoRemedy]:
         """Return what most instances did about errors of this type, whatever the message."""
         counted = [
             (len(seen), patterns)
@@ -180,7 +182,7 @@ class RecoveryBaselines:
 
     def bm25(
         self, text: str, limit: int, hidden: Collection[str], repo: str, *, in_scope: bool
-    ) -> Answer[Remedy]:
+    ) -> Answer[RepoRemedy]:
         """The recoveries whose text is most like *text*: of *repo*, else of all repositories."""
         visible = self._scope(repo, hidden) if in_scope else self._anywhere(repo, hidden)
         matches = self._index.best(text, limit, visible)
@@ -189,7 +191,7 @@ class RecoveryBaselines:
         remedies = tuple(self._remedies[number] for _, number in matches)
         return Answer(remedies, matches[0][0] if matches else 0.0)
 
-    def reaches(self, done: Remedy, names: Names, hidden: Collection[str]) -> bool:
+    def reaches(self, done: RepoRemedy, names: Names, hidden: Collection[str]) -> bool:
         """Whether any visible recovery is the remedy *done*: recalling cannot find more."""
         visible = self._visible.anywhere(hidden)
         clues = {clue for action in done.actions for clue in clues_of(action, names)}
@@ -210,8 +212,8 @@ class RecoveryBaselines:
         return general | self._visible.within(repo, hidden)
 
 
-def _in_general(patterns: Sequence[RemedyPattern]) -> Remedy:
-    return Remedy("", tuple(RemedyAction(p.kind, p.target, p, p.replaced) for p in patterns))
+def _in_general(patterns: Sequence[RemedyPattern]) -> RepoRemedy:
+    return RepoRemedy("", tuple(RemedyAction(p.kind, p.target, p, p.replaced) for p in patterns))
 
 
 class TaskBaselines:

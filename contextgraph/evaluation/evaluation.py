@@ -15,7 +15,7 @@ from contextgraph.evaluation.judging import (
 from contextgraph.evaluation.moments import (
     LoopWarnings,
     Moment,
-    RunOrder,
+    OrderSource,
     in_order,
     is_later,
 )
@@ -43,7 +43,7 @@ class Evaluation:
     """
 
     mode: Mode
-    order: RunOrder
+    order: OrderSource
     seed: int
     fingerprint: str
     learned: int
@@ -142,7 +142,7 @@ class _Session:
         self._seconds["judge"] += time.perf_counter() - start
         self._advance()
 
-    def evaluation(self, mode: Mode, order: RunOrder) -> Evaluation:
+    def evaluation(self, mode: Mode, order: OrderSource) -> Evaluation:
         return Evaluation(
             mode=mode,
             order=order,

@@ -43,7 +43,7 @@ from contextgraph.readers import SkippedError, read
 from contextgraph.text import count_tokens, mask_secrets
 
 
-class Part(StrEnum):
+class TaskPurpose(StrEnum):
     """Whether a task is run to be learned, or to judge the arms."""
 
     LEARN = "learn"
@@ -92,7 +92,7 @@ class Task:
     task: str
     check: str
     workspace: Workspace
-    split: Part | None = None
+    split: TaskPurpose | None = None
 
 
 def read_tasks(path: Path) -> Sequence[Task]:
@@ -115,16 +115,18 @@ def read_tasks(path: Path) -> Sequence[Task]:
     return tasks
 
 
-def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[Part, list[Task]]:
+def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[TaskPurpose, list[Task]]:
     """The tasks of each part: *share* of those whose split is not fixed are to be learned."""
     drawn = sorted(
         (task for task in tasks if task.split is None), key=lambda task: _draw(task, seed)
     )
     learned = {task.instance_id for task in drawn[: round(share * len(drawn))]}
-    learned |= {task.instance_id for task in tasks if task.split is Part.LEARN}
+    learned |= {task.instance_id for task in tasks if task.split is TaskPurpose.LEARN}
     return {
-        part: [task for task in tasks if (task.instance_id in learned) == (part is Part.LEARN)]
-        for part in Part
+        part: [
+            task for task in tasks if (task.instance_id in learned) == (part is TaskPurpose.LEARN)
+        ]
+        for part in TaskPurpose
     }
 
 
@@ -261,7 +263,7 @@ _FOLDER_IN_IMAGE = "/testbed"
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AttemptOutcome:
     """How an attempt ended, as `Attempt` has it."""
 
     solved: bool = False
@@ -272,7 +274,7 @@ class Ending:
     error: str = ""
 
 
-class Agent(Protocol):
+class AgentRunner(Protocol):
     """Makes attempts; *name* has its version."""
 
     name: str
@@ -280,14 +282,14 @@ class Agent(Protocol):
 
     def attempt(
         self, task: Task, folder: Path, log: Path, advisor: Advisor | None, logs: Path | None
-    ) -> Ending:
+    ) -> AttemptOutcome:
         """Work on *task* in *folder* and write *log*; then run the check.
 
         The prompt names earlier *logs*, where given. May raise what breaks the attempt.
         """
 
 
-def agent_named(name: str, model: str | None, specs: Sequence[str]) -> Agent:
+def agent_named(name: str, model: str | None, specs: Sequence[str]) -> AgentRunner:
     """The agent *name* with *model* (None: that of *specs*, settings in the agent's own form).
 
     Raises `SettingsError` where it is not known, or cannot be used so.
@@ -325,7 +327,7 @@ class MiniSweAgent:
 
     def attempt(
         self, task: Task, folder: Path, log: Path, advisor: Advisor | None, logs: Path | None
-    ) -> Ending:
+    ) -> AttemptOutcome:
         """As `Agent.attempt`."""
         from minisweagent.agents.default import DefaultAgent
         from minisweagent.environments import get_environment
@@ -343,7 +345,7 @@ class MiniSweAgent:
             solved, error = _is_solved(environment, task.check), ""
         except Exception as broken:  # noqa: BLE001  (what it has spent is recorded with it)
             solved, error = False, described(broken)
-        return Ending(
+        return AttemptOutcome(
             solved=solved,
             exit_status=agent.messages[-1].get("extra", {}).get("exit_status", ""),
             steps=agent.n_calls,
@@ -391,7 +393,7 @@ def _tokens(messages: Sequence[Mapping[str, Any]]) -> int | None:
     return sum(totals) if totals else None
 
 
-Key: TypeAlias = tuple[Part, str, str, int]
+Key: TypeAlias = tuple[TaskPurpose, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +413,7 @@ class Attempt:
     where the model does not say. A broken attempt has an *error* and counts for nothing.
     """
 
-    part: Part
+    part: TaskPurpose
     arm: str
     instance_id: str
     number: int
@@ -430,7 +432,7 @@ class Attempt:
         return self.part, self.arm, self.instance_id, self.number
 
 
-class Journal:
+class ExperimentFolder:
     """The folder of an experiment: its settings, its attempts, logs and memory."""
 
     def __init__(self, folder: Path) -> None:
@@ -524,7 +526,9 @@ class Experiment:
     ``logs/`` (the learned ones as plain text), ``memory.db`` and, meanwhile, ``work/``.
     """
 
-    def __init__(self, plan: Plan, agent: Agent, journal: Journal, *, workers: int = 1) -> None:
+    def __init__(
+        self, plan: Plan, agent: AgentRunner, journal: ExperimentFolder, *, workers: int = 1
+    ) -> None:
         self._plan, self._agent, self._journal = plan, agent, journal
         self._workers = workers
         self._tasks = {task.instance_id: task for task in plan.tasks}
@@ -535,7 +539,7 @@ class Experiment:
         self._memory: AgentMemory | None = None
         self._unrelated: Mapping[str, Sequence[str]] = {}
 
-    def left(self, *, retry_broken: bool = False) -> Mapping[Part, Sequence[Key]]:
+    def left(self, *, retry_broken: bool = False) -> Mapping[TaskPurpose, Sequence[Key]]:
         """The attempts that are still to be made: of each task and arm one, then a second one.
 
         With *retry_broken*, broken ones are; those that were to be learned only before the first
@@ -543,11 +547,11 @@ class Experiment:
         """
         known = self._journal.attempts()
         broken = {key for key, attempt in known.items() if attempt.error} if retry_broken else set()
-        if any(key[0] is Part.JUDGE for key in known):
-            broken = {key for key in broken if key[0] is Part.JUDGE}
+        if any(key[0] is TaskPurpose.JUDGE for key in known):
+            broken = {key for key in broken if key[0] is TaskPurpose.JUDGE}
         wanted = {
-            Part.LEARN: self._keys(Part.LEARN, (NONE,), 1),
-            Part.JUDGE: self._keys(Part.JUDGE, self._plan.arms, self._plan.attempts),
+            TaskPurpose.LEARN: self._keys(TaskPurpose.LEARN, (NONE,), 1),
+            TaskPurpose.JUDGE: self._keys(TaskPurpose.JUDGE, self._plan.arms, self._plan.attempts),
         }
         done = known.keys() - broken
         return {part: [key for key in keys if key not in done] for part, keys in wanted.items()}
@@ -557,18 +561,18 @@ class Experiment:
 
         Raises `SettingsError` where the plan cannot be carried out.
         """
-        if not self._parts[Part.JUDGE]:
+        if not self._parts[TaskPurpose.JUDGE]:
             raise SettingsError("no task is left to judge by; lower --split")
         with self._journal.opened(self._settings()):
             left = self.left(retry_broken=retry_broken)
-            yield from self._all(left[Part.LEARN])
+            yield from self._all(left[TaskPurpose.LEARN])
             self._learn()
             with AgentMemory.open(str(self._memory_file), read_only=True) as self._memory:
                 self._check_arms(self._memory)
-                yield from self._all(left[Part.JUDGE])
+                yield from self._all(left[TaskPurpose.JUDGE])
         shutil.rmtree(self._journal.folder / "work", ignore_errors=True)
 
-    def _keys(self, part: Part, arms: Sequence[str], attempts: int) -> Iterator[Key]:
+    def _keys(self, part: TaskPurpose, arms: Sequence[str], attempts: int) -> Iterator[Key]:
         for number in range(1, attempts + 1):
             for task in self._parts[part]:
                 yield from ((part, arm, task.instance_id, number) for arm in arms)
@@ -631,7 +635,7 @@ class Experiment:
             folder, logs = self._prepared(task, arm, slot)
             ending = self._agent.attempt(task, folder, self._log(key), advisor, logs)
         except Exception as error:  # noqa: BLE001  (whatever breaks an attempt is its result)
-            ending = Ending(error=described(error))
+            ending = AttemptOutcome(error=described(error))
         return Attempt(
             *key,
             **asdict(ending),
@@ -675,7 +679,11 @@ class Experiment:
     def _learn(self) -> None:
         """Learn the attempts of the first part; what is learned already stays as it is."""
         attempts = self._journal.attempts().values()
-        made = [attempt for attempt in attempts if attempt.part is Part.LEARN and not attempt.error]
+        made = [
+            attempt
+            for attempt in attempts
+            if attempt.part is TaskPurpose.LEARN and not attempt.error
+        ]
         self._learned = [raw for attempt in made for raw in self._recorded(attempt)]
         with AgentMemory.open(str(self._memory_file)) as memory:
             for _ in memory.learn_many(self._learned):
@@ -707,7 +715,7 @@ class Experiment:
         for raw in self._learned:
             by_repo[raw.repo].append(raw)
         self._unrelated = {repo: advice_for(memory, runs) for repo, runs in by_repo.items()}
-        for task in self._parts[Part.JUDGE]:
+        for task in self._parts[TaskPurpose.JUDGE]:
             if not self._unrelated_to(task.repo):
                 raise SettingsError(
                     f"arm {PLACEBO}: the memory has no advice for repositories other than"

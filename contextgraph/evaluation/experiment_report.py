@@ -23,8 +23,8 @@ from contextgraph.evaluation.experiment import (
     NONE,
     PLACEBO,
     Attempt,
-    Journal,
-    Part,
+    ExperimentFolder,
+    TaskPurpose,
 )
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report as write_html_report
@@ -101,7 +101,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExperimentReport:
     """All that is known of an experiment, one sentence first."""
 
     verdict: str
@@ -110,7 +110,7 @@ class Report:
     comparisons: tuple[Comparison, ...]
 
 
-def report_on(journal: Journal) -> Report:
+def report_on(journal: ExperimentFolder) -> ExperimentReport:
     """The report of the experiment in *journal*, as far as it has come.
 
     Raises `SettingsError` where no attempt was judged yet.
@@ -118,7 +118,7 @@ def report_on(journal: Journal) -> Report:
     settings = journal.settings()
     by_arm = defaultdict[str, list[Attempt]](list)
     for attempt in journal.attempts().values():
-        if attempt.part is Part.JUDGE:
+        if attempt.part is TaskPurpose.JUDGE:
             by_arm[attempt.arm].append(attempt)
     if not by_arm:
         raise SettingsError(f"{journal.folder} has no judged attempt yet; run the experiment")
@@ -134,7 +134,7 @@ def report_on(journal: Journal) -> Report:
         if tasks[arm].keys() & tasks[against].keys()
     ]
     figures = tuple(figures_of(arm, by_arm[arm], seed) for arm in arms)
-    return Report(_verdict(figures, comparisons), settings, figures, tuple(comparisons))
+    return ExperimentReport(_verdict(figures, comparisons), settings, figures, tuple(comparisons))
 
 
 def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
@@ -253,12 +253,12 @@ def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -
     )
 
 
-def write_report(path: Path, report: Report) -> None:
+def write_report(path: Path, report: ExperimentReport) -> None:
     """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
     write_html_report(path, "Experiment", report.verdict, _parts(report), report.settings)
 
 
-def _parts(report: Report) -> Iterator[ReportPart]:
+def _parts(report: ExperimentReport) -> Iterator[ReportPart]:
     yield ReportPart(OF_ATTEMPTS, ["", *(arm.arm for arm in report.arms)], arm_rows(report))
     yield ReportPart(OF_TASKS, COMPARED, [*map(comparison_row, report.comparisons)])
     for title, changes in changed_tasks(report):
@@ -278,7 +278,7 @@ def _interval(
     return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
 
 
-def arm_rows(report: Report) -> list[list[str]]:
+def arm_rows(report: ExperimentReport) -> list[list[str]]:
     """The figures of all arms: a row for each measure, a column for each arm."""
     arms = report.arms
     most = max((k for arm in arms for k in arm.pass_at), default=1)
@@ -309,7 +309,7 @@ def comparison_row(comparison: Comparison) -> list[str]:
     ]
 
 
-def changed_tasks(report: Report) -> Iterator[tuple[str, Sequence[TaskChange]]]:
+def changed_tasks(report: ExperimentReport) -> Iterator[tuple[str, Sequence[TaskChange]]]:
     """The tasks that each arm rescued and regressed against none, with a title."""
     for comparison in report.comparisons:
         if comparison.against != report.comparisons[0].against:

@@ -15,7 +15,7 @@ import orjson
 from contextgraph.advising.files import files_shown
 from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.matching import (
-    Remedy,
+    RepoRemedy,
     first_match,
     kind_of_command,
     kinds_of_commands,
@@ -47,7 +47,7 @@ from contextgraph.evaluation.moments import (
     LoopWarnings,
     Moment,
     MomentKind,
-    Verdict,
+    MomentVerdict,
 )
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -57,7 +57,7 @@ from contextgraph.model import (
     MemoryContext,
     Outcome,
     RawTrajectory,
-    Remedy as AdvisedRemedy,
+    Remedy,
     RemedyPattern,
     SimilarCase,
     State,
@@ -82,7 +82,7 @@ LIMIT = 5
 # A run that goes on for so many steps after a loop got out of it by itself.
 _FREE_STEPS = 4
 _SAME_ACTIONS = 3
-_NOTHING, _NO_NAMES = Remedy("", ()), Names()
+_NOTHING, _NO_NAMES = RepoRemedy("", ()), Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Judge:
         playbooks = self._memory.retriever.playbooks
         ranked = playbooks.of(raw.repo, state.task_description, hidden, raw.started_at).files
         ranking = [file.path for file in ranked]
-        verdicts = {OURS: Verdict(tokens > 0, tokens=tokens)}
+        verdicts = {OURS: MomentVerdict(tokens > 0, tokens=tokens)}
         if files:
             verdicts[OURS] = replace(
                 verdicts[OURS],
@@ -154,7 +154,7 @@ class Judge:
             )
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank_of_file(answer.items, files)
-                verdicts[name] = Verdict(bool(answer.items), rank, rank, answer.score)
+                verdicts[name] = MomentVerdict(bool(answer.items), rank, rank, answer.score)
         reachable = not files.isdisjoint((*files_in(known), *ranking))
         moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
         return Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
@@ -205,10 +205,10 @@ class Judge:
         raw: RawTrajectory,
         state: State,
         hidden: frozenset[str],
-        done: Remedy,
+        done: RepoRemedy,
         names: Names,
         kind: str,
-    ) -> Verdict:
+    ) -> MomentVerdict:
         """The verdict on what the memory advises, by what was *done* about the error."""
         shown, ranking = self._query(raw, state, hidden, ranked=True)
         return replace(
@@ -221,7 +221,7 @@ class Judge:
 
     def _remedies(
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
-    ) -> dict[str, Answer[Remedy]]:
+    ) -> dict[str, Answer[RepoRemedy]]:
         """Return the advice of the baselines; they see the state that the memory sees."""
         signature = error_of(state)
         text = signature.message if signature else state.current_error
@@ -250,7 +250,7 @@ def loop_warnings(read: Trace, states: Sequence[State]) -> LoopWarnings:
     )
 
 
-def _judgeable(read: Trace) -> Iterator[tuple[int, tuple[Recovery, Remedy]]]:
+def _judgeable(read: Trace) -> Iterator[tuple[int, tuple[Recovery, RepoRemedy]]]:
     """The errors that were verifiably cleared by something done, each remedy of an error once."""
     seen: set[tuple[object, ...]] = set()
     steps: set[int] = set()
@@ -285,7 +285,7 @@ def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     )
 
 
-def _remedies_of(context: MemoryContext) -> list[Remedy]:
+def _remedies_of(context: MemoryContext) -> list[RepoRemedy]:
     """The advice of *context* in the order in which it is shown."""
     return [remedy_of(advice.actions, advice.repo) for advice in context.ranked]
 
@@ -297,17 +297,19 @@ def _files_shown(context: MemoryContext) -> list[str]:
     return [*files, *chain.from_iterable(cases)]
 
 
-def _score(*items: Sequence[AdvisedRemedy | SimilarCase]) -> float:
+def _score(*items: Sequence[Remedy | SimilarCase]) -> float:
     """The score of the first of all *items*, 0 where there are none."""
     return next((item.score for item in chain.from_iterable(items)), 0.0)
 
 
-def _verdict(answer: Answer[Remedy], done: Remedy, names: Names, kind: str) -> Verdict:
+def _verdict(
+    answer: Answer[RepoRemedy], done: RepoRemedy, names: Names, kind: str
+) -> MomentVerdict:
     items = answer.items[:LIMIT]
     rank = first_match(done, items, names)
     kinds = enumerate(map(kinds_of_commands, items), start=1)
     same_kind = next((place for place, known in kinds if kind in known), None)
-    return Verdict(bool(items), rank, rank, answer.score, same_kind=same_kind)
+    return MomentVerdict(bool(items), rank, rank, answer.score, same_kind=same_kind)
 
 
 def _next_kind(steps: Sequence[StepTrace]) -> str:
@@ -413,7 +415,7 @@ def _judged(
     )
     shown = [case for case in gated.similar_cases if case.is_shown]
     ranking = ungated.similar_cases
-    ours = Verdict(
+    ours = MomentVerdict(
         bool(shown),
         _rank([case.instance_id for case in ranking], linked),
         _rank([case.instance_id for case in shown], linked),
@@ -422,7 +424,7 @@ def _judged(
     verdicts = {OURS: ours}
     for name, baseline in _baselines(tasks, query, hidden, seed).items():
         rank = _rank([task.instance_id for task in baseline[:RELATED_LIMIT]], linked)
-        verdicts[name] = Verdict(bool(baseline), rank, rank)
+        verdicts[name] = MomentVerdict(bool(baseline), rank, rank)
     run = query.instance_id
     return Moment(MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
 

@@ -12,7 +12,7 @@ from contextgraph.evaluation.moments import (
     LoopWarnings,
     Moment,
     MomentKind,
-    Verdict,
+    MomentVerdict,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ReliabilityPoint:
 
 # Measure -> method -> figure, in the order in which they are shown.
 Measures = Mapping[str, Mapping[str, Estimate]]
-ShareOf = Callable[[Moment, Verdict], Share | None]
+ShareOf = Callable[[Moment, MomentVerdict], Share | None]
 # Measure -> the moments that count, the share that one adds, and the methods compared.
 _Definitions = dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]]
 # Where the run does not show what was right, only the memory is queried.
@@ -342,27 +342,27 @@ def _same_kind(k: int) -> ShareOf:
     return lambda _, verdict: Share(_within(verdict.same_kind, k), 1)
 
 
-def _reachable(moment: Moment, _verdict: Verdict) -> Share:
+def _reachable(moment: Moment, _verdict: MomentVerdict) -> Share:
     return Share(moment.reachable, 1)
 
 
-def _answered(_moment: Moment, verdict: Verdict) -> Share:
+def _answered(_moment: Moment, verdict: MomentVerdict) -> Share:
     return Share(verdict.answered, 1)
 
 
-def _tokens(_moment: Moment, verdict: Verdict) -> Share | None:
+def _tokens(_moment: Moment, verdict: MomentVerdict) -> Share | None:
     return Share(verdict.tokens, 1) if verdict.tokens else None
 
 
-def _tokens_of_right(_moment: Moment, verdict: Verdict) -> Share:
+def _tokens_of_right(_moment: Moment, verdict: MomentVerdict) -> Share:
     return Share(verdict.tokens, verdict.shown is not None)
 
 
-def _earlier(moment: Moment, verdict: Verdict) -> Share | None:
+def _earlier(moment: Moment, verdict: MomentVerdict) -> Share | None:
     return Share(moment.steps_left, 1) if verdict.shown is not None else None
 
 
-def _reciprocal(_moment: Moment, verdict: Verdict) -> Share:
+def _reciprocal(_moment: Moment, verdict: MomentVerdict) -> Share:
     return Share(1 / verdict.rank if verdict.rank else 0.0, 1)
 
 

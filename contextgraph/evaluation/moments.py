@@ -45,7 +45,7 @@ class MomentKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MomentVerdict:
     """How one method did at a moment.
 
     *rank* is the place of the first item that would have helped in the ranking before the gate,
@@ -78,7 +78,7 @@ class Moment:
     repo: str
     step: int
     topic: str
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, MomentVerdict]
     has_answer: bool = True
     steps_left: int = 0
     reachable: bool = False
@@ -104,7 +104,7 @@ class LoopWarnings:
     false_alarms: Mapping[str, int] = field(default_factory=dict)
 
 
-class RunOrder(StrEnum):
+class OrderSource(StrEnum):
     """Sources of the order of runs."""
 
     STARTED_AT = "started_at"
@@ -112,7 +112,7 @@ class RunOrder(StrEnum):
     INPUT = "input"
 
 
-def in_order(runs: Iterable[RawTrajectory]) -> tuple[Sequence[RawTrajectory], RunOrder]:
+def in_order(runs: Iterable[RawTrajectory]) -> tuple[Sequence[RawTrajectory], OrderSource]:
     """*runs* as they happened, and what that was taken from.
 
     By their start where all have one; else by the number in the instance id, within each repository
@@ -121,10 +121,10 @@ def in_order(runs: Iterable[RawTrajectory]) -> tuple[Sequence[RawTrajectory], Ru
     """
     given = list(runs)
     if given and all(raw.started_at for raw in given):
-        return sorted(given, key=_started), RunOrder.STARTED_AT
+        return sorted(given, key=_started), OrderSource.STARTED_AT
     if given and all(number_of(raw.instance_id) is not None for raw in given):
-        return _numbered(given), RunOrder.INSTANCE_NUMBER
-    return given, RunOrder.INPUT
+        return _numbered(given), OrderSource.INSTANCE_NUMBER
+    return given, OrderSource.INPUT
 
 
 def number_of(instance_id: str) -> int | None:
@@ -185,7 +185,7 @@ def _none_yet() -> Counter[MomentKind]:
 class ReplayCounts:
     """Counts of a replay, complete when it has ended."""
 
-    order: RunOrder = RunOrder.INPUT
+    order: OrderSource = OrderSource.INPUT
     runs: int = 0
     moments: Counter[MomentKind] = field(default_factory=_none_yet)
     answered: Counter[MomentKind] = field(default_factory=_none_yet)

@@ -21,13 +21,13 @@ from contextgraph.model import (
     Methodology,
     MethodologyGroup,
     MethodologyStatus,
+    ModelWording,
     ResolvedBy,
     SimilarTo,
     Source,
     StepReport,
     TaskType,
     Usage,
-    Wording,
     WordingPlan,
 )
 from contextgraph.ports import EmbedderSource, Store, id_pages
@@ -510,7 +510,7 @@ class RewordingResult:
     unusable: int = 0
     fault: str = ""
 
-    def add(self, answer: Wording | str) -> None:
+    def add(self, answer: ModelWording | str) -> None:
         """Count an answer, or the reason why there is none."""
         if isinstance(answer, str):
             self.waiting += 1
@@ -588,10 +588,10 @@ class Rewriter:
 
     def _answers(
         self, batch: Sequence[Derived], reason: str, *, interactive: bool
-    ) -> list[Wording | str]:
+    ) -> list[ModelWording | str]:
         """The answers for *batch*, or why there is none; no request is sent with a *reason*."""
 
-        def answer_or_reason(derived: Derived) -> Wording | str:
+        def answer_or_reason(derived: Derived) -> ModelWording | str:
             try:
                 return reason or self.model.reword(derived[0], interactive=interactive)
             except (RemoteError, MissingExtraError) as error:
@@ -600,7 +600,7 @@ class Rewriter:
         with ThreadPoolExecutor(_PARALLEL) as pool:
             return list(pool.map(answer_or_reason, batch))
 
-    def _write(self, batch: Sequence[Derived], answers: Sequence[Wording | str]) -> int:
+    def _write(self, batch: Sequence[Derived], answers: Sequence[ModelWording | str]) -> int:
         """Store the words for a batch; how many methodologies were reworded.
 
         Where remedies were changed or removed meanwhile, the answer is of no use.

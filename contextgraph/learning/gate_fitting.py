@@ -16,7 +16,7 @@ from contextgraph.advising.channels import (
 from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import MOST_STEPS, SHIPPED, stored_gate
 from contextgraph.advising.matching import (
-    Remedy,
+    RepoRemedy,
     remedy_of,
     same_remedy,
 )
@@ -114,10 +114,10 @@ def _runs(store: Store) -> int:
     return store.runs.word_counts(()).total
 
 
-def _cleared(run: Trace) -> Iterator[tuple[State, Remedy, Names, int]]:
+def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
     """The states at errors that were verifiably cleared, and what cleared them, each once."""
     states = list(states_of(run.raw))
-    seen: set[tuple[str, str, Remedy]] = set()
+    seen: set[tuple[str, str, RepoRemedy]] = set()
     for recovery in run.recoveries:
         done = remedy_of(recovery.actions, run.raw.repo)
         again = (recovery.error.error_type, recovery.error.message, done) in seen

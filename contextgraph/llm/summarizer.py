@@ -19,9 +19,9 @@ from contextgraph.model import (
     CommonRemedy,
     Json,
     MethodologyGroup,
+    ModelWording,
     Summary,
     Usage,
-    Wording,
     Words,
     texts_in,
 )
@@ -145,7 +145,7 @@ class RemoteSummarizer:
         sent, answered = count_tokens(self.prompt(group)), _USUAL_ANSWER_TOKENS
         return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
 
-    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> Wording:
+    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> ModelWording:
         """*group* in the model's words; an unusable answer is requested once more.
 
         Raises `RemoteError` where the server fails.
@@ -158,12 +158,12 @@ class RemoteSummarizer:
             answer, call = self.chat.complete(messages, _answer_form(), interactive=interactive)
             usage += call
             try:
-                return Wording(_words_in(answer, known, self.name), usage)
+                return ModelWording(_words_in(answer, known, self.name), usage)
             except UnusableWordsError as error:
                 reason = str(error)
             messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
-        return Wording(Words(self.name), usage, reason)
+        return ModelWording(Words(self.name), usage, reason)
 
 
 def _facts(group: MethodologyGroup) -> str:

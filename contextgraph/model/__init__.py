@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         Methodology as Methodology,
         MethodologyGroup as MethodologyGroup,
         MethodologyStatus as MethodologyStatus,
+        ModelWording as ModelWording,
         ResolvedBy as ResolvedBy,
         SimilarTo as SimilarTo,
         Source as Source,
@@ -100,7 +101,6 @@ if TYPE_CHECKING:
         Summary as Summary,
         Unconsolidated as Unconsolidated,
         Usage as Usage,
-        Wording as Wording,
         WordingPlan as WordingPlan,
         Words as Words,
     )

@@ -290,7 +290,7 @@ class Unconsolidated:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ModelWording:
     """The answer of a model and its usage; *reason* is why its words are unusable."""
 
     words: Words

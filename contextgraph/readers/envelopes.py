@@ -105,7 +105,7 @@ def said_at_denial(result: str) -> str:
     return words.strip() if result.startswith(DENIED) else ""
 
 
-class Prompt(NamedTuple):
+class ShellPrompt(NamedTuple):
     """An observation without the shell prompt of SWE-agent, and what that prompt showed."""
 
     observation: str
@@ -113,7 +113,7 @@ class Prompt(NamedTuple):
     cwd: str | None
 
 
-def without_prompt(observation: str) -> Prompt:
+def without_prompt(observation: str) -> ShellPrompt:
     """Take off ``(Open file: ..)``, ``(Current directory: ..)``, ``bash-$``; keep both names.
 
     They describe the state after the action whose observation this is. "n/a" is None.
@@ -122,10 +122,10 @@ def without_prompt(observation: str) -> Prompt:
     start = observation.rfind(_OPEN_FILE)
     middle = observation.find(_DIRECTORY, start)
     if start < 0 or middle < 0 or not whole.endswith(_SHELL):
-        return Prompt(observation, None, None)
+        return ShellPrompt(observation, None, None)
     open_file = observation[start + len(_OPEN_FILE) : middle]
     cwd = whole[middle + len(_DIRECTORY) : -len(_SHELL)]
-    return Prompt(observation[:start].removesuffix("\n"), known(open_file), known(cwd))
+    return ShellPrompt(observation[:start].removesuffix("\n"), known(open_file), known(cwd))
 
 
 def known(name: str | None) -> str | None:

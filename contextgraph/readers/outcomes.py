@@ -199,7 +199,7 @@ def _covered(folder: Path, root: Path, with_runs: set[Path]) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class InstanceOutcome:
     """Outcome of an instance by *file*, for the runs of *names* (empty: any).
 
     A name is that of an agent, a model or an evaluated run.
@@ -215,7 +215,7 @@ class Verdict:
 class GivenOutcomes:
     """The verdicts of the files that the user gave, by instance."""
 
-    verdicts: Mapping[str, tuple[Verdict, ...]]
+    verdicts: Mapping[str, tuple[InstanceOutcome, ...]]
 
     def judged(
         self, run: RawTrajectory, instances: Iterable[str], on_conflict: OnConflict
@@ -251,7 +251,7 @@ def given_outcomes(path: StrPath) -> GivenOutcomes:
 
     Raises `ReadError` where there are none.
     """
-    by_instance: dict[str, list[Verdict]] = {}
+    by_instance: dict[str, list[InstanceOutcome]] = {}
     for source in sources(path):
         if source.refused:
             continue
@@ -263,7 +263,7 @@ def given_outcomes(path: StrPath) -> GivenOutcomes:
     return GivenOutcomes({instance: tuple(verdicts) for instance, verdicts in by_instance.items()})
 
 
-def _verdicts(file: Path) -> Iterable[Verdict]:
+def _verdicts(file: Path) -> Iterable[InstanceOutcome]:
     try:
         if file.suffix == ".csv":
             return list(_in_table(file))
@@ -276,7 +276,10 @@ def _verdicts(file: Path) -> Iterable[Verdict]:
         raise ReadError(str(file), "", f"cannot be read: {error.strerror or error}") from error
     is_of_instance = file.name == "report.json" or set(reported) == {file.parent.name}
     names = _evaluated(file) if is_of_instance else (file_stem(file.name),)
-    return [Verdict(instance, outcome, str(file), names) for instance, outcome in reported.items()]
+    return [
+        InstanceOutcome(instance, outcome, str(file), names)
+        for instance, outcome in reported.items()
+    ]
 
 
 def _evaluated(file: Path) -> tuple[str, ...]:
@@ -285,7 +288,7 @@ def _evaluated(file: Path) -> tuple[str, ...]:
     return (model.name,) if "run_evaluation" in file.parts else ()
 
 
-def _in_table(file: Path) -> Iterator[Verdict]:
+def _in_table(file: Path) -> Iterator[InstanceOutcome]:
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         for row in csv.DictReader(stream):
             cells = {str(name).lower(): (cell or "") for name, cell in row.items() if name}
@@ -297,7 +300,7 @@ def _in_table(file: Path) -> Iterator[Verdict]:
             )
             if instance and outcome is not Outcome.UNKNOWN:
                 names = tuple(cells[column] for column in _RUN_COLUMNS if cells.get(column))
-                yield Verdict(instance, outcome, str(file), names)
+                yield InstanceOutcome(instance, outcome, str(file), names)
 
 
 def _outcome_in_cell(cell: str) -> Outcome:
@@ -306,23 +309,23 @@ def _outcome_in_cell(cell: str) -> Outcome:
     return Outcome.FAILED if cell.strip().lower() in _FAILED else Outcome.UNKNOWN
 
 
-def _in_log(file: Path) -> Iterator[Verdict]:
+def _in_log(file: Path) -> Iterator[InstanceOutcome]:
     with file.open(encoding="utf-8", errors="replace") as stream:
         for line in stream:
             if match := _RESULT.search(line):
                 solved = match["resolved"] == "True"
                 outcome = Outcome.SOLVED if solved else Outcome.FAILED
-                yield Verdict(match["instance"], outcome, str(file), _evaluated(file))
+                yield InstanceOutcome(match["instance"], outcome, str(file), _evaluated(file))
 
 
-def _in_predictions(file: Path) -> Iterator[Verdict]:
+def _in_predictions(file: Path) -> Iterator[InstanceOutcome]:
     """A failure for each instance for which no patch was handed in; other patches say nothing."""
     if file.suffix not in (".json", ".jsonl"):
         return
     for row in _rows(file):
         if is_prediction(row) and not str(row["model_patch"] or "").strip():
             names = (str(row["model_name_or_path"]),) if row.get("model_name_or_path") else ()
-            yield Verdict(str(row["instance_id"]), Outcome.FAILED, str(file), names)
+            yield InstanceOutcome(str(row["instance_id"]), Outcome.FAILED, str(file), names)
 
 
 def _rows(file: Path) -> "Iterator[dict[str, object]]":
@@ -339,7 +342,7 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
         yield from (row for row in rows if isinstance(row, dict) and row.keys() >= _PREDICTION)
 
 
-def _names(verdict: Verdict, run: RawTrajectory) -> bool:
+def _names(verdict: InstanceOutcome, run: RawTrajectory) -> bool:
     """Whether *verdict* names *run*: by agent and model, or by a folder that it was read from."""
     known = {_folded(name) for name in (run.agent, run.model, *PurePath(run.source).parts) if name}
     named = map(_folded, verdict.names)

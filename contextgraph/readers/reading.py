@@ -48,7 +48,7 @@ from contextgraph.readers.records import (
 )
 from contextgraph.readers.sources import (
     STANDARD_INPUT,
-    Source,
+    SourceFile,
     StrPath,
     files_in,
     remote_files,
@@ -139,7 +139,7 @@ def read(
 class _Runs(Iterator[RawTrajectory]):
     """Runs that are read one by one. A generator would end at the first error that it raises."""
 
-    def __init__(self, results: Iterator[tuple[Source, RawTrajectory | ReadError]]) -> None:
+    def __init__(self, results: Iterator[tuple[SourceFile, RawTrajectory | ReadError]]) -> None:
         self._results = results
 
     def __next__(self) -> RawTrajectory:
@@ -167,7 +167,7 @@ class Reader:
         on_skip: OnSkip | None = None,
         on_bytes: OnBytes | None = None,
         on_conflict: OnConflict | None = None,
-    ) -> Iterator[tuple[Source, RawTrajectory]]:
+    ) -> Iterator[tuple[SourceFile, RawTrajectory]]:
         """The runs in *paths*, each with its source; without *on_error* the first error raises."""
         for source, result in self.results(
             paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
@@ -184,11 +184,11 @@ class Reader:
         on_skip: OnSkip | None = None,
         on_bytes: OnBytes | None = None,
         on_conflict: OnConflict | None = None,
-    ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
+    ) -> Iterator[tuple[SourceFile, RawTrajectory | ReadError]]:
         """The runs in *paths*, each with its source, and without *on_error* the errors."""
-        unheard: list[tuple[Source, ReadError]] = []
+        unheard: list[tuple[SourceFile, ReadError]] = []
 
-        def report(source: Source, error: ReadError) -> None:
+        def report(source: SourceFile, error: ReadError) -> None:
             if isinstance(error, SkippedError) and _is_skipped(error, source, on_skip):
                 (on_skip or _ignore)(error)
             elif on_error:
@@ -208,12 +208,12 @@ class Reader:
 
     def _found(
         self, paths: Iterable[StrPath], on_bytes: OnBytes
-    ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
+    ) -> Iterator[tuple[SourceFile, RawTrajectory | ReadError]]:
         for path in paths:
             try:
                 files = sources(path, follow_links=self._follow_links)
             except ReadError as error:
-                yield Source(str(path)), error
+                yield SourceFile(str(path)), error
                 continue
             for source in files:
                 for result in _in_source(source, on_bytes, self._max_run_size):
@@ -234,7 +234,7 @@ def _ignore(_value: object) -> None:
     """Do nothing."""
 
 
-def _is_skipped(error: SkippedError, source: Source, on_skip: OnSkip | None) -> bool:
+def _is_skipped(error: SkippedError, source: SourceFile, on_skip: OnSkip | None) -> bool:
     """Whether *error* is passed over; a file that the caller named was to hold runs."""
     if isinstance(error, ForeignError):
         return source.folder is not None
@@ -243,14 +243,14 @@ def _is_skipped(error: SkippedError, source: Source, on_skip: OnSkip | None) -> 
 
 def last_calls(
     entries: Iterable[_Entry],
-    run_in: Callable[[_Entry], tuple[Source, RawTrajectory] | None],
-    on_repeated: Callable[[Source, SkippedError], None],
+    run_in: Callable[[_Entry], tuple[SourceFile, RawTrajectory] | None],
+    on_repeated: Callable[[SourceFile, SkippedError], None],
 ) -> Iterator[_Entry]:
     """*entries*; of logged model calls that repeat one conversation, only the longest.
 
     *run_in* gives the run that was found, and its source; *on_repeated* gets the other calls.
     """
-    pending: tuple[_Entry, tuple[Source, RawTrajectory]] | None = None
+    pending: tuple[_Entry, tuple[SourceFile, RawTrajectory]] | None = None
     for entry in entries:
         read_run = run_in(entry)
         if pending and read_run and _is_next_call(pending[1], read_run):
@@ -267,14 +267,14 @@ def last_calls(
 
 
 def _run_read(
-    entry: tuple[Source, RawTrajectory | ReadError],
-) -> tuple[Source, RawTrajectory] | None:
+    entry: tuple[SourceFile, RawTrajectory | ReadError],
+) -> tuple[SourceFile, RawTrajectory] | None:
     source, result = entry
     return (source, result) if isinstance(result, RawTrajectory) else None
 
 
 def _is_next_call(
-    earlier: tuple[Source, RawTrajectory], later: tuple[Source, RawTrajectory]
+    earlier: tuple[SourceFile, RawTrajectory], later: tuple[SourceFile, RawTrajectory]
 ) -> bool:
     """Whether *later* continues *earlier*, and both were read from logs in one folder.
 
@@ -286,7 +286,7 @@ def _is_next_call(
 
 
 def _in_source(
-    source: Source, on_bytes: OnBytes, max_size: int
+    source: SourceFile, on_bytes: OnBytes, max_size: int
 ) -> Iterator[RawTrajectory | ReadError]:
     left = source.size
 
@@ -301,7 +301,9 @@ def _in_source(
     count(left)
 
 
-def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Record | ReadError]:
+def _records_in(
+    source: SourceFile, on_bytes: OnBytes, max_size: int
+) -> Iterator[Record | ReadError]:
     if source.refused:
         yield ForeignError(source.name, "", source.refused)
         return
@@ -325,7 +327,7 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
         yield from records(source.name, file, on_bytes, max_size, group)
 
 
-def divided(source: Source, max_size: int) -> Iterator[Source | ReadError]:
+def divided(source: SourceFile, max_size: int) -> Iterator[SourceFile | ReadError]:
     """*source* in parts, in order, that can be read by themselves; itself where it has none.
 
     At the end the error with which a file of lines broke.
@@ -340,7 +342,7 @@ def divided(source: Source, max_size: int) -> Iterator[Source | ReadError]:
         yield source
 
 
-def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
+def _opened(source: SourceFile, stack: ExitStack) -> IO[bytes]:
     if source.name == STANDARD_INPUT:
         return sys.stdin.buffer
     if source.is_remote:
@@ -379,7 +381,9 @@ class _Judge:
         self._follow_links = follow_links
         self._by_folder: dict[tuple[Path, bool], Mapping[Path, Outcomes]] = {}
 
-    def judged(self, run: RawTrajectory, source: Source, on_conflict: OnConflict) -> RawTrajectory:
+    def judged(
+        self, run: RawTrajectory, source: SourceFile, on_conflict: OnConflict
+    ) -> RawTrajectory:
         """*run*, with the outcome that a report gives."""
         names = (run.instance_id, file_stem(source.name))
         if self._given is not None:
@@ -393,7 +397,7 @@ class _Judge:
                     return replace(run, outcome=report[name], outcome_source=by_report)
         return run
 
-    def _reports(self, source: Source) -> Iterator[Outcomes]:
+    def _reports(self, source: SourceFile) -> Iterator[Outcomes]:
         """The reports about a file, nearest folder first."""
         if source.name == STANDARD_INPUT or source.is_remote:
             return
@@ -402,7 +406,7 @@ class _Judge:
             if folder in by_folder:
                 yield by_folder[folder]
 
-    def _found(self, source: Source) -> Mapping[Path, Outcomes]:
+    def _found(self, source: SourceFile) -> Mapping[Path, Outcomes]:
         root, deep = source.folder or Path(source.name).parent, source.folder is not None
         if (root, deep) not in self._by_folder:
             files: Iterable[Path] = root.iterdir()

@@ -22,7 +22,7 @@ from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.readers.format import ForeignError, Place, is_conversation, loads
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
-from contextgraph.readers.sources import Line, Part
+from contextgraph.readers.sources import FilePart, Line
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def records(
         yield error
 
 
-def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[Part | ReadError]:
+def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[FilePart | ReadError]:
     """*file* in parts that can be read by themselves, and at the end how it broke.
 
     Blocks of lines with a record each, or groups of rows; nothing where there is but one, or the
@@ -104,7 +104,7 @@ def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[Part | ReadErro
 
 def _blocks(
     name: str, stream: Iterable[bytes], taken: list[int], max_size: int
-) -> Iterator[Part | ReadError]:
+) -> Iterator[FilePart | ReadError]:
     """Blocks of lines of about a MiB; nothing where those of the first are no records."""
     broken: list[ReadError] = []
     block, size, is_first = list[Line](), 0, True
@@ -115,12 +115,12 @@ def _blocks(
             continue
         if is_first and not _are_records(name, block):
             return
-        yield Part(sum(taken), tuple(block))
+        yield FilePart(sum(taken), tuple(block))
         taken.clear()
         block, size, is_first = [], 0, False
     if not is_first:
         if block:
-            yield Part(sum(taken), tuple(block))
+            yield FilePart(sum(taken), tuple(block))
         yield from broken
 
 
@@ -570,7 +570,7 @@ def _packed(name: str, position: str) -> ReadError:
     return ReadError(name, position, reason)
 
 
-def row_groups(file: IO[bytes]) -> Iterator[Part]:
+def row_groups(file: IO[bytes]) -> Iterator[FilePart]:
     """The groups of rows of *file*; nothing where there is but one, or reading it would fail."""
     try:
         import pyarrow as pa
@@ -584,7 +584,7 @@ def row_groups(file: IO[bytes]) -> Iterator[Part]:
         return
     if groups > 1:
         for group in range(groups):
-            yield Part(size * (group + 1) // groups - size * group // groups, group=group)
+            yield FilePart(size * (group + 1) // groups - size * group // groups, group=group)
 
 
 _SQLITE_MAGIC = b"SQLite format 3\0"

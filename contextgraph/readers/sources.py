@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A part of a file that is read by itself: some of its *lines*, or a *group* of its rows.
 
     *size* are the bytes of the file that it stands for.
@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file to read, by the *name* the caller would know it by.
 
     *folder* is the folder in which it was found. It is None for a file that the caller named; what
@@ -65,7 +65,7 @@ class Source:
     folder: Path | None = None
     parts: tuple[str, ...] = ()
     refused: str = ""
-    part: Part | None = None
+    part: FilePart | None = None
     remote_size: int = 0
 
     @property
@@ -87,7 +87,7 @@ class Source:
         return self.name
 
 
-def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
+def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[SourceFile]:
     """The files behind *path*, sorted by name. Raises ReadError where there are none.
 
     A folder is read with its subfolders, without hidden files; files that together are one run
@@ -95,13 +95,13 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     *follow_links*, links to what is outside are refused where *path* does not name them itself. A
     source is found as it is.
     """
-    if isinstance(path, Source):
+    if isinstance(path, SourceFile):
         return [path]
     name = os.fspath(path)
     if _URL in name:
         return _remote_sources(name)
     if is_stream(name) or os.path.isfile(name):
-        return [Source(name)]
+        return [SourceFile(name)]
     if os.path.isdir(name):
         return list(_sources_in(name, Path(name), follow_links=follow_links))
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
@@ -112,7 +112,7 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     return [source for source in sources if source.name not in grouped]
 
 
-def _remote_sources(url: str) -> Sequence[Source]:
+def _remote_sources(url: str) -> Sequence[SourceFile]:
     """The files behind *url*, a file, folder or glob of a file system that fsspec knows."""
     fsspec = remote_files(url)
     try:
@@ -128,7 +128,7 @@ def _remote_sources(url: str) -> Sequence[Source]:
         raise ReadError(url, "", "no such file or folder")
     folder = None if list(sizes) == [url] else Path(url)
     return [
-        Source(name, folder, remote_size=size)
+        SourceFile(name, folder, remote_size=size)
         for name, size in sizes.items()
         if not name.rpartition("/")[2].startswith(".")
     ]
@@ -204,7 +204,7 @@ def _file_size(name: str) -> int:
         return 0
 
 
-def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[Source]:
+def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[SourceFile]:
     """A source for each file in *folder* and below, one for each group that is a single run."""
     entries = _entries(folder, follow_links=follow_links)
     by_folder: dict[str, list[str]] = {}
@@ -216,9 +216,9 @@ def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[Sour
     for file, refused in entries:
         parent = os.path.dirname(file)
         if file not in grouped:
-            yield Source(file, root, refused=refused)
+            yield SourceFile(file, root, refused=refused)
         elif parts := groups.pop(parent, ()):
-            yield Source(_run_folder(parent), root, parts)
+            yield SourceFile(_run_folder(parent), root, parts)
 
 
 def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ def _size(path: StrPath, *, follow_links: bool) -> int:
         return 0
 
 
-def _matched(matches: Sequence[str], *, follow_links: bool) -> Iterator[Source]:
+def _matched(matches: Sequence[str], *, follow_links: bool) -> Iterator[SourceFile]:
     for match in matches:
         parent = Path(match).parent
         refused = _refusal(match, str(parent), follow_links=follow_links)
@@ -253,7 +253,7 @@ def _matched(matches: Sequence[str], *, follow_links: bool) -> Iterator[Source]:
             for source in _sources_in(match, Path(match), follow_links=follow_links):
                 yield replace(source, folder=Path(source.name).parent)
         else:
-            yield Source(match, parent, refused=refused)
+            yield SourceFile(match, parent, refused=refused)
 
 
 class Watch:
@@ -264,7 +264,7 @@ class Watch:
         self._follow_links = follow_links
         self._read: dict[str, _State] = {}
 
-    def due(self, now: float) -> Sequence[Source]:
+    def due(self, now: float) -> Sequence[SourceFile]:
         """Return the files to read (again) at *now*, in seconds since the epoch.
 
         Raises `ReadError` where a path does not exist.
@@ -284,7 +284,7 @@ class Watch:
         return list(due)
 
 
-def _state(source: Source) -> _State:
+def _state(source: SourceFile) -> _State:
     try:
         modified = max(os.stat(name).st_mtime_ns for name in source.parts or (source.name,))
     except OSError:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope as AsgiScope, Send
 
 from contextgraph.memory import AgentMemory
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.service.monitoring import TENANT, problem
 from contextgraph.service.service import Service, Tenant
 from contextgraph.service.tokens import Token
@@ -95,11 +95,11 @@ class Caller:
     @property
     def memory(self) -> AgentMemory:
         """The memory of the tenant, which records nothing for a token that may only read."""
-        may_write = self.token.allows(Scope.WRITE)
+        may_write = self.token.allows(TokenScope.WRITE)
         return self.tenant.memory if may_write else self.tenant.reading
 
 
-def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
+def allowed(scope: TokenScope) -> Callable[..., Awaitable[Caller]]:
     """A dependency: the caller, whose token must have *scope*."""
 
     async def caller(request: Request) -> Caller:
@@ -108,7 +108,7 @@ def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
     return caller
 
 
-async def caller_of(request: Request, scope: Scope, text: str | None = None) -> Caller:
+async def caller_of(request: Request, scope: TokenScope, text: str | None = None) -> Caller:
     """Return the sender of *request*; raises HTTPException without a token that has *scope*.
 
     *text* is the token; without it that of the header counts.
@@ -130,7 +130,7 @@ async def caller_of(request: Request, scope: Scope, text: str | None = None) -> 
 async def _token(service: Service, text: str) -> Token:
     if service.tokens is None:
         # Without tokens everyone on this machine may do everything.
-        return Token("", "", (Scope.ADMIN,), service.settings.tenant, LOCAL, _AGES_AGO)
+        return Token("", "", (TokenScope.ADMIN,), service.settings.tenant, LOCAL, _AGES_AGO)
     token = service.tokens.verified(text)
     if token is None and text:
         token = await service.answer(service.tokens.find, text)
@@ -146,5 +146,5 @@ def _limit(service: Service, token: Token) -> None:
         raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
 
 
-Writing = Annotated[Caller, Depends(allowed(Scope.WRITE))]
-Admin = Annotated[Caller, Depends(allowed(Scope.ADMIN))]
+Writing = Annotated[Caller, Depends(allowed(TokenScope.WRITE))]
+Admin = Annotated[Caller, Depends(allowed(TokenScope.ADMIN))]

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
-from contextgraph.operations import Scope as TokenScope
+from contextgraph.operations import TokenScope
 from contextgraph.service import console, routes
 from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr

@@ -178,7 +178,7 @@ _ERRORS: Mapping[str, type[ContextGraphError]] = {
 }
 
 
-class Service(Remote["httpx2.Client"]):
+class ServiceConnection(Remote["httpx2.Client"]):
     """The service at *url*, used with the token *key*."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
@@ -370,11 +370,11 @@ _ADMINISTRATION = RetryPolicy(timeout=600, outage=60, rate_limit=60)
 class _OverHttp:
     """A part of a memory whose other attributes are those of a store that is elsewhere."""
 
-    _service: Service
+    _service: ServiceConnection
     _retries: RetryPolicy
 
     def send(self, method: str, path: str, **content: Any) -> Any:
-        """The answer of the service: see `Service.send`."""
+        """The answer of the service: see `ServiceConnection.send`."""
         return self._service.send(method, path, self._retries, **content)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -410,7 +410,7 @@ class _Part(_OverHttp):
             if not name.startswith("_") and callable(method) and name not in vars(cls):
                 setattr(cls, name, _requested(method, f"{path}.{name}"))
 
-    def __init__(self, service: Service, retries: RetryPolicy) -> None:
+    def __init__(self, service: ServiceConnection, retries: RetryPolicy) -> None:
         self._service, self._retries = service, retries
 
 
@@ -429,7 +429,7 @@ class Client(_OverHttp, AgentMemory):
     is_service = True
 
     def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
-        self._service, self._retries = Service(url, token), _ADMINISTRATION
+        self._service, self._retries = ServiceConnection(url, token), _ADMINISTRATION
         # Half of the time for the first answer, so that there is a second attempt.
         policy = RetryPolicy(deadline / 2, deadline, deadline, total=deadline)
         self.retriever = _Retriever(self._service, policy)
@@ -511,7 +511,7 @@ class Client(_OverHttp, AgentMemory):
 class _Retriever(_Part, MemoryRetriever, path="retriever"):
     """Answers of the service."""
 
-    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+    def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
         self.playbooks = _Playbooks(service, policy)
 
@@ -570,7 +570,7 @@ class _Writer(_Part, MemoryWriter, path="writer"):
 class _Store(_Part, path="store"):
     """The store of the service; only its runs and exposures can be reached."""
 
-    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+    def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
         self.runs = _Runs(service, policy)  # type: ignore[abstract]
         self.exposures = _Exposures(service, policy)  # type: ignore[abstract]

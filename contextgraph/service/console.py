@@ -27,7 +27,7 @@ from contextgraph.model import (
     Scope,
     Trajectory,
 )
-from contextgraph.operations import Scope as TokenScope
+from contextgraph.operations import TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.access import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, words

@@ -35,8 +35,8 @@ from contextgraph.operations import (
     Name,
     Names,
     Operation,
-    Scope,
     Text,
+    TokenScope,
     without_secrets,
 )
 from contextgraph.readers import read_file
@@ -278,8 +278,10 @@ async def _parsed(request: Request, caller: Caller, parse: Callable[[Any], _R]) 
 def authorise(operation: Operation, given: dict[str, Any], caller: Caller) -> None:
     """Take from the token what callers cannot choose, and refuse what it does not allow."""
     for name in ADMIN_ARGUMENTS & given.keys():
-        if given[name] and not caller.token.allows(Scope.ADMIN):
-            raise HTTPException(403, f"a {name} note needs a token with the scope {Scope.ADMIN}")
+        if given[name] and not caller.token.allows(TokenScope.ADMIN):
+            raise HTTPException(
+                403, f"a {name} note needs a token with the scope {TokenScope.ADMIN}"
+            )
     if operation.source:
         given["source"] = operation.source.format(caller.token.source)
 
@@ -317,7 +319,7 @@ _add(
     Operation(
         "begin",
         begin,
-        Scope.WRITE,
+        TokenScope.WRITE,
         route="POST /v1/runs/live",
         example={
             "repo": "acme/shop",
@@ -361,7 +363,7 @@ _add(
     Operation(
         "finish",
         finish,
-        Scope.WRITE,
+        TokenScope.WRITE,
         "live",
         "POST /v1/runs/live/{identity}/finish",
         example={"outcome": "solved"},
@@ -379,7 +381,7 @@ async def call(operation: str, request: Request) -> Response:
     come without confidential texts.
     """
     known = OPERATIONS.get(operation)
-    caller = await caller_of(request, known.scope if known else Scope.READ)
+    caller = await caller_of(request, known.scope if known else TokenScope.READ)
     if known is None:
         raise NeedsStoreError(f"{operation} {OF_STORE}")
 

@@ -18,7 +18,7 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.learning import checked_source
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -36,14 +36,14 @@ class Token:
 
     id: str
     hash: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TokenScope, ...]
     tenant: str
     source: str
     created_at: datetime
 
-    def allows(self, scope: Scope) -> bool:
+    def allows(self, scope: TokenScope) -> bool:
         """Whether it may be used for what needs *scope*."""
-        return scope in self.scopes or Scope.ADMIN in self.scopes
+        return scope in self.scopes or TokenScope.ADMIN in self.scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class TokenFile:
         memory = replace(settings, tenant="default").companion
         return cls(memory.with_name(f"{memory.name}.tokens.json"))
 
-    def create(self, scopes: Sequence[Scope], tenant: str, source: str) -> tuple[Token, str]:
+    def create(self, scopes: Sequence[TokenScope], tenant: str, source: str) -> tuple[Token, str]:
         """A new token, and the text that its user sends, which is kept nowhere.
 
         Raises `SettingsError` for a *source* that cannot be one.

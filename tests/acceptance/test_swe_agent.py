@@ -19,7 +19,7 @@ from contextgraph.agents.swe_agent import (
     overlay,
 )
 from contextgraph.config import Settings
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
@@ -113,7 +113,7 @@ def service(tmp_path: Path) -> Iterator[dict[str, str]]:
     with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
         memory.learn(recovering_run())
     tokens = TokenFile(tmp_path / "tokens.json")
-    _, token = tokens.create([Scope.READ], "default", "swe-agent")
+    _, token = tokens.create([TokenScope.READ], "default", "swe-agent")
     with listening(
         create_app(Settings(store=str(tmp_path / "memory.db")), tokens, Limits())
     ) as url:

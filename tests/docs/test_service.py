@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from contextgraph.config import Settings
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
@@ -27,7 +27,7 @@ def commands() -> list[str]:
 def test_every_documented_request_is_answered(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     tokens = TokenFile.of(Settings(store=str(store)))
-    _, token = tokens.create([Scope.READ, Scope.WRITE], "default", "docs")
+    _, token = tokens.create([TokenScope.READ, TokenScope.WRITE], "default", "docs")
     with serving(store, "--tokens", str(tokens.path)) as server:
         environment = {**os.environ, "URL": str(server.client.base_url), "TOKEN": token}
         answers = [

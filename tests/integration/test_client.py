@@ -29,7 +29,7 @@ from contextgraph.knowledge import (
     Page,
 )
 from contextgraph.model import LearnStatus, RawTrajectory
-from contextgraph.operations import METHODS, OPERATIONS, Scope
+from contextgraph.operations import METHODS, OPERATIONS, TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client
@@ -55,7 +55,7 @@ class Running:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("service")
     tokens, settings = TokenFile(folder / "tokens.json"), Settings(store=str(folder / "memory.db"))
-    _, token = tokens.create([Scope.READ, Scope.WRITE], "default", "ci")
+    _, token = tokens.create([TokenScope.READ, TokenScope.WRITE], "default", "ci")
     app = create_app(settings, tokens, Limits())
     with AgentMemory.open(settings.store) as memory, listening(app) as url:
         yield Running(url, token, tokens, memory)
@@ -148,7 +148,7 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
 
 
 def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
-    _, token = running.tokens.create([Scope.ADMIN], "default", "admin")
+    _, token = running.tokens.create([TokenScope.ADMIN], "default", "admin")
     with Client(running.url, token) as client:
         learned = [*client.learn_many(runs(70))]
         client.consolidate()
@@ -166,7 +166,7 @@ def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
 
 
 def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_path: Path) -> None:
-    _, token = running.tokens.create([Scope.ADMIN], "default", "admin")
+    _, token = running.tokens.create([TokenScope.ADMIN], "default", "admin")
     memory = running.memory
     with Client(running.url, token) as client:
         [*client.learn_many(runs(80))]
@@ -307,7 +307,7 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
 def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:
     with Client(running.url, "wrong") as client, pytest.raises(SettingsError, match="TOKEN"):
         client.query(AT_ERROR)
-    _, reading = running.tokens.create([Scope.READ], "default", "reader")
+    _, reading = running.tokens.create([TokenScope.READ], "default", "reader")
     with Client(running.url, reading) as client:
         assert client.query(AT_ERROR).degraded == ()
         with pytest.raises(SettingsError, match="scope write"):

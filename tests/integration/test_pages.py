@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from contextgraph.model import Scope as RunScope
-from contextgraph.operations import Scope
+from contextgraph.model import Scope
+from contextgraph.operations import TokenScope
 from tests.browser import audit
 from tests.builders import recovering_run
 from tests.served import learn, served, signed_in
@@ -13,13 +13,13 @@ def test_pages_are_accessible_and_usable_with_the_keyboard(axe: Path, tmp_path: 
     with served(tmp_path) as service:
         runs = map(recovering_run, range(1, 4))
         job = learn(service.client(), *runs)
-        service.client(Scope.ADMIN).post("/v1/consolidate")
+        service.client(TokenScope.ADMIN).post("/v1/consolidate")
         memory = service.app.state.service.tenant("default").memory
         memory.notes.remember("Tests need Redis", repo="acme/shop", source="user:ann")
         (methodology, *_) = memory.store.methodologies.ids("acme/shop")
         run = job["runs"][0]["trajectory_id"]
-        (error, *_) = [tally.error.id for tally in memory.store.recoveries.errors(RunScope(), 1)]
-        browser = signed_in(service, Scope.ADMIN)
+        (error, *_) = [tally.error.id for tally in memory.store.recoveries.errors(Scope(), 1)]
+        browser = signed_in(service, TokenScope.ADMIN)
         pages = {
             path: browser.get(path).text
             for path in (

@@ -23,7 +23,7 @@ from contextgraph.learning import (
 )
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
@@ -205,7 +205,7 @@ def test_no_planted_secret_is_in_the_spool_or_in_what_is_said_of_files(runs, tmp
 
 def test_no_planted_secret_is_in_answers_pages_logs_or_files_of_the_service(tmp_path, capfd):
     with served(tmp_path) as service:
-        client = service.client(*Scope)
+        client = service.client(*TokenScope)
         for text, _ in TEXTS[1::4]:
             failed, place = f"{NO_MODULE}\n{text}", quote(text, safe="")
             raw = run([("python x.py", failed, 1), (text, text, 0)], task=text)

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, strategies as st
 
-from contextgraph.operations import OPERATIONS, Scope
+from contextgraph.operations import OPERATIONS, TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
 from contextgraph.service.access import COOKIE
@@ -95,7 +95,7 @@ class Tenant:
 
     def __init__(self, service: Served, mark: str) -> None:
         self.name = uuid4().hex
-        self.client = service.client(Scope.ADMIN, tenant=self.name)
+        self.client = service.client(TokenScope.ADMIN, tenant=self.name)
         self.client.cookies.set(COOKIE, self.client.headers["Authorization"].split()[1])
         self.mark = mark
         self.ids: Ids = {}

@@ -19,7 +19,7 @@ from contextgraph.evaluation import (
     Mode,
     Moment,
     MomentKind,
-    RunOrder,
+    OrderSource,
     compare,
     evaluate,
     evaluate_online,
@@ -169,7 +169,7 @@ def test_online_each_run_is_judged_before_it_is_learned() -> None:
     first, second = (one for one in found.moments if one.kind is MomentKind.ERROR)
     assert (first.instance_id, second.instance_id) == ("acme__shop-1", "acme__shop-2")
     assert (first.verdicts[OURS].rank, second.verdicts[OURS].rank) == (None, 1)
-    assert (found.mode, found.order) == (Mode.ONLINE, RunOrder.INSTANCE_NUMBER)
+    assert (found.mode, found.order) == (Mode.ONLINE, OrderSource.INSTANCE_NUMBER)
 
 
 def test_online_a_run_is_not_learned_before_it_was_judged() -> None:

@@ -19,7 +19,7 @@ from contextgraph.evaluation.moments import (
     STUCK,
     Moment,
     MomentKind,
-    Verdict,
+    MomentVerdict,
 )
 
 
@@ -32,14 +32,14 @@ def moment(number: int, rank: int | None, score: float = 0.5, **fields: object) 
         "repo": "acme/shop",
         "step": 1,
         "topic": "shell",
-        "verdicts": {OURS: Verdict(score > 0, rank, rank, score, tokens=int(100 * score))},
+        "verdicts": {OURS: MomentVerdict(score > 0, rank, rank, score, tokens=int(100 * score))},
         **fields,
     }
     return Moment(**given)  # type: ignore[arg-type]
 
 
 def test_what_the_gate_holds_back_counts_for_the_ranking_alone() -> None:
-    held_back = moment(1, None, verdicts={OURS: Verdict(False, rank=1, shown=None)})
+    held_back = moment(1, None, verdicts={OURS: MomentVerdict(False, rank=1, shown=None)})
 
     found = {name: by[OURS].value for name, by in measures_of([held_back], (), 0).items()}
 

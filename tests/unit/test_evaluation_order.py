@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from contextgraph.evaluation import RunOrder, in_order
+from contextgraph.evaluation import OrderSource, in_order
 from contextgraph.evaluation.moments import is_later
 from tests.builders import NOON, run
 
@@ -21,7 +21,7 @@ def test_runs_with_a_start_are_ordered_by_it() -> None:
 
     ordered, order = in_order([late, early])
 
-    assert (names(ordered), order) == (["acme__shop-2", "acme__shop-1"], RunOrder.STARTED_AT)
+    assert (names(ordered), order) == (["acme__shop-2", "acme__shop-1"], OrderSource.STARTED_AT)
 
 
 def test_others_go_by_the_number_of_their_instance_within_the_repository() -> None:
@@ -30,13 +30,13 @@ def test_others_go_by_the_number_of_their_instance_within_the_repository() -> No
     ordered, order = in_order(given)  # type: ignore[arg-type]
 
     assert names(ordered) == ["shop-9", "pump-3", "shop-10", "pump-7"]
-    assert order is RunOrder.INSTANCE_NUMBER
+    assert order is OrderSource.INSTANCE_NUMBER
 
 
 def test_runs_without_numbers_keep_their_order() -> None:
     given = numbered("b", "a")
 
-    assert in_order(given) == (given, RunOrder.INPUT)  # type: ignore[arg-type]
+    assert in_order(given) == (given, OrderSource.INPUT)  # type: ignore[arg-type]
 
 
 def test_a_higher_number_is_later_in_the_same_repository_only() -> None:

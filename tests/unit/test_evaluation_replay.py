@@ -3,9 +3,9 @@
 from contextgraph import AgentMemory
 from contextgraph.evaluation import (
     MomentKind,
+    OrderSource,
     Replay,
     ReplayMoment,
-    RunOrder,
 )
 from contextgraph.model import (
     LearnReceipt,
@@ -73,7 +73,7 @@ def test_the_counts_cover_what_was_replayed() -> None:
     list(replay)
 
     counts = replay.counts
-    assert (counts.runs, counts.order) == (3, RunOrder.INSTANCE_NUMBER)
+    assert (counts.runs, counts.order) == (3, OrderSource.INSTANCE_NUMBER)
     assert counts.moments == {MomentKind.START: 3, MomentKind.ERROR: 10, MomentKind.LOOP: 2}
     assert counts.answered[MomentKind.LOOP] == 2
     assert counts.learned == {LearnStatus.CREATED: 3}

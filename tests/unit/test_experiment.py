@@ -12,18 +12,18 @@ from contextgraph.agents.mini_swe_agent import Advisor
 from contextgraph.errors import SettingsError
 from contextgraph.evaluation.experiment import (
     Attempt,
-    Ending,
+    AttemptOutcome,
     Experiment,
-    Journal,
-    Part,
+    ExperimentFolder,
     Plan,
     Shown,
     Task,
+    TaskPurpose,
     Workspace,
     read_tasks,
     split_tasks,
 )
-from contextgraph.evaluation.experiment_report import Report, pass_at, report_on
+from contextgraph.evaluation.experiment_report import ExperimentReport, pass_at, report_on
 from contextgraph.readers import write_jsonl
 from tests.builders import NO_MODULE, run
 
@@ -42,7 +42,7 @@ class ScriptedAgent:
 
     def attempt(
         self, task: Task, folder: Path, log: Path, advisor: Advisor | None, logs: Path | None
-    ) -> Ending:
+    ) -> AttemptOutcome:
         self.calls.append((task.instance_id, advisor is not None))
         if task.instance_id in self.broken:
             raise ConnectionError("token sk-ant-api03-" + "Ab1" * 31 + "A-AA was refused")
@@ -60,7 +60,7 @@ class ScriptedAgent:
             write_jsonl([raw], file)
         has_no_help = advisor is None and logs is None
         solved = has_no_help or any(f"PYTHONPATH={source}" in text for text in known)
-        return Ending(solved, "Submitted", 2, None, 0.25)
+        return AttemptOutcome(solved, "Submitted", 2, None, 0.25)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def tasks(tmp_path: Path) -> Sequence[Task]:
         (folder / "source").write_text(source)
         for number in range(4):
             name = f"{repo.replace('/', '__')}-{number}"
-            part = Part.LEARN if number < 2 else Part.JUDGE
+            part = TaskPurpose.LEARN if number < 2 else TaskPurpose.JUDGE
             task = f"The script fails in {repo} ({number})"
             made.append(Task(name, repo, task, "true", Workspace(str(folder)), part))
     return made
@@ -83,16 +83,16 @@ def experiment(
     tasks: Sequence[Task], agent: ScriptedAgent, folder: Path, arms: Sequence[str] = ARMS
 ) -> Experiment:
     plan = Plan(tasks, arms, attempts=2, share=0.5, seed=42, settings={})
-    return Experiment(plan, agent, Journal(folder / "out"))
+    return Experiment(plan, agent, ExperimentFolder(folder / "out"))
 
 
 def attempt(instance: str, arm: str, number: int = 1, **fields: object) -> Attempt:
-    made = Attempt(Part.JUDGE, arm, f"acme__shop-{instance}", number, steps=10)
+    made = Attempt(TaskPurpose.JUDGE, arm, f"acme__shop-{instance}", number, steps=10)
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
-def reported(folder: Path, attempts: Sequence[Attempt]) -> Report:
-    journal = Journal(folder)
+def reported(folder: Path, attempts: Sequence[Attempt]) -> ExperimentReport:
+    journal = ExperimentFolder(folder)
     with journal.opened({"seed": 42}):
         for one in attempts:
             journal.add(one)
@@ -104,8 +104,8 @@ def test_the_first_part_is_learned_and_each_arm_attempts_the_others(
 ) -> None:
     made = list(experiment(tasks, ScriptedAgent(), tmp_path).run())
 
-    assert [(one.part, one.arm) for one in made[:4]] == [(Part.LEARN, "none")] * 4
-    judged = [one for one in made if one.part is Part.JUDGE]
+    assert [(one.part, one.arm) for one in made[:4]] == [(TaskPurpose.LEARN, "none")] * 4
+    judged = [one for one in made if one.part is TaskPurpose.JUDGE]
     assert len(judged) == 4 * len(ARMS) * 2
     assert all(one.error == "" for one in made)
     by_arm = {arm: [one for one in judged if one.arm == arm] for arm in ARMS}
@@ -142,7 +142,7 @@ def test_an_interrupted_experiment_does_what_is_left(tasks: Sequence[Task], tmp_
     rest = list(experiment(tasks, agent, tmp_path).run())
 
     assert journal.read_bytes().startswith(written)
-    recorded = Journal(tmp_path / "out").attempts()
+    recorded = ExperimentFolder(tmp_path / "out").attempts()
     assert len(recorded) == len(written.splitlines()) + len(rest) == 36
     assert [recorded[one.key] for one in first] == first
     assert list(experiment(tasks, agent, tmp_path).run()) == []
@@ -158,7 +158,7 @@ def test_a_broken_attempt_is_recorded_masked_and_made_again_only_when_asked(
     assert [one.instance_id for one in broken] == [name, name]
     assert broken[0].error.startswith("ConnectionError: token <secret:")
     assert list(experiment(tasks, ScriptedAgent(), tmp_path, ["none"]).run()) == []
-    figures = report_on(Journal(tmp_path / "out")).arms[0]
+    figures = report_on(ExperimentFolder(tmp_path / "out")).arms[0]
     assert (figures.attempts, figures.broken) == (6, 2)
     again = list(experiment(tasks, ScriptedAgent(), tmp_path, ["none"]).run(retry_broken=True))
     assert [(one.instance_id, one.error) for one in again] == [(name, "")] * 2
@@ -187,9 +187,9 @@ def test_the_split_depends_on_the_seed_and_not_on_the_order(tasks: Sequence[Task
 
     parts = split_tasks(free, 0.5, 42)
 
-    assert [len(parts[part]) for part in Part] == [4, 4]
+    assert [len(parts[part]) for part in TaskPurpose] == [4, 4]
     turned = split_tasks(free[::-1], 0.5, 42)
-    assert {*map(str, turned[Part.LEARN])} == {*map(str, parts[Part.LEARN])}
+    assert {*map(str, turned[TaskPurpose.LEARN])} == {*map(str, parts[TaskPurpose.LEARN])}
     assert any(split_tasks(free, 0.5, seed) != parts for seed in range(5))
 
 

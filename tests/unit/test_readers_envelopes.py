@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.readers.envelopes import (
-    Prompt,
+    ShellPrompt,
     said,
     task_in,
     thought_and_command,
@@ -38,13 +38,13 @@ def test_the_last_block_is_the_command_and_all_before_it_the_thought(reply, expe
 @pytest.mark.parametrize(
     ("observation", "expected"),
     [
-        (f"done\n{SHELL}", Prompt("done", "/a b/c.py", "/a b")),
-        (f"done\n{SHELL} \n", Prompt("done", "/a b/c.py", "/a b")),
-        (SHELL.replace("/a b/c.py", "n/a"), Prompt("", None, "/a b")),
-        (f"{SHELL}\ndone", Prompt(f"{SHELL}\ndone", None, None)),
-        (f"{SHELL}\n{SHELL}", Prompt(SHELL, "/a b/c.py", "/a b")),
-        ("(Open file: x)\nbash-$", Prompt("(Open file: x)\nbash-$", None, None)),
-        ("done", Prompt("done", None, None)),
+        (f"done\n{SHELL}", ShellPrompt("done", "/a b/c.py", "/a b")),
+        (f"done\n{SHELL} \n", ShellPrompt("done", "/a b/c.py", "/a b")),
+        (SHELL.replace("/a b/c.py", "n/a"), ShellPrompt("", None, "/a b")),
+        (f"{SHELL}\ndone", ShellPrompt(f"{SHELL}\ndone", None, None)),
+        (f"{SHELL}\n{SHELL}", ShellPrompt(SHELL, "/a b/c.py", "/a b")),
+        ("(Open file: x)\nbash-$", ShellPrompt("(Open file: x)\nbash-$", None, None)),
+        ("done", ShellPrompt("done", None, None)),
     ],
 )
 def test_only_a_prompt_at_the_end_is_taken_off(observation, expected):

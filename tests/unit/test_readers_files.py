@@ -26,7 +26,7 @@ from contextgraph.readers import (
 )
 from contextgraph.readers.reading import divided
 from contextgraph.readers.records import MAX_RUN_SIZE
-from contextgraph.readers.sources import Source, sources
+from contextgraph.readers.sources import SourceFile, sources
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -126,7 +126,7 @@ def in_parts(path: Path) -> tuple[int, list[str], list[ReadError]]:
     """How many parts a file has, and the runs and errors of them, one after another."""
     (whole,) = sources(path)
     parts = list(divided(whole, MAX_RUN_SIZE))
-    assert sum(one.size for one in parts if isinstance(one, Source)) == whole.size
+    assert sum(one.size for one in parts if isinstance(one, SourceFile)) == whole.size
     read_parts = [([], [one]) if isinstance(one, ReadError) else read_all(one) for one in parts]
     runs = [run.source for found, _ in read_parts for run in found]
     return len(parts), runs, [error for _, errors in read_parts for error in errors]

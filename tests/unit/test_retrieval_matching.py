@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.advising.matching import (
-    Remedy,
+    RepoRemedy,
     first_match,
     remedy_of,
     same_remedy,
@@ -29,53 +29,53 @@ NO_PATH = names_in("F821 undefined name", "undefined name 'Path'")
 NO_RATE = names_in("TypeError", "Cart() got an unexpected keyword argument 'rate'")
 
 
-def done(raw: RawTrajectory) -> Remedy:
+def done(raw: RawTrajectory) -> RepoRemedy:
     """The remedy of the only recovery of *raw*."""
     (recovery,) = trace(raw).recoveries
     return remedy_of(recovery.actions, raw.repo)
 
 
-def shell(failed: str, output: str, *then: str, repo: str = HERE) -> Remedy:
+def shell(failed: str, output: str, *then: str, repo: str = HERE) -> RepoRemedy:
     """The remedy of a run in which *failed* gave that *output*, and the last of *then* worked."""
     ends = [(command, "done", 0) for command in then]
     return done(run([(failed, output, 1), *ends], repo=repo))
 
 
-def installed(command: str, repo: str = HERE) -> Remedy:
+def installed(command: str, repo: str = HERE) -> RepoRemedy:
     return shell("python run.py", NO_MODULE, command, "python run.py", repo=repo)
 
 
-def opened(wrong: str, right: str, repo: str = HERE) -> Remedy:
+def opened(wrong: str, right: str, repo: str = HERE) -> RepoRemedy:
     output = f"cat: {wrong}: No such file or directory"
     return shell(f"cat {wrong}", output, f"cat {right}", repo=repo)
 
 
-def searched(wrong: str, right: str, repo: str = HERE) -> Remedy:
+def searched(wrong: str, right: str, repo: str = HERE) -> RepoRemedy:
     return shell(f"ls {wrong}", f"ls: cannot access '{wrong}'", f"ls {right}".strip(), repo=repo)
 
 
-def resent(was: tuple[int, int], now: tuple[int, int], file: str = "a.py") -> Remedy:
+def resent(was: tuple[int, int], now: tuple[int, int], file: str = "a.py") -> RepoRemedy:
     session = Session(file)
     session.refused(*was, "def total(self):", "    return 0", why="E999 SyntaxError")
     session.edited(*now, "def total(self):", "    return 0")
     return done(session.raw())
 
 
-def imported(line: str, name: str = "Path", repo: str = HERE) -> Remedy:
+def imported(line: str, name: str = "Path", repo: str = HERE) -> RepoRemedy:
     session = Session("cart.py")
     session.refused(1, 1, f"root = {name}('.')", why=f"F821 undefined name '{name}'")
     session.edited(1, 1, line, f"root = {name}('.')")
     return remedy_of(done(session.raw()).actions, repo)
 
 
-def changed(adds: str, drops: str, file: str = "run.py", repo: str = HERE) -> Remedy:
+def changed(adds: str, drops: str, file: str = "run.py", repo: str = HERE) -> RepoRemedy:
     pattern = RemedyPattern(RemedyKind.EDIT, "code in <the script that was run>")
     parameters = [("file", file), *(("adds", name) for name in adds.split())]
     parameters += [("drops", name) for name in drops.split()]
     return remedy_of([RemedyAction(RemedyKind.EDIT, adds, pattern, drops, tuple(parameters))], repo)
 
 
-def in_general(remedy: Remedy, repo: str = ELSEWHERE) -> Remedy:
+def in_general(remedy: RepoRemedy, repo: str = ELSEWHERE) -> RepoRemedy:
     patterns = (one.pattern for one in remedy.actions)
     return remedy_of([RemedyAction(p.kind, p.target, p, p.replaced) for p in patterns], repo)
 

@@ -19,7 +19,7 @@ from contextgraph import AgentMemory
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
@@ -61,7 +61,7 @@ def test_what_is_learned_answers_queries(client: TestClient) -> None:
 
 
 def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
-    reader = service.client(Scope.READ)
+    reader = service.client(TokenScope.READ)
 
     def call(name: str, **arguments: Any) -> Any:
         return reader.post(f"/v1/call/{name}", json=arguments)
@@ -73,7 +73,7 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     shown = {"context_id": "ctx_1", "shown_at": "2026-01-31T12:00:00Z", "helped": True}
     exposures = {"exposures": [{**shown, "items": [{"id": "frg_1"}]}]}
     assert call("store.exposures.add", **exposures).status_code == 403
-    writer = service.client(Scope.WRITE)
+    writer = service.client(TokenScope.WRITE)
     added = writer.post("/v1/call/store.exposures.add", json=exposures)
     assert added.json() == {"value": None}
     report = {"context": "ctx_1", "helped": False}
@@ -92,7 +92,7 @@ def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> 
     assert client.post("/v1/keyed", json=entry).json()["status"] == "set"
     assert client.post("/v1/keyed", json=entry | {"source": "user"}).status_code == 422
     assert client.post("/v1/keyed", json=entry | {"key": "style"}).status_code == 422
-    assert service.client(Scope.READ).post("/v1/keyed", json=entry).status_code == 403
+    assert service.client(TokenScope.READ).post("/v1/keyed", json=entry).status_code == 403
     briefing = client.get("/v1/keyed/brief").json()
     assert briefing["keys"] == ["/user/style"]
     assert "small commits" in briefing["text"]
@@ -101,7 +101,7 @@ def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> 
 
 
 def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
-    writer, reader = service.client(), service.client(Scope.READ)
+    writer, reader = service.client(), service.client(TokenScope.READ)
     learn(writer, *map(recovering_run, range(1, 4)))
     note = writer.post("/v1/notes", json={"content": "Tests need Redis"}).json()["id"]
     for client, is_counted in ((reader, False), (writer, True)):
@@ -157,14 +157,16 @@ def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) 
 @pytest.mark.parametrize(
     ("scope", "path", "status"),
     [
-        (Scope.READ, "/v1/query", 422),
-        (Scope.READ, "/v1/learn", 403),
-        (Scope.WRITE, "/v1/query", 403),
-        (Scope.WRITE, "/v1/outcomes", 422),
-        (Scope.ADMIN, "/v1/query", 422),
+        (TokenScope.READ, "/v1/query", 422),
+        (TokenScope.READ, "/v1/learn", 403),
+        (TokenScope.WRITE, "/v1/query", 403),
+        (TokenScope.WRITE, "/v1/outcomes", 422),
+        (TokenScope.ADMIN, "/v1/query", 422),
     ],
 )
-def test_a_token_allows_its_scopes(service: Served, scope: Scope, path: str, status: int) -> None:
+def test_a_token_allows_its_scopes(
+    service: Served, scope: TokenScope, path: str, status: int
+) -> None:
     assert service.client(scope).post(path).status_code == status
 
 
@@ -203,7 +205,7 @@ def test_mcp_tools_answer_from_the_memory_of_the_tenant(service: Served) -> None
 
 
 def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> None:
-    result = call_tool(service.client(Scope.READ), "learn_trajectory", run={})
+    result = call_tool(service.client(TokenScope.READ), "learn_trajectory", run={})
 
     assert "Unknown tool" in result["content"][0]["text"]
 
@@ -218,7 +220,7 @@ def test_what_is_learned_over_mcp_names_the_source_of_its_token(service: Served)
 
 
 def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:
-    mine, other = service.client(Scope.ADMIN, source="ann"), service.client(tenant="other")
+    mine, other = service.client(TokenScope.ADMIN, source="ann"), service.client(tenant="other")
     note = {"content": "Tests need a running Redis", "repo": "acme/shop", "tags": ["tests"]}
     created = mine.post("/v1/notes", json=note).json()
 
@@ -234,7 +236,7 @@ def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:
 
 
 def test_maintenance_by_an_administrator(service: Served) -> None:
-    client = service.client(Scope.ADMIN)
+    client = service.client(TokenScope.ADMIN)
     run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]
 
     assert client.post("/v1/consolidate").json()["started"]
@@ -402,7 +404,7 @@ def test_pages_of_other_sites_are_refused(
     open_client: TestClient, service: Served, headers: dict[str, str]
 ) -> None:
     run = orjson.dumps(to_record(recovering_run()))
-    admin = service.client(Scope.ADMIN)
+    admin = service.client(TokenScope.ADMIN)
     for client in (open_client, admin):
         for path in ("/v1/learn", "/v1/consolidate", "/mcp", "/pages/login"):
             kind = {"Content-Type": "application/json"}

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
-from contextgraph.operations import Scope
+from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
@@ -24,7 +24,7 @@ ORIGIN = {"Origin": "http://testserver"}
 def service(tmp_path: Path) -> Iterator[Served]:
     """A service that has learned runs, one of them hostile, and has a methodology."""
     with served(tmp_path) as found:
-        client = found.client(Scope.ADMIN)
+        client = found.client(TokenScope.ADMIN)
         learn(client, *map(recovering_run, range(1, 4)))
         learn(client, recovering_run(4, task="<script>alert(1)</script>", repo="evil/<b>x</b>"))
         assert client.post("/v1/consolidate").json()["started"]
@@ -34,7 +34,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def visitor(service: Served) -> TestClient:
     """A browser of someone who may only read."""
-    return signed_in(service, Scope.READ)
+    return signed_in(service, TokenScope.READ)
 
 
 def page(client: TestClient, path: str) -> str:
@@ -97,7 +97,7 @@ def test_notes_are_shown_with_their_source(service: Served, visitor: TestClient)
 
 
 def test_an_administrator_switches_advice_off_and_on(service: Served) -> None:
-    administrator = signed_in(service, Scope.ADMIN)
+    administrator = signed_in(service, TokenScope.ADMIN)
     repository = "/pages/repositories?repo=acme/shop"
     (button, *_) = re.findall(r'action="(/pages/advice/[^"]+)"', page(administrator, repository))
     from_repository = {**ORIGIN, "Referer": f"http://testserver{repository}"}
@@ -120,7 +120,7 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
         for step in recovering_run(9).steps:
             run.observe(step.action, step.observation or "", exit_code=step.exit_code)
         said = run.raw
-    listed = page(signed_in(service, Scope.READ), "/pages/advice")
+    listed = page(signed_in(service, TokenScope.READ), "/pages/advice")
 
     assert said.steps
     assert "ModuleNotFoundError" in listed
@@ -141,7 +141,7 @@ def test_runs_are_filtered_sorted_and_paged(service: Served, visitor: TestClient
     assert instances("/pages/runs?since=2999-01-01") == []
     assert "acme__shop-2" in instances("/pages/runs?text=tariff totals")
     assert visitor.get("/pages/runs?outcome=nonsense").status_code == 422
-    learn(service.client(Scope.ADMIN), *map(recovering_run, range(10, 60)))
+    learn(service.client(TokenScope.ADMIN), *map(recovering_run, range(10, 60)))
     first = page(visitor, "/pages/runs")
     (more,) = re.findall(r'href="([^"]+)" rel="next"', first)
     assert len(instances("/pages/runs")) == 50
@@ -160,7 +160,7 @@ def test_two_runs_are_read_side_by_side(visitor: TestClient) -> None:
 def test_an_administrator_archives_and_restores_a_note(service: Served) -> None:
     memory = service.app.state.service.tenant("default").memory
     note = memory.notes.remember("Tests need Redis", repo="acme/shop", source="user:ann").id
-    administrator = signed_in(service, Scope.ADMIN)
+    administrator = signed_in(service, TokenScope.ADMIN)
     path = f"/pages/notes/{note}"
 
     administrator.post(path, data={"decision": "archive"}, headers=ORIGIN)
@@ -174,7 +174,7 @@ def test_an_administrator_archives_and_restores_a_note(service: Served) -> None:
 
 def test_a_key_of_the_console_opens_it_once(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens.json")
-    _, token = tokens.create([Scope.ADMIN], "default", "local")
+    _, token = tokens.create([TokenScope.ADMIN], "default", "local")
     settings = Settings(store=str(tmp_path / "memory.db"))
     app = create_app(settings, tokens, Limits(), {"one-time": token})
     with TestClient(app) as browser:
@@ -187,7 +187,10 @@ def test_a_key_of_the_console_opens_it_once(tmp_path: Path) -> None:
 
 
 def test_a_button_works_only_for_administrators_on_a_page_of_the_service(service: Served) -> None:
-    reader, administrator = signed_in(service, Scope.READ), signed_in(service, Scope.ADMIN)
+    reader, administrator = (
+        signed_in(service, TokenScope.READ),
+        signed_in(service, TokenScope.ADMIN),
+    )
     path = "/pages/advice/met_x"
 
     assert "/pages/advice/" not in page(reader, "/pages/repositories?repo=acme/shop")
