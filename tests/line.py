@@ -18,6 +18,14 @@ def free_port() -> int:
 
 
 @contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port that refuses connections, and that no other process is given inside the block."""
+    with socket() as bound:
+        bound.bind((HOST, 0))
+        yield bound.getsockname()[1]
+
+
+@contextmanager
 def line(port: int, uri: str) -> Iterator[None]:
     """Inside the block, *port* forwards to *uri*; at its end all connections are closed."""
     target = urlsplit(uri).port

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments import python_of
-from tests.line import free_port
+from tests.line import refusing_port
 from tests.served import serving
 from tests.server import ENVIRONMENT, Neo4jServer
 
@@ -165,7 +165,8 @@ def test_the_health_check_of_the_image_recognises_a_running_service(tmp_path: Pa
 
     with serving(tmp_path / "memory.db") as process:
         assert healthy(str(process.client.base_url.port))
-    assert not healthy(str(free_port()))
+    with refusing_port() as closed:
+        assert not healthy(str(closed))
 
 
 def test_the_systemd_unit_is_valid(tmp_path: Path) -> None:
@@ -196,4 +197,5 @@ def test_the_health_check_of_compose_recognises_a_running_server(neo4j_server: N
         return not done.returncode
 
     assert healthy(int(neo4j_server.uri.rpartition(":")[2]))
-    assert not healthy(free_port())
+    with refusing_port() as closed:
+        assert not healthy(closed)

@@ -26,7 +26,7 @@ from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.service import Limits
 from contextgraph.spool import Spool
 from tests.builders import NO_MODULE, recovering_run
-from tests.line import HOST, free_port
+from tests.line import HOST, refusing_port
 from tests.served import Served, learn, served
 
 AT_ERROR = {"repo": "acme/shop", "current_error": NO_MODULE}
@@ -349,7 +349,10 @@ def test_while_the_store_is_away_runs_wait_and_queries_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contextgraph.store.neo4j.connection.RETRY_SECONDS", 0.1)
-    with served(tmp_path, store=f"bolt://{HOST}:{free_port()}", auth=("neo4j", "x")) as service:
+    with (
+        refusing_port() as port,
+        served(tmp_path, store=f"bolt://{HOST}:{port}", auth=("neo4j", "x")) as service,
+    ):
         client = service.client()
         query = client.post("/v1/query", json={"state": AT_ERROR})
         job = client.post("/v1/learn", content=orjson.dumps(to_record(recovering_run())))
