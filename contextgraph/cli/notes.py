@@ -31,7 +31,7 @@ from contextgraph.cli.output import (
     FAILED,
     emit,
     fail,
-    print_table,
+    print_text,
     warn,
 )
 from contextgraph.records import (
@@ -373,22 +373,12 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
         for statement in listed:
             emit(statement_record(statement))
         return
-    print_table(
-        number_of(len(listed), "statement"),
-        ("date", "kind", "statement", "sessions", "repository", "id"),
-        [
-            (
-                f"{one.note.created_at:%Y-%m-%d}",
-                ", ".join(_marks(one)),
-                one.note.content,
-                str(one.sessions),
-                one.note.repo,
-                one.note.id,
-            )
-            for one in listed
-        ],
-        numeric=("sessions",),
-    )
+    for one in listed:
+        said = f"{one.note.created_at:%Y-%m-%d}"
+        sessions = number_of(one.sessions, "session") if one.sessions > 1 else ""
+        marks = (said, *_marks(one), one.note.repo, sessions, one.note.id)
+        print_text((" · ".join(filter(None, marks)), "dim"))
+        print_text(one.note.content, indent=2)
     if not listed:
         print("nobody decided anything in the sessions that were learned")
 

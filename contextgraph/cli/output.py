@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 
 import click
 
@@ -144,7 +144,9 @@ def print_table(
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for column in columns:
         right = column in {*numeric}
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if right else "left"
+        # Ids are copied: one that is cut in two is none.
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == "id")
     for row in rows:
         table.add_row(*(styled(one_line(cell, _CELL_WIDTH)) for cell in row))
     if table.row_count:

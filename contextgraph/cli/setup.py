@@ -160,13 +160,14 @@ def _time_of(file: Path) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Summary of a memory, in a few lines."""
+    """Summary of a memory, in a few lines; *message* is that of its first error in a run."""
 
     sessions: int
     steps: int
     repositories: "Mapping[str, int]"
     errors: "Sequence[Friction]"
     commands: "Mapping[str, Sequence[CommandRecord]]"
+    message: str
 
     def record(self) -> "dict[str, Json]":
         """Return its JSON form."""
@@ -222,8 +223,21 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
             commands[repo] = agreed[:_COMMANDS]
     costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
     return _Card(
-        repositories.total(), steps, dict(repositories.most_common()), costly[:_ERRORS], commands
+        sessions=repositories.total(),
+        steps=steps,
+        repositories=dict(repositories.most_common()),
+        errors=costly[:_ERRORS],
+        commands=commands,
+        message=_message(memory, costly[0]) if costly else "",
     )
+
+
+def _message(memory: "AgentMemory", friction: "Friction") -> str:
+    """Return *friction* as a run met it, with names where its template has placeholders."""
+    (history,) = memory.store.recoveries.histories([friction.error_id], 1)
+    error = history.error
+    head = f"{error.error_type}: "
+    return one_line(head + error.context.removeprefix(head), _WIDTH)
 
 
 def _show_card(card: _Card) -> None:
@@ -271,7 +285,7 @@ def _connect(
         tools = _tools(agent, add, asked)
         if not common.as_json:
             hooks = "hooks installed" if file.has_hooks() else "no hooks"
-            print_text(f"{agent.name}: {hooks}; tools (MCP): {tools}")
+            print(f"{agent.name}: {hooks}; tools (MCP): {tools}")  # commands stay whole
         yield {"agent": agent.name, "hooks": file.has_hooks(), "tools": tools}
 
 
@@ -300,8 +314,9 @@ def _next_steps(card: _Card | None, connected: "Sequence[Mapping[str, Json]]") -
         return ["contextgraph learn PATH      # files of runs", "contextgraph --help"]
     steps = []
     if card.errors:
-        error = card.errors[0].error[:_WIDTH]
-        steps.append(f"contextgraph query --error {shlex.quote(error)}")
+        is_plain = card.message.isprintable() and not {*card.message} & {*'"$`\\!'}
+        quoted = f'"{card.message}"' if is_plain else shlex.quote(card.message)
+        steps.append(f"contextgraph query --error {quoted}")
     if repo := next(iter(card.commands), ""):
         steps.append(f"contextgraph playbook --repo {shlex.quote(repo)}")
     if any(one["hooks"] for one in connected):

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         Json,
         MistakePattern,
         Relation,
+        ShownItem,
     )
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
@@ -487,7 +488,7 @@ def receipt(
         "shown": len(given),
         "followed": sum(one.followed is True for one in given),
         "cleared": sum(one.cleared is True for one in given),
-        "steps_saved": saved,
+        "steps_saved": round(saved, 1) + 0,  # not -0.0
         "tokens": sum(one.tokens for one in given),
     }
     items: list[Json] = [one.record() for one in given[-limit:]]
@@ -500,6 +501,9 @@ def receipt(
 
 def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> list[_Given]:
     """Return what was shown from *since* on, oldest first: by hooks, and by all other ways."""
+    from contextgraph.codec import decoded
+    from contextgraph.model import ShownItem
+
     given = {
         record.context: _Given(
             record.context,
@@ -507,6 +511,7 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
             record.text,
             record.agent,
             record.repo,
+            _advice(decoded(ShownItem, item) for item in record.items),
         )
         for record in records
         if record.text
@@ -518,11 +523,13 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                     given.pop(exposure.context_id, None)
                     continue
                 known = given.get(exposure.context_id)
-                known = known or _Given(exposure.context_id, exposure.shown_at)
+                known = known or _Given(
+                    exposure.context_id, exposure.shown_at, _in_words(exposure.items)
+                )
                 saved = memory.stats.get_steps_saved([exposure], known.tokens)
                 given[exposure.context_id] = replace(
                     known,
-                    advice=tuple(dict.fromkeys(item.advice for item in exposure.items)),
+                    advice=_advice(exposure.items),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
                     steps_saved=saved,
@@ -532,13 +539,25 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
     return sorted((one for one in given.values() if one.at >= since), key=lambda one: one.at)
 
 
+def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.advice for item in items))
+
+
+def _in_words(items: "Sequence[ShownItem]") -> str:
+    """Return what *items* advise: the text of an answer that no hook gave is not stored."""
+    from contextgraph.trace.remedies.wording import describe_pattern
+
+    patterns = (pattern for item in items for pattern in item.patterns)
+    return "; ".join(dict.fromkeys(filter(None, map(describe_pattern, patterns))))
+
+
 def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: datetime) -> None:
     day = f"{since:%Y-%m-%d %H:%M}"
     if not given:
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
         return
     figures = [f"{counts[name]} {name}" for name in ("shown", "followed", "cleared")]
-    figures.append(f"about {counts['steps_saved']:.1f} steps saved, {counts['tokens']:,} tokens")
+    figures.append(f"about {counts['steps_saved']:g} steps saved, {counts['tokens']:,} tokens")
     print_text((f"Advice since {day}: {', '.join(figures)}", "bold"))
     for one in given:
         fate = "cleared" if one.cleared else "followed" if one.followed else ""

@@ -63,6 +63,7 @@ def test_one_command_learns_shows_and_connects(home: Path) -> None:
     assert "claude mcp add" in agent["tools"]
     assert "hooks" in json.loads((home / ".claude" / "settings.json").read_text())
     assert any("receipt" in step for step in record["try"])
+    assert "No module named '" in record["try"][0]  # as a run met it, to copy
 
 
 def test_it_can_be_run_again(home: Path) -> None:
