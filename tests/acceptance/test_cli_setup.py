@@ -7,7 +7,8 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import load_settings
-from tests.acceptance.command_line import contextgraph
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import recovering_run
 
 SESSION = [
     {"type": "user", "message": {"role": "user", "content": "Totals are wrong"}},
@@ -63,7 +64,15 @@ def test_one_command_learns_shows_and_connects(home: Path) -> None:
     assert "claude mcp add" in agent["tools"]
     assert "hooks" in json.loads((home / ".claude" / "settings.json").read_text())
     assert any("receipt" in step for step in record["try"])
-    assert "No module named '" in record["try"][0]  # as a run met it, to copy
+
+
+def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> None:
+    learned = [recovering_run(number) for number in (1, 2, 3)]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))
+
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    assert record["card"]["errors"][0]["error"].endswith("No module named <name>")
+    assert record["try"][0].endswith("No module named 'tariffs'\"")
 
 
 def test_it_can_be_run_again(home: Path) -> None:
