@@ -215,7 +215,7 @@ def _unfit(query: Query, wording: Wording) -> str:
     if not wording.description:
         return "it is specific to another repository"
     if any(_contradicts(query, action.pattern) for action in wording.actions):
-        return "it cannot help in this state"
+        return "it does not fit the last command or the error"
     if tools := {tool for action in wording.actions for tool in _tools_of(action)}:
         named = (*query.state.failed_actions, query.state.last_action)
         known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
@@ -245,7 +245,7 @@ def _never(candidate: RecoveryCandidate, signature: ErrorSignature, wording: Wor
     if candidate.error_type in MISSING_PROGRAM and not candidate.verified:
         return "what was installed then never worked"
     # What is said counts: in general terms the text of an edit is not.
-    return "it may do harm" if is_hazardous(wording.actions) else ""
+    return "its form is not known to be harmless" if is_hazardous(wording.actions) else ""
 
 
 def _scored(

@@ -306,7 +306,7 @@ def _answer(
     elif context:
         (_show if details else _show_summary)(context)
     else:
-        print_text(f"nothing useful known{_reason(memory, context, question.state.repo)}")
+        print_text(f"nothing useful known{_reason(memory, context, question.state.repo, why=why)}")
     if why and not common.as_json:
         print_panel("Found and not shown", map(_silence, context.silenced))
     for reason in context.degraded:
@@ -314,10 +314,11 @@ def _answer(
     return bool(context) or not context.degraded
 
 
-def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str) -> str:
+def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str, *, why: bool) -> str:
     """Return why nothing is shown; empty where nothing was found either."""
     if silenced := len(context.silenced):
-        return f": {number_of(silenced, 'remedy')} found and silenced; --why says why"
+        hint = "" if why else "; --why says why"
+        return f": {number_of(silenced, 'remedy')} found and silenced{hint}"
     repo = masked_name(repo)
     if not repo or memory.store.runs.ids(repo=repo):
         return ""
@@ -397,11 +398,8 @@ def _remedy(remedy: "Remedy") -> "list[Text]":
 
 def _silence(remedy: "Remedy") -> "list[Text]":
     assert remedy.silence is not None
-    head = f"probability {remedy.probability:.2f}, " if remedy.probability else ""
-    return [
-        styled(one_line(remedy.description, _TEXT_WIDTH)),
-        styled((f"{head}silenced at '{remedy.silence.step}': {remedy.silence.reason}", "dim")),
-    ]
+    reason = f"silenced at '{remedy.silence.step}': {remedy.silence.reason}"
+    return [styled(one_line(remedy.description, _TEXT_WIDTH)), styled((reason, "dim"))]
 
 
 def _case(item: "SimilarCase") -> "list[Text]":
