@@ -8,6 +8,8 @@ from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from contextgraph.lazy import Regex
+
 # Type stubs do not agree whether the standard library has these.
 code, parser = import_module("re._constants"), import_module("re._parser")
 
@@ -60,8 +62,8 @@ def _literals(compiled: CodeType) -> Iterator[str]:
 
 
 def _patterns(value: object) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern):
-        yield value
+    if isinstance(value, Regex):
+        yield re.compile(value.pattern, value.flags)
     elif is_dataclass(value) and isinstance(pattern := getattr(value, "pattern", None), str):
         yield re.compile(pattern, re.MULTILINE)
     elif isinstance(value, dict):

@@ -16,6 +16,7 @@ from contextgraph.advising.gate import (
     case_probability,
     credits_for,
 )
+from contextgraph.lazy import regex
 from contextgraph.model import (
     ChannelRank,
     Outcome,
@@ -35,7 +36,7 @@ from contextgraph.ranking import (
 
 FRAGMENTS_SHOWN = 3
 # The lines of a traceback that name files, of Python and of others.
-_PLACES = re.compile(r'^.*(?:\bFile "|\.\w+:\d+).*$', re.MULTILINE)
+_PLACES = regex(r'^.*(?:\bFile "|\.\w+:\d+).*$', re.MULTILINE)
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]

@@ -19,6 +19,7 @@ from contextgraph.advising.channels import (
     signature_level,
 )
 from contextgraph.advising.gate import NO_CREDITS, Credits, expected_worth, probability
+from contextgraph.lazy import regex
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
@@ -401,10 +402,10 @@ _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
 # A file that is not found may be gone, or not be made yet; what an error names may be needed, and
 # then the edit that drops it (without a target) only hides the error.
 _NEVER_IN_GENERAL = (Term.ELSEWHERE, "")
-_LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
-_IMPORT = re.compile(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
+_LOADED_BY_NAME = regex(r"\b(?:import_module|__import__|_gcd_import)\(")
+_IMPORT = regex(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
-_PLACES = re.compile(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
+_PLACES = regex(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
 
 
 def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_near: bool) -> bool:

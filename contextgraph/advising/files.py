@@ -1,7 +1,6 @@
 """The files that a task is likely to change, by what runs of the repository did and saw."""
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from operator import mul
 from typing import NamedTuple
 
 from contextgraph.advising.channels import emphasised
+from contextgraph.lazy import regex
 from contextgraph.model import (
     PlaybookFile,
     RepositoryPlaybook,
@@ -27,13 +27,11 @@ from contextgraph.trace import ProjectFacts
 
 OUTSIDE = ("/", "..", "~")
 _SHORTEST_NAME = 4
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,}")
+_IDENTIFIER = regex(r"[A-Za-z_]\w{3,}")
 # Where the packages of a project may be.
 _SOURCES = ("", "src/", "lib/")
 _FILES_SHOWN = 3
-_TEST_FILE = re.compile(
-    r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/"
-)
+_TEST_FILE = regex(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/")
 
 
 @dataclass(frozen=True, slots=True)

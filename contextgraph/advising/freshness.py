@@ -1,12 +1,12 @@
 """Checks advice against a working tree: drops missing paths and symbols."""
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -225,9 +225,9 @@ def fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
     return _weighed(present, files, tree)
 
 
-_FILE = re.compile(r"/|\.(?:py|sh|js|ts|toml|cfg|ini|txt|ya?ml|json|rb|pl)$")
-_NO_PATH = re.compile(r"^[-@<\"'$]|://|[()*?{}=]")
-_SEARCH_PATH = re.compile(r"\w*PATH=")
+_FILE = regex(r"/|\.(?:py|sh|js|ts|toml|cfg|ini|txt|ya?ml|json|rb|pl)$")
+_NO_PATH = regex(r"^[-@<\"'$]|://|[()*?{}=]")
+_SEARCH_PATH = regex(r"\w*PATH=")
 _NAMED_BY_COMMAND = (
     RemedyKind.RUN,
     RemedyKind.USE,

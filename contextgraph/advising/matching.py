@@ -5,10 +5,10 @@ and the new version under one rule.
 """
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Action,
     RemedyAction,
@@ -31,9 +31,9 @@ SHARED_ELSEWHERE = 2
 
 # Agents name one file in several ways; its last parts are what they have in common.
 _PARTS_COMPARED = 2
-_PLACEHOLDER_OF_PATH = re.compile(r"<.*(?:path|elsewhere|folder)")
-_FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,4}$")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
+_PLACEHOLDER_OF_PATH = regex(r"<.*(?:path|elsewhere|folder)")
+_FILE_NAME = regex(r"\.[A-Za-z]\w{0,4}$")
+_IDENTIFIER = regex(r"[A-Za-z_]\w+")
 _CODE_KINDS = frozenset({RemedyKind.EDIT, RemedyKind.CONFIGURE, RemedyKind.RESEND})
 
 

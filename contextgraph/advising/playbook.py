@@ -16,6 +16,7 @@ from contextgraph.advising.files import (
     ranked_files,
 )
 from contextgraph.errors import ContextGraphError
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -61,8 +62,8 @@ _TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
 # Scripts and code that a run wrote, interpreters, and what is not there.
-_NO_CHECK = re.compile(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
-_OTHER_FOLDER = re.compile(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
+_NO_CHECK = regex(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
+_OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 

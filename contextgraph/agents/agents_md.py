@@ -9,6 +9,7 @@ from pathlib import Path
 
 from contextgraph.advising.wording import playbook_lines, remedy_line
 from contextgraph.errors import SettingsError
+from contextgraph.lazy import regex
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     ErrorPattern,
@@ -25,7 +26,7 @@ from contextgraph.text import (
 
 _BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
 _END = "<!-- contextgraph: end -->"
-_SECTION = re.compile(r"<!-- contextgraph: begin\b.*?<!-- contextgraph: end -->\n?", re.DOTALL)
+_SECTION = regex(r"<!-- contextgraph: begin\b.*?<!-- contextgraph: end -->\n?", re.DOTALL)
 # What a file of this name has to begin with.
 _SKILL = "SKILL.md"
 _FRONT_MATTER = """\

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contextgraph.lazy import regex
+
 if TYPE_CHECKING:
     from contextgraph.model import Action, Step
 
@@ -17,7 +19,7 @@ _OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error")
 # The agents that hooks know, by the names that their logs have when they are read.
 HOOKED = ("claude-code", "codex-cli", "openhands")
 # A UUID, or a short name.
-_USUAL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
+_USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from contextgraph.errors import SettingsError
+from contextgraph.lazy import regex
 
 _SECONDS = 10
-_OURS = re.compile(r"\bcontextgraph\b.*\bhook\b")
-_TOOLS = re.compile(r'"contextgraph"\s*:|^\[mcp_servers\.contextgraph\]', re.MULTILINE)
-_INDENT = re.compile(r'^([ \t]+)"', re.MULTILINE)
+_OURS = regex(r"\bcontextgraph\b.*\bhook\b")
+_TOOLS = regex(r'"contextgraph"\s*:|^\[mcp_servers\.contextgraph\]', re.MULTILINE)
+_INDENT = regex(r'^([ \t]+)"', re.MULTILINE)
 
 Config: TypeAlias = dict[str, Any]
 

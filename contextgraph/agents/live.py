@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -13,6 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.lazy import regex
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -308,7 +308,7 @@ class LiveRun:
 
 
 # Names that say what they mean: a word alone may be about anything.
-_SYMBOL = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
+_SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
 _MOST_SYMBOLS = 60
 
 

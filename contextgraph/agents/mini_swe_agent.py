@@ -8,12 +8,12 @@ Written for mini-swe-agent 2; see docs/mini_swe_agent.md.
 
 import atexit
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
+from contextgraph.lazy import regex
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     LearnReceipt,
@@ -27,7 +27,7 @@ SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _HELD_BACK = "Not submitted yet. Run the same command again to submit.\n"
 _PATCH = ("diff --git ", "--- ")
 # Images of SWE-bench are named after their instance, with "_1776_" instead of "__".
-_IMAGE = re.compile(r"sweb\.eval\.[^./]+\.(?P<instance>[^:/]+)")
+_IMAGE = regex(r"sweb\.eval\.[^./]+\.(?P<instance>[^:/]+)")
 
 # What the package passes to and expects of its models: its own message format.
 Message: TypeAlias = dict[str, Any]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextgraph.lazy import regex
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextgraph.ports import Store
 
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_UNSAFE = regex(r"[^A-Za-z0-9_-]")
 _NAME_CHARS = 100
 _EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.

@@ -1,7 +1,6 @@
 """``contextgraph learn``, and the intake of runs that other commands read."""
 
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -45,6 +44,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.lazy import regex
 from contextgraph.records import (
     learned_record,
     not_learned_record,
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 _WARNINGS_SHOWN = 20
 _NEVER = "never learned: the setting never_learn names its repository or folder"
-_NOT_A_LETTER = re.compile(r"[^A-Za-z0-9]")
-_SLICE = re.compile(r"(\d*):(\d*)(?::([1-9]\d*))?")
+_NOT_A_LETTER = regex(r"[^A-Za-z0-9]")
+_SLICE = regex(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ rich is imported when something is shown: it would double the time of ``--help``
 import io
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 
 import click
 
+from contextgraph.lazy import regex
 from contextgraph.text import (
     mask_secrets,
     number_of,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
 PIPED_WIDTH = 80
 _CELL_WIDTH = 2_000
-_PADDING = re.compile(r" +\n")
+_PADDING = regex(r" +\n")
 
 
 def emit(record: "Mapping[str, Json]") -> None:

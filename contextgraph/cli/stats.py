@@ -1,6 +1,5 @@
 """``contextgraph stats``, ``friction``, ``explain`` and ``log``: what is in the memory, and why."""
 
-import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -32,6 +31,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import MemoryNotFoundError
+from contextgraph.lazy import regex
 from contextgraph.records import (
     explanation_record,
     friction_record,
@@ -406,7 +406,7 @@ def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
     print_text(record.text, indent=2)
 
 
-_PERIOD = re.compile(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
+_PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _WEEK = timedelta(days=7)
 

@@ -1,6 +1,5 @@
 """The moments of recorded runs, their order, and their replay."""
 
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from contextgraph.lazy import regex
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -30,7 +30,7 @@ METHODS = (OURS, *BASELINES)
 STUCK, REPEATING, SAME_ACTION = "contextgraph stuck", "contextgraph repeating", "same action 3x"
 POLICIES = (STUCK, REPEATING, SAME_ACTION)
 
-_NUMBER = re.compile(r"(\d+)\Z")
+_NUMBER = regex(r"(\d+)\Z")
 
 
 class MomentKind(StrEnum):

@@ -12,13 +12,14 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 
+from contextgraph.lazy import regex
 from contextgraph.text import compiled, stem, stems, words
 
 _TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"
 _NEGATION = frozenset("not never no cannot without nobody 不 没".split())
-_CONTRACTED = re.compile(r"n['’]t\Z")
+_CONTRACTED = regex(r"n['’]t\Z")
 _PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
-_PREFERENCE_HAN = re.compile("喜欢|偏好|选择")
+_PREFERENCE_HAN = regex("喜欢|偏好|选择")
 _FILLER = frozenset("a an the do does did please now currently also always all longer 请".split())
 # What has one value at a time; after other verbs two values may both be true.
 _SINGLE_VALUED = frozenset(
@@ -69,12 +70,12 @@ _SYNONYMS = {
     "minimum": "min",
     "configuration": "config",
 }
-_NUMBER = re.compile(r"[v$€]?\d[\w.:%-]*\Z")
+_NUMBER = regex(r"[v$€]?\d[\w.:%-]*\Z")
 _NUMERALS = frozenset("one two three four five six seven eight nine ten twelve".split())
 _UNITS = frozenset("ms s min h day week month year b kb mb gb tb kib mib gib".split())
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-_NAME = re.compile(r"[A-Z\d_./-]")
-_PLURAL = re.compile(r"(?<=[a-z]{2}[^s\W])s\Z")
+_NAME = regex(r"[A-Z\d_./-]")
+_PLURAL = regex(r"(?<=[a-z]{2}[^s\W])s\Z")
 _LONGEST_VALUE = 3
 _VERB_BEFORE = 2
 _WORDS_READ = 200

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from contextgraph.lazy import regex
 from contextgraph.model import RawTrajectory, StatementKind
 from contextgraph.text import compiled, stems, words
 
@@ -22,19 +23,19 @@ _LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
 _LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES, _TOPIC = 400, 300, 8, 3, 150
 
 # What stands in a message though nobody typed it.
-_BLOCK = re.compile(
+_BLOCK = regex(
     r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?(?:</\1>|\Z)|\[(?:Image|Request interrupted)[^\]]*\]",
     re.DOTALL,
 )
-_PROGRAM = re.compile(
+_PROGRAM = regex(
     r"^\s*<(?:command-|local-command-|bash-|system-reminder|task-notification|teammate)|^Caveat:"
     r"|tool calls?\b.*\b(?:continue|use one)|function call|session is being continued from"
     r"|continue working on the task|finish the interaction|^## Context\b|image: source"
     r"|your (?:last|previous) (?:output|response)|^Base directory for this skill",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"^#{1,4} \S", re.MULTILINE)
-_PASTED = re.compile(
+_HEADING = regex(r"^#{1,4} \S", re.MULTILINE)
+_PASTED = regex(
     r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
     |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
     |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |e\.g\.|["“]
@@ -43,22 +44,22 @@ _PASTED = re.compile(
     re.VERBOSE,
 )
 # What follows such a line was written by another.
-_PASTE_FOLLOWS = re.compile(
+_PASTE_FOLLOWS = regex(
     r"(?:reviews?|comments?|says?|said|wrote|errors?|logs?|output|results?|message|prints?|shows?"
     r"|got|seeing|this|these(?: \d+)?|following)[^.!?\n]{0,40}:\s*$",
     re.IGNORECASE,
 )
-_REVIEW = re.compile(
+_REVIEW = regex(
     r"\b(?:review|reviewer|copilot|bot)(?:['’]s)? (?:comment|feedback|note|suggestion)s?\b"
     r"|\b(?:comment|feedback|review|suggestion)s? (?:from|by) (?:a |the |an )?\w+"
     r"|\b(?:reviewer|copilot|coderabbit) (?:says?|said|wrote|asks?)\b",
     re.IGNORECASE,
 )
 
-_SENTENCE = re.compile(
+_SENTENCE = regex(
     r"(?<=[.!?])(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
 )
-_BULLET = re.compile(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
+_BULLET = regex(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
 _WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
 
 _NEGATED = (
@@ -155,19 +156,17 @@ _CUES: dict[str, tuple[float, str]] = {
 }
 # From here on a sentence is a statement; what the agent restated at the end says it best.
 _DURABLE, _RESTATED = 1.5, 6.0
-_PREFERENCE = re.compile(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
+_PREFERENCE = regex(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
-_QUESTION = re.compile(
+_QUESTION = regex(
     r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when|why|how"
     r"|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
     r"|have (?:you|we))\b(?!n['’]t\b)[^.]*\Z",
     re.IGNORECASE,
 )
-_TAG_QUESTION = re.compile(
-    r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct)\s*\?\W*$", re.IGNORECASE
-)
+_TAG_QUESTION = regex(r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct)\s*\?\W*$", re.IGNORECASE)
 # Of the moment: it ends with the step that it is about.
-_MOMENTARY = re.compile(
+_MOMENTARY = regex(
     r"^(?:please |now |then |ok(?:ay)?,? |so |just |and |let['’]?s )*(?:wait|resume|continue"
     r"|go ahead|go on|go for it|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both)"
     r"|fix (?:it|that|this)|run (?:it|the|a)|commit|push|ship it|show me|tell me|explain"
@@ -179,7 +178,7 @@ _MOMENTARY = re.compile(
     re.IGNORECASE,
 )
 # What people saw or think decides nothing.
-_REMARK = re.compile(
+_REMARK = regex(
     r"^(?:i|we|it|that|this|they|there|he|she|you)(?:['’](?:m|ve|re|s|d|ll))?\s+"
     r"(?:just |also |still |already |only )*(?:ran|tested|tried|noticed|saw|see|think|thought"
     r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
@@ -190,56 +189,54 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 # Where a person found something on their machine.
-_ABSOLUTE_PATH = re.compile(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
-_REFUSES = re.compile(
+_ABSOLUTE_PATH = regex(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
+_REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
 )
-_CONFIRMS = re.compile(
+_CONFIRMS = regex(
     r"^\W*(?:yes|yup|yep|yeah|yea|right|exactly|correct|agreed?|ok(?:ay)?|sure|perfect|great"
     r"|good|sounds good|that['’]?s (?:it|right|correct|the (?:rule|one|policy))|ship it"
     r"|bake it(?: in)?|do it|go(?: ahead)?(?: with (?:it|that))?|lgtm|confirmed?|precisely"
     r"|works for me|fine|k|mmmk|love it|approved?|that works|make it so|deal)\b",
     re.IGNORECASE,
 )
-_RESERVED = re.compile(
-    r"\bbut\b|\blet['’]?s (?:talk|discuss|see|look)|\?|:\s*$|\.\.\.", re.IGNORECASE
-)
-_CHOICE = re.compile(
+_RESERVED = regex(r"\bbut\b|\blet['’]?s (?:talk|discuss|see|look)|\?|:\s*$|\.\.\.", re.IGNORECASE)
+_CHOICE = regex(
     r"^\W*(?:(?:ok|okay|yes|yup|yep|yeah|let['’]?s|go|do|with|option|plan(?: out)?|choice"
     r"|i (?:pick|choose|prefer|like)|number|no\.?|address|fix|take|#)\W+)*"
     r"(?P<picks>(?:[A-D]|\d{1,3})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,3}))*)(?![\w.])",
     re.IGNORECASE,
 )
-_ITEM = re.compile(
+_ITEM = regex(
     r"^\s*(?:[-*]\s*)?(?:\*\*)?(?:option\s+|#)?\(?(?P<name>[A-D]|\d{1,3})[.):\]]\**\s+(?P<text>.+)$",
     re.MULTILINE | re.IGNORECASE,
 )
 # How an agent restates what was said, proposes, and reports what it did.
-_RECAP = re.compile(
+_RECAP = regex(
     r"^\W*(?:settled|final(?:i[sz]ed)? (?:rule|policy|\w+ (?:rule|policy))|(?:full |final )?recap"
     r"|amended|new rule|agreed|to (?:confirm|summari[sz]e|recap)|got it|understood)\b",
     re.IGNORECASE,
 )
-_PROPOSAL = re.compile(
+_PROPOSAL = regex(
     r"\b(?:i['’](?:d|ll)|i (?:will|would|propose|suggest|recommend)|let['’]?s"
     r"|we (?:should|could|can|will)|should|the (?:natural|right|obvious|safest|simplest)"
     r" (?:fix|move|choice|rule)|so (?:the|we)|must)\b",
     re.IGNORECASE,
 )
-_REPORT = re.compile(
+_REPORT = regex(
     r"^\W*(?:added|updated|created|fixed|changed|removed|moved|renamed|implemented|done|refactored"
     r"|all \w+ pass|tests? pass|summary)\b|[✓✅❌⚠]|\b(?:let me|i should|should have|now let)\b"
     r"|\bi['’]ll (?:explore|check|look|read|start|begin|run|take|verify|search|review)\b",
     re.IGNORECASE,
 )
 # Goes with the sentence before it.
-_DEPENDENT = re.compile(
+_DEPENDENT = regex(
     r"^(?:then|and|but|or|because|so|that|this|it|they|those|these|otherwise|everything else|same"
     r"|both|if not|which|with)\b",
     re.IGNORECASE,
 )
-_AMENDS = re.compile(
+_AMENDS = regex(
     r"\b(?:amend\w*|supersed\w*|revis(?:ed|ing|ion)|chang(?:e|ed|ing) (?:our|my) minds?"
     r"|no longer|from now on|instead of the (?:old|previous|earlier)|scratch that"
     r"|(?:rule|policy|convention|agreement|decision|plan) from (?:last|the|a)"
@@ -247,17 +244,17 @@ _AMENDS = re.compile(
     r"|convention|plan|agreement)|we (?:used to|moved|switched)|turns out)\b",
     re.IGNORECASE,
 )
-_LASTING_RULE = re.compile(
+_LASTING_RULE = regex(
     r"\b(?:from now on|remember|keep in mind|going forward|in future|we (?:decided|agreed)|always"
     r"|never)\b",
     re.IGNORECASE,
 )
-_FILE = re.compile(
+_FILE = regex(
     r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte|go|mod|sum|rs|java"
     r"|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|bash|md|rst|txt|toml|ya?ml|json|jsonl|cfg|ini|sql"
     r"|html|css|scss|proto|lock|xml|csv|env)\b(?![/:.]\w)"
 )
-_SYMBOL = re.compile(
+_SYMBOL = regex(
     r"`([A-Za-z_][\w.]{2,60})(?:\([^`]*\))?`|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+"
     r"|[A-Z][a-z0-9]+(?:[A-Z]\w*)+)\b|\b([a-z]\w+)\(\)"
 )

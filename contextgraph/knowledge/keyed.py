@@ -26,6 +26,7 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.governance import age_weight
+from contextgraph.lazy import regex
 from contextgraph.model import Json
 from contextgraph.text import (
     clip,
@@ -40,8 +41,8 @@ MAX_KEY_BYTES = 1_024
 # File systems allow 255 bytes; the hash and the suffix need some of them.
 _MAX_NAME_BYTES = 120
 # Control characters, line ends, and halves of surrogate pairs, which no file name can hold.
-_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_UNSAFE = re.compile(r"\A\.|[^\w.,+=-]")
+_FORBIDDEN = regex("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNSAFE = regex(r"\A\.|[^\w.,+=-]")
 
 
 def normalised_key(key: str) -> str:

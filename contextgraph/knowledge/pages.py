@@ -1,6 +1,5 @@
 """Pages: knowledge about one subject under an id, with an index and references."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Link,
     LinkType,
@@ -206,8 +206,8 @@ def _page_of(note: Note) -> Page:
 
 _ALL = 100_000
 _MAX_TAGS = 8
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
-_PLURAL = re.compile(r"(?<=[a-z]{3})(?<![suix])s\Z")
+_PART = regex(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
+_PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
 
 @dataclass(frozen=True, slots=True)

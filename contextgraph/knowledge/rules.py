@@ -9,11 +9,12 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
+from contextgraph.lazy import regex
 
 _SUFFIXES = frozenset({".md", ".mdc", ".json", ".af", ".jsonl"})
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
+_FRONT_MATTER = regex(r"\A---\n.*?\n---\n", re.DOTALL)
+_FENCE = regex(r"^\s*(?:```|~~~)")
+_ITEM = regex(r"^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
 # Where mem0, Letta and their like keep a text, and the lists of such entries.
 _TEXTS = ("memory", "text", "content", "value")
 _LISTS = ("results", "memories", "blocks", "core_memory", "archival_memory", "passages", "data")

@@ -12,6 +12,7 @@ from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import searched_text, superseded_in
 from contextgraph.knowledge.statements import Statements
+from contextgraph.lazy import regex
 from contextgraph.model import (
     LinkType,
     Note,
@@ -28,11 +29,11 @@ from contextgraph.text import stems, words as words_of
 from contextgraph.trace import describe_remedy
 
 _WORDS, _PROPOSED, _TEXT = 32, 60, 300
-_RECENT = re.compile(
+_RECENT = regex(
     r"\b(?:recent(?:ly)?|lately|today|yesterday|last (?:time|days?|sessions?)|newest|latest)\b",
     re.IGNORECASE,
 )
-_WHY = re.compile(r"^\W*why\b", re.IGNORECASE)
+_WHY = regex(r"^\W*why\b", re.IGNORECASE)
 # Statements answer why; a file that is named is meant.
 _BECAUSE, _NAMED = 1.5, 0.5
 # More of one session would hide the others.

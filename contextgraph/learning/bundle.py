@@ -1,6 +1,5 @@
 """All that one run teaches, in words and rows: a `Bundle`."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from datetime import datetime
 from itertools import groupby
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.learning.masking import (
     error_id,
     fragment_id,
@@ -54,9 +54,9 @@ NAMED = 3
 _COMMAND_CHARS = 80
 _SHOWN_CHARS = 100
 _MESSAGE_CHARS = 120
-_FOUND = re.compile(r"Found (\d+) matches")
+_FOUND = regex(r"Found (\d+) matches")
 _NOTHING = ("No matches found", "Your command ran successfully and did not produce any output.")
-_RULE = re.compile(r"^[=_ -]+|[=_ -]+$")
+_RULE = regex(r"^[=_ -]+|[=_ -]+$")
 
 
 def action_line(step: StepTrace) -> str:

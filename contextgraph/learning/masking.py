@@ -7,6 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Action,
     ErrorSignature,
@@ -126,13 +127,11 @@ def _encoded(parts: Iterable[str]) -> bytes:
 
 
 # A value is masked by the name that it goes by, though it may not be a secret by itself.
-_SECRET_NAME = re.compile(
+_SECRET_NAME = regex(
     r"pass|pwd|secret|token|key|auth|cookie|senha|contrase|parola|wachtwoord|kennwort|[^\x00-\x7f]",
     re.IGNORECASE,
 )
-_OPTION_NAME = re.compile(
-    r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z", re.IGNORECASE
-)
+_OPTION_NAME = regex(r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z", re.IGNORECASE)
 
 
 def masked(

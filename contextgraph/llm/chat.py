@@ -1,6 +1,5 @@
 """A language model behind OpenAI's chat API, or that of a compatible server."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +14,7 @@ from contextgraph.errors import (
     RemoteError,
     SettingsError,
 )
+from contextgraph.lazy import regex
 from contextgraph.model import HealthCheck, Usage
 from contextgraph.model_api import (
     Budget,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAKER = "openai"
 _TOKENS_PER_PRICE = 1_000_000
-_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+_DATE = regex(r"-\d{4}-\d{2}-\d{2}$")
 
 # US dollars per million input and output tokens, as published in August 2025.
 _PRICES = {

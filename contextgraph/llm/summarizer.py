@@ -1,12 +1,12 @@
 """Summaries of methodologies: by a template, and by a language model, whose answer is checked."""
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
 
+from contextgraph.lazy import regex
 from contextgraph.llm.chat import (
     Chat,
     fields_in,
@@ -118,7 +118,7 @@ PROMPT_VERSION = "methodology.v2"
 _ATTEMPTS = 2
 _USUAL_ANSWER_TOKENS = 200
 _MAX_SITUATION, _MAX_STRATEGY = 400, 900
-_CODE = re.compile(r"`([^`]+)`")
+_CODE = regex(r"`([^`]+)`")
 
 
 class UnusableWordsError(Exception):

@@ -1,12 +1,13 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Protocol, TypeAlias
+
+from contextgraph.lazy import regex
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -21,7 +22,7 @@ def texts_in(value: Json) -> Iterator[str]:
 
 
 # GitHub's owners have no underscore; `x__owner__repo-1` is an id with something before it.
-_INSTANCE_ID = re.compile(
+_INSTANCE_ID = regex(
     r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)__(?P<repo>(?:(?!__)[\w.-])+)-(?P<number>\d+)"
 )
 

@@ -4,12 +4,12 @@ Tools are called by ``tool_calls``, or in the text as ``<function=…>`` (OpenHa
 SWE-Gym, R2E-Gym), answered by ``tool`` or ``user`` messages.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -43,7 +43,7 @@ CALLS = "chat-calls"
 
 _LISTS = ("messages", "trajectory", "conversations", "conversation")
 _ROLES = {"gpt": "assistant", "human": "user"}
-_ANSWER = re.compile(r"\A(?:EXECUTION RESULT of \[|OBSERVATION:|Execution output of \[)")
+_ANSWER = regex(r"\A(?:EXECUTION RESULT of \[|OBSERVATION:|Execution output of \[)")
 
 
 def recognises(value: object) -> bool:

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from contextgraph.lazy import regex
 from contextgraph.readers.format import loads
 from contextgraph.text import clean
 
@@ -13,16 +14,16 @@ _FENCE = "\n```"
 _PR_INTRODUCTION = "Consider the following PR description:\n"
 _ISSUE_TAGS = ("issue", "issue_description", "github_issue", "task")
 # No pattern looks across line ends for what may not come: a task of line ends alone is read, too.
-_STATEMENT = re.compile(
+_STATEMENT = regex(
     r"(?:^[ \t]*problem_statement:|^# Problem Statement\n|^<problem_statement>)"
     r"(?P<task>.+?)(?:</problem_statement>|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_TERMINUS = re.compile(
+_TERMINUS = regex(
     r"^Task Description:\n(?P<task>.+?)(?:\n[ \t]*Current terminal state:|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_MINI_TASK = re.compile(
+_MINI_TASK = regex(
     r"\A\s*(?:Please solve this issue|Your task): (?P<task>.*?)"
     r"(?:\nYou can execute bash commands|\. Please reply with a single shell command|\Z)",
     re.DOTALL,
@@ -36,9 +37,9 @@ _PROGRAM_TAGS = (
     "persisted-output|attached_files|additional_data|open_and_recently_viewed_files|user_info|"
     "system_notification|manually_attached_skills|git_status|project_layout"
 )
-_PROGRAM_TAG = re.compile(rf"<(?P<end>/?)(?P<name>{_PROGRAM_TAGS})(?:\s[^<>]*)?>")
+_PROGRAM_TAG = regex(rf"<(?P<end>/?)(?P<name>{_PROGRAM_TAGS})(?:\s[^<>]*)?>")
 # A person's words stand in these.
-_WORDS_TAG = re.compile(r"</?(?:command-args|user_query|user_message|feedback)>")
+_WORDS_TAG = regex(r"</?(?:command-args|user_query|user_message|feedback)>")
 _PROGRAM_STARTS = (
     "Caveat: The messages ",
     "This session is being continued from a previous conversation",
@@ -209,27 +210,27 @@ class Output(NamedTuple):
 _CODE = r"(?P<code>-?\d{1,10})"
 # What tools write before and after the output of a command.
 _HEADERS = (
-    re.compile(r"\A(?:EXECUTION RESULT of \[[\w.-]+\]|OBSERVATION):\n"),
-    re.compile(rf"\A(?:Error: )?Exit code:? {_CODE}(?:\n(?:Wall time: .*\n)?(?:Output:\n)?|\Z)"),
-    re.compile(
+    regex(r"\A(?:EXECUTION RESULT of \[[\w.-]+\]|OBSERVATION):\n"),
+    regex(rf"\A(?:Error: )?Exit code:? {_CODE}(?:\n(?:Wall time: .*\n)?(?:Output:\n)?|\Z)"),
+    regex(
         r"\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code "
         rf"{_CODE}(?:\n|\Z)(?:Original token count: .*\n)?(?:Output:(?:\n|\Z))?"
     ),
-    re.compile(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
-    re.compile(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
+    regex(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
+    regex(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
 )
 _TRAILERS = (
-    re.compile(
+    regex(
         r"\n?\[(?:The command completed|Command(?: -?\d+)? finished) with exit code "
         rf"{_CODE}\.?[^\]\n]{{0,80}}\]\s*\Z"
     ),
-    re.compile(r"\n?\[(?:Jupyter )?[Cc]urrent working directory: (?P<cwd>[^\]\n]*)\]\s*\Z"),
-    re.compile(
+    regex(r"\n?\[(?:Jupyter )?[Cc]urrent working directory: (?P<cwd>[^\]\n]*)\]\s*\Z"),
+    regex(
         r"\n?\[(?:Jupyter )?Python [Ii]nterpreter: [^\]\n]*\]"
         r"(?:\n\S{1,80}@[\w.-]{1,80}:(?P<cwd>[^\n#$]{1,300}?) ?[#$])?\s*\Z"
     ),
-    re.compile(rf"\n?<(?:command )?(?:exited|completed) with exit code {_CODE}>\s*\Z"),
-    re.compile(rf"\n?Exit Code: {_CODE}(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*\Z"),
+    regex(rf"\n?<(?:command )?(?:exited|completed) with exit code {_CODE}>\s*\Z"),
+    regex(rf"\n?Exit Code: {_CODE}(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*\Z"),
 )
 _TRAILER_CHARS = 800
 _TRAILER_ENDS = frozenset("]>#$0123456789")

@@ -1,6 +1,5 @@
 """Formats to exchange runs in: the project's own JSONL, which keeps every field, and ATIF."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import IO, Any, cast
@@ -9,6 +8,7 @@ import orjson
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.model import Json, Outcome, RawTrajectory, Step
 from contextgraph.readers.conversation import (
     Call,
@@ -89,7 +89,7 @@ ATIF = "atif"
 
 _SOURCES = ("system", "user", "agent")
 _HEADER = "__header__"
-_TERMINAL = re.compile(
+_TERMINAL = regex(
     r"(?:Current terminal state:\s*)?(?:New Terminal Output|Current Terminal Screen):\s*"
 )
 

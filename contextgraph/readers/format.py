@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -11,10 +10,11 @@ from typing import Any, TypeAlias
 import orjson
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.model import RawTrajectory, instance_id_in, repo_of
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
-_SWE_SMITH_ID = re.compile(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
+_SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
 
 
 class SkippedError(ReadError):
@@ -111,7 +111,7 @@ def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:
     return isinstance(value, list) and any(map(is_line, value[:3]))
 
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = regex("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
 # What is derived from a run is walked by recursion; runs nest some ten levels.
 _MAX_DEPTH = 100

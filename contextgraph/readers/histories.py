@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -267,17 +268,13 @@ def _claude_exit_code(facts: Row, is_error: object) -> int | None:
 CODEX = "codex-cli"
 
 _CODEX_LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
-_CODEX_STREAM = re.compile(r"(?:thread|turn|item)\.(?:started|updated|completed|failed)")
+_CODEX_STREAM = regex(r"(?:thread|turn|item)\.(?:started|updated|completed|failed)")
 # What Codex itself puts into messages of the user.
-_CODEX_CONTEXT = re.compile(
+_CODEX_CONTEXT = regex(
     r"\s*(?:<(?:environment_context|user_instructions|permissions|skill|turn_aborted)|# AGENTS)"
 )
-_CODEX_FOLDER = re.compile(
-    r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)"
-)
-_CODEX_REJECTED = re.compile(
-    r"\A(?:exec command )?(?:was )?rejected by (?:the )?user", re.IGNORECASE
-)
+_CODEX_FOLDER = regex(r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)")
+_CODEX_REJECTED = regex(r"\A(?:exec command )?(?:was )?rejected by (?:the )?user", re.IGNORECASE)
 
 
 def is_codex_line(value: object) -> bool:
@@ -401,7 +398,7 @@ GOOSE = "goose"
 OPENCODE = "opencode"
 
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
-_CURSOR_TIME = re.compile(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
+_CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
 
 # Gemini CLI and Qwen Code

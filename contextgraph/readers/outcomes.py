@@ -1,7 +1,6 @@
 """Outcomes of runs: from evaluation reports beside them, and from files that the user names."""
 
 import csv
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import regex
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.format import file_stem, loads
 from contextgraph.readers.repository import git_output
@@ -19,7 +19,7 @@ Outcomes: TypeAlias = Mapping[str, Outcome]
 
 _HEAD = 1 << 12
 _LARGEST = 1 << 26
-_REPORT_WORDS = re.compile(
+_REPORT_WORDS = regex(
     rb'"(?:resolved|resolved_ids|completed_ids|total_instances|generated|no_generation'
     rb'|patch_exists|patch_is_None|patch_successfully_applied|tests_status)"\s*:'
 )
@@ -34,7 +34,7 @@ _FAILED_LISTS = (
     "applied",
 )
 _PREDICTION = {"instance_id", "model_patch"}
-_JSON_OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
+_JSON_OBJECTS = regex(r'\s*\[?\s*\{\s*"')
 _CARRIED = (
     ("resolved",),
     ("target",),
@@ -56,7 +56,7 @@ _RUN_COLUMNS = ("agent", "model", "model_name", "model_name_or_path", "run", "ru
 _SOLVED = frozenset({"1", "1.0", "true", "yes", "resolved", "solved", "passed"})
 _FAILED = frozenset({"0", "0.0", "false", "no", "unresolved", "failed"})
 # The line with which the harness of SWE-bench ends run_instance.log.
-_RESULT = re.compile(r"Result for (?P<instance>\S+): resolved: (?P<resolved>True|False)")
+_RESULT = regex(r"Result for (?P<instance>\S+): resolved: (?P<resolved>True|False)")
 
 
 def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contextgraph.lazy import regex
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -36,10 +37,10 @@ _STAGES = (
     ("locate_code", "related_loc_traj", "found_related_locs"),
     ("locate_edits", "edit_loc_traj", "found_edit_locs"),
 )
-_PROBLEM = re.compile(r"### GitHub Problem Description ###\n(?P<task>.*?)\n###(?:\n|\Z)", re.DOTALL)
-_ROUND = re.compile(r"conversation_round_(\d+)\.json")
-_PATCH_DIALOGUE = re.compile(r"debug_agent_write_patch_(\d+)\.json")
-_FOUND = re.compile(r"^Result of (?P<tool>\w+)\((?P<arguments>.*)\):\n", re.MULTILINE)
+_PROBLEM = regex(r"### GitHub Problem Description ###\n(?P<task>.*?)\n###(?:\n|\Z)", re.DOTALL)
+_ROUND = regex(r"conversation_round_(\d+)\.json")
+_PATCH_DIALOGUE = regex(r"debug_agent_write_patch_(\d+)\.json")
+_FOUND = regex(r"^Result of (?P<tool>\w+)\((?P<arguments>.*)\):\n", re.MULTILINE)
 _CHANGE = ("file", "original", "patched")
 
 

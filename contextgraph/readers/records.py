@@ -5,7 +5,6 @@ Bytes are decompressed first; rows are those of parquet, sessions those of a dat
 A record that is spread over lines, such as the session of an agent, is the list of them.
 """
 
-import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ import orjson
 import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.lazy import regex
 from contextgraph.readers.format import ForeignError, Place, is_conversation, loads
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
@@ -40,7 +40,7 @@ _PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 # Each costs memory or time, even an empty one.
 _MAX_LINES = 10_000_000
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
-_JSON_START = re.compile(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
+_JSON_START = regex(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
 
 
 OnBytes = Callable[[int], None]

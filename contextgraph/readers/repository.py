@@ -6,22 +6,23 @@ import subprocess
 from functools import lru_cache
 from pathlib import PurePath
 
+from contextgraph.lazy import regex
 from contextgraph.model import instance_id_in, repo_of
 
-_REMOTE = re.compile(
+_REMOTE = regex(
     r"(?:^|[/:@])(?P<host>[\w.-]+\.\w+)(?::\d+)?[/:](?P<owner>[^/\s]+(?:/[^/\s]+)*)"
     r"/(?P<name>[^/\s]+?)(?:\.git)?/?$"
 )
-_NAMED_REPO = re.compile(r"^\s*[\"']?repo[\"']?\s*[:=]\s*[\"']?([\w.-]+/[\w.-]+)", re.MULTILINE)
-_NAMED_INSTANCE = re.compile(
+_NAMED_REPO = regex(r"^\s*[\"']?repo[\"']?\s*[:=]\s*[\"']?([\w.-]+/[\w.-]+)", re.MULTILINE)
+_NAMED_INSTANCE = regex(
     r"^\s*[\"']?instance_id[\"']?\s*[:=]\s*[\"']?([\w.-]+__[\w.-]+)", re.MULTILINE
 )
 # A folder of its own, as evaluations clone into: /workspace/owner__name__1.0
-_CLONE = re.compile(
+_CLONE = regex(
     r"(?:^|(?<=\s))/(?:workspaces?/|repos?/)?(?P<clone>[A-Za-z0-9-]+__[\w.-]+?)(?=/|\s|$)",
     re.MULTILINE,
 )
-_VERSION = re.compile(r"__[v\d][\w.]*$")
+_VERSION = regex(r"__[v\d][\w.]*$")
 _HEAD = 4000
 _GIT_SECONDS = 5
 # A folder of a checkout may be a bare repository whose configuration names programs to run.

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,19 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.lazy import regex
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
 _URL = "://"
-_EVENT_FILE = re.compile(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
+_EVENT_FILE = regex(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
 _NO_FILE = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_ROUND_FILE = re.compile(r"conversation_round_\d+\.json")  # of AutoCodeRover
+_ROUND_FILE = regex(r"conversation_round_\d+\.json")  # of AutoCodeRover
 
 # How long a file must not have changed, in seconds: an agent may still write its log.
 QUIET_SECONDS = 10.0

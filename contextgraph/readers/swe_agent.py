@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from contextgraph.lazy import regex
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.conversation import Call, Result, Thought, Turn, conversation_of, time_in
 from contextgraph.readers.envelopes import (
@@ -41,7 +42,7 @@ SWE_AGENT = "sweagent"
 ROWS = "nebius"
 
 # SWE-agent clones into a folder named after the repository: /owner__repo
-_CLONE = re.compile(r"/(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)/?")
+_CLONE = regex(r"/(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)/?")
 
 
 def tool_call_in(entry: Row) -> ToolCall | None:
@@ -276,14 +277,14 @@ def _row_steps(turns: Sequence[Row]) -> Iterator[Step]:
 MINI_SWE_AGENT = "mini-swe-agent"
 
 
-_BLOCK = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(?P<command>.*?)\n?```", re.DOTALL)
-_THOUGHT = re.compile(r"\A\s*THOUGHT:\s*")
-_RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,10})</returncode>\s*")
-_OUTPUT = re.compile(
+_BLOCK = regex(r"```(?:bash|mswea_bash_command)\s*\n(?P<command>.*?)\n?```", re.DOTALL)
+_THOUGHT = regex(r"\A\s*THOUGHT:\s*")
+_RETURN_CODE = regex(r"\s*<returncode>(-?\d{1,10})</returncode>\s*")
+_OUTPUT = regex(
     r"\A(\s*<returncode>-?\d{1,10}</returncode>\s*|)<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL
 )
-_TASK_VARIABLE = re.compile(r"\{\{\s*task\s*\}\}")
-_DIFF = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
+_TASK_VARIABLE = regex(r"\{\{\s*task\s*\}\}")
+_DIFF = regex(r"^(?:diff --git |--- )", re.MULTILINE)
 
 
 def is_mini(record: object) -> bool:

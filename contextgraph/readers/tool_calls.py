@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from contextgraph.lazy import regex
 from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, loads, row_at, text
 from contextgraph.text import clean
@@ -25,24 +26,24 @@ _ARGUMENT_NAMES = {
 }
 _FIRST_ON_LINE = ("command", "path", "file_path", "notebook_path", "pattern", "query")
 _COMMANDS = ("command", "cmd", "script", "commands")
-_XML_CALL = re.compile(
+_XML_CALL = regex(
     r"<function=(?P<name>[\w.-]+)>(?P<body>.*?)(?:</function>|(?=<function=)|\Z)", re.DOTALL
 )
-_XML_ARGUMENT = re.compile(
+_XML_ARGUMENT = regex(
     r"<parameter=(?P<name>[\w-]+)>\n?(?P<value>.*?)\n?(?:</parameter>|(?=<parameter=)|\Z)",
     re.DOTALL,
 )
-_PATCH_COMMAND = re.compile(r"\s*(?:cd \S+ && )?apply_patch\b")
-_PATCH = re.compile(r"\*\*\* Begin Patch\n(.*?)(?:\*\*\* End Patch|\Z)", re.DOTALL)
-_PATCHED_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)\n?")
-_TAG = re.compile(r"<(?P<end>/?)(?P<name>\w+)>")
+_PATCH_COMMAND = regex(r"\s*(?:cd \S+ && )?apply_patch\b")
+_PATCH = regex(r"\*\*\* Begin Patch\n(.*?)(?:\*\*\* End Patch|\Z)", re.DOTALL)
+_PATCHED_FILE = regex(r"\*\*\* (?:Update|Add|Delete) File: (.+)\n?")
+_TAG = regex(r"<(?P<end>/?)(?P<name>\w+)>")
 # The lines around what is replaced in an edit, by the letter of what comes after them.
-_EDIT_MARK = re.compile(
+_EDIT_MARK = regex(
     r"^(?:(?P<old>[-<]{3,} ?SEARCH>?[ \t\r]*\n)|(?P<new>={3,}[ \t\r]*\n)"
     r"|(?P<end>[+>]{3,} ?REPLACE))",
     re.MULTILINE,
 )
-_LINE_NUMBER = re.compile(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
+_LINE_NUMBER = regex(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
 
 
 class ToolCall(NamedTuple):

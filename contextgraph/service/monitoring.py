@@ -34,6 +34,7 @@ from contextgraph.errors import (
     SettingsError,
     StoreUnavailableError,
 )
+from contextgraph.lazy import regex
 from contextgraph.model import Json
 from contextgraph.telemetry import continued
 from contextgraph.text import mask_secrets
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 TENANT = "contextgraph.tenant"  # the key of the tenant in the scope of a request
 REQUEST_ID = "X-Request-ID"
 
-_REQUEST_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+_REQUEST_ID = regex(r"[\w.:-]{1,100}", re.ASCII)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 _log = logging.getLogger("contextgraph.service")

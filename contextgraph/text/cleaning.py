@@ -3,16 +3,18 @@
 import re
 from unicodedata import normalize
 
+from contextgraph.lazy import regex
+
 # CSI and OSC sequences, then the escapes of two or three characters.
-_ANSI = re.compile(
+_ANSI = regex(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?"
     r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
     r"|\x1b[ -/]{0,2}[0-~]"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
-_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
+_UNWANTED = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 # Bidi controls, characters without width, variation selectors, tags; line separators of Unicode.
-_INVISIBLE = re.compile(
+_INVISIBLE = regex(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
 )
@@ -21,7 +23,7 @@ _CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\
 
 # All control characters but tab and newline: logs of agents hold escape sequences, which would
 # otherwise colour, retitle or clear the terminal.
-_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_TERMINAL = regex(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def clean(text: str) -> str:
@@ -80,7 +82,7 @@ def _last_state(line: str) -> str:
 
 
 # What a text would say to an agent, rather than about a program. English only.
-_INSTRUCTION = re.compile(
+_INSTRUCTION = regex(
     r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,4}"
     r"(?:instructions?|prompts?|rules|guidelines|directions)\b"
     r"|\byou\s+(?:must|should|shall|need\s+to|have\s+to|are\s+(?:required|instructed)\s+to)\s+"
@@ -91,7 +93,7 @@ _INSTRUCTION = re.compile(
     r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"(?<=\w)[_./-](?=\w)|_")
+_JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
 _NAME = "contextgraph-memory"
 _OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
 # Letters of the Cyrillic and Greek scripts that look like those of the name.
@@ -113,20 +115,18 @@ def _any_form(word: str) -> str:
     return "".join(f"[{c}{_LOOK_ALIKES.get(c, '')}{chr(ord(c) + 0xFEE0)}]" for c in word)
 
 
-_ANY_NAME = re.compile(
-    rf"{_any_form('contextgraph')}[\W_]{{0,3}}{_any_form('memory')}", re.IGNORECASE
-)
+_ANY_NAME = regex(rf"{_any_form('contextgraph')}[\W_]{{0,3}}{_any_form('memory')}", re.IGNORECASE)
 # What delimits the turns of a chat in the prompts of many models.
-_TURN = re.compile(r"[<\uff1c]\|(?=\w{1,40}\|)")
-_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)")
+_ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
-_FENCE = re.compile(
+_FENCE = regex(
     rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_NAME}\s{{0,8}}"
     rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
 )
 _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
-_ATTRIBUTE_ID = re.compile(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
+_ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
 
 
 def fence(text: str, context_id: str) -> str:

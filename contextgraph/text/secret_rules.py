@@ -12,6 +12,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
+from contextgraph.lazy import regex
 from contextgraph.text.secret_values import (
     follows_command_option,
     follows_option,
@@ -339,11 +340,11 @@ _OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}"
 _ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE}){_OTHERWISE})"
 _PASSWORD = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_BARE}){_OTHERWISE})"
 # A header (`X-Api-Key: a_b1`), or a part of a connection string (`;Pwd=…`): never an expression.
-_HEADER = re.compile(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IGNORECASE)
-_HEX = re.compile(r"[0-9a-f]+")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+\Z")
-_NAMES_CONTENT = re.compile("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
-_IN_STRING = re.compile(r";\s?\w{0,20}\Z")
+_HEADER = regex(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IGNORECASE)
+_HEX = regex(r"[0-9a-f]+")
+_VARIABLE = regex(r"[A-Z][A-Z0-9_]+\Z")
+_NAMES_CONTENT = regex("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
+_IN_STRING = regex(r";\s?\w{0,20}\Z")
 
 
 def _after(hit: re.Match[str]) -> int:

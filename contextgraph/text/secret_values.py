@@ -3,6 +3,8 @@
 import re
 from base64 import b64decode
 
+from contextgraph.lazy import regex
+
 _MIN_LENGTH = 8
 _MIN_DISTINCT = 5
 # Letter-only values are almost always words or names; random ones change case all the time.
@@ -25,25 +27,25 @@ _PLACEHOLDERS = (
     "%7b",
 )
 # Three letters are common by chance in a token of a hundred.
-_TOKEN_PLACEHOLDER = re.compile(
+_TOKEN_PLACEHOLDER = regex(
     r"x{5}|\*{3}|\.{3}|example|placeholder|redacted|dummy|abcdefgh|1234567890"
     r"|(?:your|change|insert|replace)[_-]?(?:me|my|api|token|key|here|this)"
     r"|(?:token|key|secret)[_-]?here",
     re.IGNORECASE,
 )
-_TEMPLATE = re.compile(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
-_NO_SECRET = re.compile(
+_TEMPLATE = regex(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
+_NO_SECRET = regex(
     r"[~.]{0,2}/(?:[a-z0-9._-]++/?)+\Z"  # a path
     r"|[\w.+-]+@[\w-]+\.[\w.]+\Z"  # an address
     r"|\S*://"
     r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"
 )
-_DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
-_HEX = re.compile(r"[0-9a-fA-F-]+")
+_DOTTED_NAME = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+_HEX = regex(r"[0-9a-fA-F-]+")
 # Parts joined by separators, as in the key of a cache or a file name.
-_VERSIONED = re.compile(r"^(?:[A-Za-z]+|v?\d+)(?:[_:./-](?:[A-Za-z]+|v?\d+))+$")
-_DIGIT_RUN = re.compile(r"[0-9]+")
-_CASE_CHANGE = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+_VERSIONED = regex(r"^(?:[A-Za-z]+|v?\d+)(?:[_:./-](?:[A-Za-z]+|v?\d+))+$")
+_DIGIT_RUN = regex(r"[0-9]+")
+_CASE_CHANGE = regex(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 _STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
 _SYMBOLS = frozenset("!@#$%^&*+=?|~")
 
@@ -54,7 +56,7 @@ _PROSE = frozenset(
     " please required reset same set should similar test that the their this to too type use used"
     " user using value was when will with without wrong you your".split()
 )
-_WORDS = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,23}\Z")
+_WORDS = regex(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,23}\Z")
 
 
 def is_random(value: str) -> bool:
@@ -175,19 +177,19 @@ def is_placeholder(value: str) -> bool:
 
 
 # What an option or a file of logins has before the name that the value follows.
-_OPTION_NAME = re.compile(
+_OPTION_NAME = regex(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
     re.IGNORECASE,
 )
-_ATTACHED = re.compile(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
-_DETACHED = re.compile(
+_ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
+_DETACHED = regex(
     r"\b(?:(?:sshpass|login|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
     r"|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
     r"|ldap\w{1,8}\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
 )
-_WITH_LOGIN = re.compile(r"\bcurl\b|\bhttp", re.IGNORECASE)
-_COMMAND_END = re.compile(r"[|;&]|(?<!\\)\n")
+_WITH_LOGIN = regex(r"\bcurl\b|\bhttp", re.IGNORECASE)
+_COMMAND_END = regex(r"[|;&]|(?<!\\)\n")
 
 
 def _text_before(match: re.Match[str], most: int) -> str:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from contextgraph.lazy import regex
 from contextgraph.text.cleaning import clean, visible
 
 if TYPE_CHECKING:
     from contextgraph.text.secret_rules import Hint
 
 
-_CONTINUED = re.compile(r"\\\n[ \t]*")
+_CONTINUED = regex(r"\\\n[ \t]*")
 
 
 def mask_secrets(text: str) -> str:

@@ -6,16 +6,18 @@ from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
+from contextgraph.lazy import regex
+
 _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
 _IDENTIFIER = rf"\w{{2,}}|{_HAN}"
 # The same for ASCII, in half the time.
-_ASCII_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{2,}")
+_ASCII_IDENTIFIER = regex(r"[A-Za-z0-9_]{2,}")
 _SCRIPTS = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+"
 # Names whose capitals do not begin words.
 _NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
 # HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
-_PART = re.compile(rf"(?:{_NAMES})(?![a-z])[0-9]*|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_PART = regex(rf"(?:{_NAMES})(?![a-z])[0-9]*|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _STOP_WORDS = frozenset(
     "a an and are as at be been but by can did do does for from had has have how i if in into is "
     "it its me my no not of on or our so such than that the their then there these they this to "
@@ -87,7 +89,7 @@ def stem(word: str) -> str:
 
 
 _READ = 600
-_NAME = re.compile(
+_NAME = regex(
     r"""['"`‘](?P<quoted>[A-Za-z_./~][\w./-]*)['"`’]
     |\bNo\ module\ named\ (?P<module>[\w.]+)
     |\b(?:Directory|File\ name|File)\ (?P<path>\S+)\ not\ found

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
+from contextgraph.lazy import regex
 from contextgraph.model import Action, Json, Step
 from contextgraph.trace.kinds import (
     EDITOR_TOOLS,
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from contextgraph.trace.steps import StepTrace
 
 
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
-_FILE_NAME = re.compile(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
-_NO_PATH = re.compile(r"[*?|^\\ \n]")
-_QUOTED_PATH = re.compile(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
+_PYTHON = regex(r"(?:python|pypy)[\d.]*")
+_WRITES = regex(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
+_FILE_NAME = regex(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
+_NO_PATH = regex(r"[*?|^\\ \n]")
+_QUOTED_PATH = regex(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
 _WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
@@ -48,10 +49,10 @@ _INSTALLING = frozenset({"install", "add", "ci", "i", "sync", "get", "update", "
 
 
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
-_RESTORING = re.compile(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
+_RESTORING = regex(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
 # What changes the state in which a command runs again: services, builds, checkouts, and scripts of
 # the project; not tests, looking around, nor a script that the agent wrote to find out something.
-_STATEFUL = re.compile(
+_STATEFUL = regex(
     r"""(?:sudo\s+)?(?:
         (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
         | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
@@ -68,7 +69,7 @@ _STATEFUL = re.compile(
     )""",
     re.VERBOSE,
 )
-_SEVERAL = re.compile(r"[;&\n]")
+_SEVERAL = regex(r"[;&\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,13 +301,13 @@ def looks(program: str) -> bool:
 __all__ = ["ActionKind", "ActionReading", "canonical", "new_text", "read_action"]
 
 # Agents that use another tool by habit name the file, too; the edit is meant all the same.
-_EDIT = re.compile(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
-_EDITOR_TEXT = re.compile(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
+_EDIT = regex(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
+_EDITOR_TEXT = regex(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
 
 NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
-_IMPORT = re.compile(r"\b(?:from\s+([\w.]{1,100})\s+)?import\s+([\w.]{1,100}(?:[ ,\w.]{0,300}))")
+_IMPORT = regex(r"\b(?:from\s+([\w.]{1,100})\s+)?import\s+([\w.]{1,100}(?:[ ,\w.]{0,300}))")
 _COMMON_MODULES = frozenset({"os", "re", "sys", "traceback", "warnings"})
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
+_HEREDOC = regex(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
 # Directories that hold repositories rather than being one, and those whose children do.
 _SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc", "private", "mnt"})
 _NESTED = frozenset({"workspace", "workspaces"})

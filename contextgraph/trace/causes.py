@@ -1,14 +1,14 @@
 """The causes of errors that belong to a machine or a harness, over all messages they show."""
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from contextgraph.lazy import regex
 from contextgraph.model import Cause, RemedyAction, RemedyKind
 from contextgraph.trace.remedies.edits import Term
 
-_PROGRAM = re.compile(r"[A-Za-z][\w.+-]*")
-_MISSING = re.compile(r"No such file|not found|can't open|not a valid editable")
+_PROGRAM = regex(r"[A-Za-z][\w.+-]*")
+_MISSING = regex(r"No such file|not found|can't open|not a valid editable")
 
 
 class Lesson(NamedTuple):

@@ -1,35 +1,33 @@
 """Files, and names in them: those of a patch, of listings, and of source text."""
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from sys import stdlib_module_names
 from typing import TypeAlias
 
+from contextgraph.lazy import regex
 from contextgraph.trace.actions import NEW_TEXT, new_text
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
-_GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_CONTENT_HASHES = re.compile(r"index ([0-9a-f]{7,40})\.\.([0-9a-f]{7,40})")
+_GIT_HEADER = regex(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
+_HUNK = regex(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_CONTENT_HASHES = regex(r"index ([0-9a-f]{7,40})\.\.([0-9a-f]{7,40})")
 _NO_FILE = "/dev/null"
-_PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
-_FILE_NAME = re.compile(r"[\w.-]+\.\w+")
+_PATH = regex(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
+_FILE_NAME = regex(r"[\w.-]+\.\w+")
 # Viewers put the number of a line before it, searches its file as well. `re` skips to a line end
 # ten times as fast as it looks for the start of a line.
-_KNOWN_NAME = re.compile(
+_KNOWN_NAME = regex(
     r"\n[\d:|\t →]*(?:(?:async )?(?:def|class) +(\w+)"
     r"|from +([\w.]+) +import +(\([^)]{0,2000}\)|[^\n#]*)|import +([\w.]+))"
 )
-_FOUND_DEFINITION = re.compile(
-    r"\n((?:\./|/)?[\w./-]+\.\w+):[\d: \t]*(?:async )?(?:def|class) +(\w+)"
-)
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_RENAMED = re.compile(r" as +\w+")
-_SYMBOL = re.compile(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
+_FOUND_DEFINITION = regex(r"\n((?:\./|/)?[\w./-]+\.\w+):[\d: \t]*(?:async )?(?:def|class) +(\w+)")
+_NAME = regex(r"[A-Za-z_]\w*")
+_RENAMED = regex(r" as +\w+")
+_SYMBOL = regex(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
 
 
 def files_changed(patch: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     Action,
     ErrorSignature,
@@ -24,22 +25,22 @@ from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import one_line
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
-_VOLATILE = re.compile(
+_VOLATILE = regex(
     r"0x[0-9a-f]+|line \d+|(?<!\d)\d++\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+"
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
 _HEAD = 80
 # The file that a command puts back as it was, from git or from a copy that was made before.
-_RESTORED = re.compile(
+_RESTORED = regex(
     r"git (?:checkout|restore)\b(?: \S+)*? (?P<file>[\w./+-]+\.[A-Za-z]\w{0,4}|\.)(?: |$)"
     r"|(?:cp|mv)(?: -\w+)* (?P<copy>\S+?)[._~-](?:bak|backup|orig|original|save|old)\w*"
     r" (?P=copy)(?: |$)"
 )
-_SCRIPT_FOLDER = re.compile(r"(?<= )[\w./-]*/(?=[\w-]+\.(?:py|sh|js)(?: |$))")
+_SCRIPT_FOLDER = regex(r"(?<= )[\w./-]*/(?=[\w-]+\.(?:py|sh|js)(?: |$))")
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
-_SUCCESS = re.compile(
+_SUCCESS = regex(
     r"\b(?:passed|ok)\b|[✓✅]|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
 )
 _INTERPRETERS = frozenset("python node deno bash sh zsh ruby perl php java ts-node tsx".split())
@@ -166,11 +167,11 @@ def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | 
 
 # People paste the message of an exception without its type.
 _PYTHON_MESSAGES = (
-    (re.compile(r"No module named "), "ModuleNotFoundError"),
-    (re.compile(r"cannot import name "), "ImportError"),
-    (re.compile(r"name '\w+' is not defined"), "NameError"),
+    (regex(r"No module named "), "ModuleNotFoundError"),
+    (regex(r"cannot import name "), "ImportError"),
+    (regex(r"name '\w+' is not defined"), "NameError"),
     (
-        re.compile(r"(?:'\w+' object|module '[\w.]+'|type object '\w+') has no attribute "),
+        regex(r"(?:'\w+' object|module '[\w.]+'|type object '\w+') has no attribute "),
         "AttributeError",
     ),
 )

@@ -1,12 +1,12 @@
 """Facts about a project that a run shows: commands that ran, failing tests, changed files."""
 
 import posixpath
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from sys import intern
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
@@ -44,19 +44,19 @@ _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, Acti
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _NO_FOLDER = "bash: No such file or directory"
 _UNUSABLE = frozenset({"ModuleNotFoundError", "python -m: No module named"})
-_MODULE = re.compile(r"No module named '?([\w.]+)")
+_MODULE = regex(r"No module named '?([\w.]+)")
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
 _INFORMATION_FLAGS = frozenset(
     {"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"}
 )
-_SHOWING = re.compile(
+_SHOWING = regex(
     r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
 )
 _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
 _SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
-_PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
+_PACKAGE = regex(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
 _LONGEST, _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 400, 500, 10_000, 24
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-_TOKEN = re.compile(
+from contextgraph.lazy import regex
+
+_TOKEN = regex(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)
     |(?P<comment>\#[^\n]*+)
     |(?P<heredoc><<-?[ \t]*+(?P<quote>['"]?)(?P<tag>[A-Za-z_][\w.-]*+)(?P=quote))
@@ -16,7 +18,7 @@ _TOKEN = re.compile(
     |(?P<word>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|['"\\])""",
     re.VERBOSE | re.DOTALL,
 )
-_SETTING = re.compile(r"[A-Za-z_]\w*+=")
+_SETTING = regex(r"[A-Za-z_]\w*+=")
 # A line of more words is a paste, whose beginning shows what it does.
 _TOKENS_READ = 4000
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
@@ -34,7 +36,7 @@ _ENDS = frozenset({"&&", "||", ";", ";;", "\n"})
 _JOINED = {";": "; ", "\n": "\n"}
 _LONGEST = 4_000
 
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
+_REQUIREMENT = regex(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
 _INSTALLERS = frozenset(
     {"pip", "apt", "apt-get", "conda", "mamba", "brew", "poetry", "npm", "yarn", "pnpm", "uv"}
     | {"yum", "dnf", "apk", "easy_install", "gem", "cargo"}

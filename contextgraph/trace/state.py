@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
+from contextgraph.lazy import regex
 from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, State
 from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of
@@ -21,7 +22,7 @@ _EXCERPT_PART = 640
 _CUT = "\n[…]\n"
 _SCATTERED = frozenset({Family.TEST_FAILURE, Family.BUILD, Family.ENVIRONMENT})
 _REPORT_STARTS = ("Traceback (most recent call last)", "\n____", "\n=====", "\nFAIL", "\nERROR")
-_DOCUMENTED = re.compile(r"^([a-z]\w*):\n\s+docstring:", re.MULTILINE)
+_DOCUMENTED = regex(r"^([a-z]\w*):\n\s+docstring:", re.MULTILINE)
 _SHELL_ONLY = "mini-swe"
 # Failed actions and searches of a run that its state keeps, and how much of each.
 _FAILED_ACTIONS = 30

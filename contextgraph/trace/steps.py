@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from contextgraph.lazy import regex
 from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
 from contextgraph.trace.actions import (
     ActionReader,
@@ -16,25 +17,25 @@ from contextgraph.trace.actions import (
 from contextgraph.trace.errors.signature import error_at
 from contextgraph.trace.kinds import ActionKind
 
-_SCRIPT = re.compile(
+_SCRIPT = regex(
     r"(?:^|[/_-])(?:reproduc\w*|repro\d*|test|tests|check|debug|demo|example|verify|try|simulat\w*"
     r"|replicat\w*|script|sandbox|trigger|minimal|mwe|issue|bug|tmp|temp)(?:[/_.-]|\d|$)"
 )
-_ORIENTATION = re.compile(
+_ORIENTATION = regex(
     r"(?:^|/)(?:readme|contributing|changelog|changes|history|license|setup\.(?:py|cfg)"
     r"|pyproject\.toml|tox\.ini|package\.json|requirements)[^/]*$",
     re.IGNORECASE,
 )
-_VERSION_QUERY = re.compile(r"--version\b|\bpip3? (?:list|show|freeze)\b|\b__version__\b| -V$")
-_TEST_DIRECTORY = re.compile(r"(?:^|/)tests?/")
+_VERSION_QUERY = regex(r"--version\b|\bpip3? (?:list|show|freeze)\b|\b__version__\b| -V$")
+_TEST_DIRECTORY = regex(r"(?:^|/)tests?/")
 # How thoughts describe a new file of the project, and one that only tries something out.
-_IMPLEMENTS = re.compile(r"implement|functionality|\b(?:add|define|write) the\b", re.IGNORECASE)
-_TRIES_OUT = re.compile(
+_IMPLEMENTS = regex(r"implement|functionality|\b(?:add|define|write) the\b", re.IGNORECASE)
+_TRIES_OUT = regex(
     r"script|reproduc|replicat|simulat|\btest|verif|check|exampl|sample|snippet|mock|dummy|paste",
     re.IGNORECASE,
 )
-_SETS_UP = re.compile(r"\b(?:clone|checkout|fetch|switch|submodule)\b")
-_CLEANS_UP = re.compile(r"no longer|clean\w* up|submit", re.IGNORECASE)
+_SETS_UP = regex(r"\b(?:clone|checkout|fetch|switch|submodule)\b")
+_CLEANS_UP = regex(r"no longer|clean\w* up|submit", re.IGNORECASE)
 _SHORTEST_LINE = 8
 _QUIET = frozenset({"", "cd", "echo", "export", "pushd", "true", "sleep", "history", "type"})
 

@@ -2,16 +2,16 @@
 
 import builtins
 import keyword
-import re
 from collections.abc import Iterable, Sequence
 
+from contextgraph.lazy import regex
 from contextgraph.text import cut
 
 _CODE_CHARS, _LINE_READ = 100, 500
 _LINES_NAMED = 2
 ELLIPSIS = "…"
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
-_STRING = re.compile(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
+_IDENTIFIER = regex(r"[A-Za-z_]\w+")
+_STRING = regex(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
 _COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "args"})
 
 

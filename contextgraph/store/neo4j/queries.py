@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-_NAME = re.compile(r"^// name: (\w+)$", re.MULTILINE)
+from contextgraph.lazy import regex
+
+_NAME = regex(r"^// name: (\w+)$", re.MULTILINE)
 
 
 def cypher_folder() -> Path:

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
+from contextgraph.lazy import regex
 from contextgraph.store.neo4j.queries import cypher_folder, query, statements
 
 if TYPE_CHECKING:
     from neo4j import Driver
 
 
-_FILE = re.compile(r"V(\d{4})__(\w+)\.cypher")
-_DDL = re.compile(
-    r"(CREATE|DROP)\s+(CONSTRAINT|((FULLTEXT|LOOKUP|POINT|RANGE|TEXT|VECTOR)\s+)?INDEX)\b"
-)
-_NAMED = re.compile(r"(?P<what>CREATE|DROP)\s+(?:\w+\s+)?(?:CONSTRAINT|INDEX)\s+(?P<name>\w+)")
+_FILE = regex(r"V(\d{4})__(\w+)\.cypher")
+_DDL = regex(r"(CREATE|DROP)\s+(CONSTRAINT|((FULLTEXT|LOOKUP|POINT|RANGE|TEXT|VECTOR)\s+)?INDEX)\b")
+_NAMED = regex(r"(?P<what>CREATE|DROP)\s+(?:\w+\s+)?(?:CONSTRAINT|INDEX)\s+(?P<name>\w+)")
 _CREATED_CONCURRENTLY = {
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
     "Neo.ClientError.Schema.ConstraintAlreadyExists",
@@ -34,7 +33,7 @@ _CREATED_CONCURRENTLY = {
     "Neo.ClientError.Schema.IndexWithNameAlreadyExists",
 }
 # A statement that commits batches by itself cannot run in a managed transaction.
-_BATCHED = re.compile(r"\bIN TRANSACTIONS\b")
+_BATCHED = regex(r"\bIN TRANSACTIONS\b")
 # Steps of versions between 0.1 and 0.2. V0002 and V0003 do the same, and nothing where these were
 # applied.
 REPLACED = frozenset(
@@ -176,7 +175,7 @@ def _migration(path: Path, number: int) -> Migration:
 
 
 _OLDEST = (5, 26)
-_PROPERTY = re.compile(r"embedding_([0-9]+_[0-9]+)")
+_PROPERTY = regex(r"embedding_([0-9]+_[0-9]+)")
 # Names of labels and properties cannot be parameters; these are words of this module and numbers.
 _CREATE_VECTOR_INDEX = """{language}
 CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:Trajectory) ON (n.{property}) {filters}

@@ -1,12 +1,12 @@
 """The word index of runs and recoveries, by tenant and repository."""
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
+from contextgraph.lazy import regex
 from contextgraph.model import WordCounts
 from contextgraph.store import rules
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
@@ -18,7 +18,7 @@ _MOST_COUNTS = 100_000
 _READ_WHOLE = 64
 # So many pages of an index are merged at once: 0.1 s. Words are found in a third of the time.
 _MERGED_AT_ONCE = 500
-_PLAIN = re.compile(r"[a-z0-9_]+")
+_PLAIN = regex(r"[a-z0-9_]+")
 
 
 def add_texts(

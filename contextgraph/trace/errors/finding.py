@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from contextgraph.lazy import regex
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.text import compiled
 
-_CONTROL = re.compile(
-    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
+_CONTROL = regex(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"
 _REPORT = r"(?:(?![ \t]*Remainder of file)(?:[ \t][^\n]*)?\n)*+"
 _BROKEN_PTH = r"Error processing line \d+"
@@ -19,7 +18,7 @@ _BROKEN_PTH = r"Error processing line \d+"
 _OWN_REPORT = _REPORT.replace("(?:", rf"(?:(?![^\n]*{_BROKEN_PTH})", 1)
 _REMAINDER = r"[ \t]*Remainder of file ignored(?:\n|\Z)"
 # What interpreters print when they start or stop, and go on: also where all went well.
-_BANNERS = re.compile(
+_BANNERS = regex(
     # A broken `.pth` file; `head` and `tail` may have cut either end of the report.
     rf"{_BROKEN_PTH} of [^\n]{{0,1000}}\n{_OWN_REPORT}(?:{_REMAINDER}|(?:[ \t][^\n]*)?\Z)"
     rf"|\A{_REPORT}{_REMAINDER}"
@@ -39,10 +38,10 @@ _LINE_LENGTH = 1000
 # The reason of a long message stands at its end.
 _REASON_LENGTH = 400
 _SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
-_QUOTED = re.compile(r"['‘`\"“][^'’`\"”\n]*['’`\"”]|\d+|\([^()\n]*\)")
+_QUOTED = regex(r"['‘`\"“][^'’`\"”\n]*['’`\"”]|\d+|\([^()\n]*\)")
 # `incompatible types: String cannot be …`, `undefined: knead`: the kind stands before the colon.
-_KIND = re.compile(r"([A-Za-z][A-Za-z ,-]{2,80}): ")
-_FILE = re.compile(r"\S+\.\w+: ")
+_KIND = regex(r"([A-Za-z][A-Za-z ,-]{2,80}): ")
+_FILE = regex(r"\S+\.\w+: ")
 _REASON_WORDS = 6
 
 
@@ -224,19 +223,19 @@ KEYWORDS = 3
 _READ = 1000
 # One mistake in the words of several versions of Python, and what only some of them add.
 _VARIANTS = (
-    (re.compile(r"(expected an indented block) after [^\n]* on line \d+"), r"\1"),
-    (re.compile(r"(invalid syntax)\. (?:Perhaps|Maybe) [^\n]*"), r"\1"),
-    (re.compile(r"EOL while scanning string literal"), "unterminated string literal"),
+    (regex(r"(expected an indented block) after [^\n]* on line \d+"), r"\1"),
+    (regex(r"(invalid syntax)\. (?:Perhaps|Maybe) [^\n]*"), r"\1"),
+    (regex(r"EOL while scanning string literal"), "unterminated string literal"),
     (
-        re.compile(r"EOF while scanning triple-quoted string literal"),
+        regex(r"EOF while scanning triple-quoted string literal"),
         "unterminated triple-quoted string literal",
     ),
-    (re.compile(r" \(detected at line \d+\)"), ""),
-    (re.compile(r"(cannot import name '[^']*') from '[^']*' \([^()\n]*\)"), r"\1"),
-    (re.compile(r"\.? Did you mean:? [^\n]*\?"), ""),
-    (re.compile(r"(unrecognized argument)s?: [^\n]*"), r"\1"),
+    (regex(r" \(detected at line \d+\)"), ""),
+    (regex(r"(cannot import name '[^']*') from '[^']*' \([^()\n]*\)"), r"\1"),
+    (regex(r"\.? Did you mean:? [^\n]*\?"), ""),
+    (regex(r"(unrecognized argument)s?: [^\n]*"), r"\1"),
 )
-_MASKED = re.compile(
+_MASKED = regex(
     # Plain words, which nothing below matches, are skipped whole: that halves the time.
     r"""(?P<word>(?<!named\ )(?<!Directory\ )(?<!name\ )(?<!File\ )(?<!for\ )
         \b(?!arguments\b)[A-Za-z]++(?=\ (?!object\ has)|$))
@@ -262,13 +261,13 @@ _MASKED = re.compile(
     |(?P<plural>(?<=argument)s\b)""",
     re.VERBOSE,
 )
-_NAMES = re.compile(r"<name>(?:(?:,|,? and|,? or) <name>)+")
-_QUOTED_TEXT = re.compile(
+_NAMES = regex(r"<name>(?:(?:,|,? and|,? or) <name>)+")
+_QUOTED_TEXT = regex(
     r"""(?<!\w)'([^'\n]{1,120})'|"([^"\n]{1,120})"|`([^`'\n]{1,120})[`']|‘([^’\n]{1,120})’"""
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*")
-_CODE_LIKE = re.compile(r"\w_\w|[a-z][A-Z]|\w[./]\w|^[A-Z]{2,}$|__")
-_WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
+_IDENTIFIER = regex(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*")
+_CODE_LIKE = regex(r"\w_\w|[a-z][A-Z]|\w[./]\w|^[A-Z]{2,}$|__")
+_WORD = regex(r"[A-Za-z][A-Za-z-]{2,}")
 _BOILERPLATE = frozenset(
     "the and not for are was has had have can cannot could with from this that but you your its "
     "it's than then there their into only been does did don doesn name object type instance "

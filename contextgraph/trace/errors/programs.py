@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from contextgraph.lazy import regex
 from contextgraph.model import Family
 from contextgraph.trace.errors.finding import (
     PRINTED,
@@ -16,39 +17,39 @@ from contextgraph.trace.errors.finding import (
 )
 
 _HEADER = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
-_RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
+_FRAME = regex(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
+_RAISED = regex(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
-_CERTAIN = re.compile(
+_CERTAIN = regex(
     r"(?:[A-Za-z_]\w*\.)*\w*(?:[Ee]rror|Exception|Warning|Interrupt|Exit|Iteration|NotFound|Expired"
     r"|[Tt]imeout|Failure|Failed|Fault|Abort|Group)(?:: |:?[ ]?$)"
 )
-_LIKELY = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?:: |:?[ ]?$)|[A-Z]\w*: ")
+_LIKELY = regex(r"(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?:: |:?[ ]?$)|[A-Z]\w*: ")
 _LOOKED_AHEAD = 40
-_BARE_SYNTAX = re.compile(
+_BARE_SYNTAX = regex(
     r"^(?P<compiled>Sorry: )?(?P<name>SyntaxError|IndentationError|TabError): (?P<message>[^\n]*)",
     re.MULTILINE,
 )
-_COMPILED_PLACE = re.compile(r" \(([^\s()]+), line (\d+)\)$")
+_COMPILED_PLACE = regex(r" \(([^\s()]+), line (\d+)\)$")
 _LINES = 20_000
 
 _crash = partial(Recogniser, Family.RUNTIME_EXCEPTION)
 
 USAGE = "argparse usage error"
 
-_NODE_PLACE = re.compile(r"^(\S+\.(?:[cm]?[jt]sx?)):(\d+)$", re.MULTILINE)
-_NODE_FRAME = re.compile(
+_NODE_PLACE = regex(r"^(\S+\.(?:[cm]?[jt]sx?)):(\d+)$", re.MULTILINE)
+_NODE_FRAME = regex(
     r"^    at (?:[^\n(]{0,200}\()?(?:file://)?((?!node:)[^\s():]{1,300}:\d+)", re.MULTILINE
 )
-_HARMLESS = re.compile(
+_HARMLESS = regex(
     r"(?i)^[ \t]*(?:0\b|none\b|no errors?(?:[.,;]|\s*$)|pip's dependency|false\b|\[\]|$)"
 )
-_USAGE_LINE = re.compile(r"^(?:ERROR: )?[ \t]*[Uu]sage: ", re.MULTILINE)
-_USAGE_MESSAGE = re.compile(
+_USAGE_LINE = regex(r"^(?:ERROR: )?[ \t]*[Uu]sage: ", re.MULTILINE)
+_USAGE_MESSAGE = regex(
     r"^(?:[\w./ -]{1,120}: error|Error|ERROR): (?!usage: )([^\n]*)", re.MULTILINE
 )
-_USAGE_HINT = re.compile(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
-_CLASS = re.compile(
+_USAGE_HINT = regex(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
+_CLASS = regex(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)"
     r"|(?:[A-Za-z_]\w*\.)+error):[ \t]*([^\n]*)",
     re.MULTILINE,
@@ -71,9 +72,9 @@ _MARKS = (
 )
 # Scripts that try several cases print each failure below the name of its case.
 _OF_A_CASE = r"[ \t]+(?:[✗✘❌][ \t]*)?(?=(?:ERROR|Error):)|[✗✘❌][ \t]*"
-_MARKED = re.compile(rf"^(?:{_OF_A_CASE})?({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
-_CLASS_IN_MARK = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
-_CLASS_FIRST = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
+_MARKED = regex(rf"^(?:{_OF_A_CASE})?({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
+_CLASS_IN_MARK = regex(r"\b[A-Z]\w*(?:Error|Exception)\b")
+_CLASS_FIRST = regex(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
 
 
 def last_traceback(text: str) -> Finding | None:
@@ -266,10 +267,10 @@ CRASHES = (
 
 _build = partial(Recogniser, Family.BUILD)
 
-_SYMBOL = re.compile(r"(?:\n(?! *symbol:)[^\n]*){0,3}\n *symbol: +(\w+) ([\w.$]+)")
-_ESLINT_FILE = re.compile(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
-_ESLINT_RULE = re.compile(r"[\w@/-]{1,100}")
-_GO_MISSING = re.compile(r"no required module|cannot find|not found|is not in (?:std|GOROOT)")
+_SYMBOL = regex(r"(?:\n(?! *symbol:)[^\n]*){0,3}\n *symbol: +(\w+) ([\w.$]+)")
+_ESLINT_FILE = regex(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
+_ESLINT_RULE = regex(r"[\w@/-]{1,100}")
+_GO_MISSING = regex(r"no required module|cannot find|not found|is not in (?:std|GOROOT)")
 _CARGO_WORDS = ("Cargo.toml", "cargo", "crate", " target named ")
 _MAVEN_GOAL = r"(?:Failed to execute goal (?:\S+ \([^)\n]*\) )?on project \S+?: )?"
 

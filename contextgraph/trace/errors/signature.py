@@ -1,7 +1,6 @@
 """Decides whether an observation shows a failure, and computes its signature."""
 
-import re
-
+from contextgraph.lazy import regex
 from contextgraph.model import Action, ErrorSignature, Family, Step
 from contextgraph.trace.actions import ActionReading, read_action
 from contextgraph.trace.errors.finding import (
@@ -43,7 +42,7 @@ from contextgraph.trace.errors.tools import (
 )
 from contextgraph.trace.kinds import ActionKind
 
-_SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
+_SHOWN_BY_GIT = regex(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
 _EDGE = 1500
 
 _TESTS: tuple[Search, ...] = (
@@ -71,7 +70,7 @@ _NO_TOOL_MESSAGE = ("[File: ", "Found ", "No matches found", "Traceback ", "Your
 
 # Commands whose exit code 1, or 123 of xargs, is an answer: nothing found, files differ, test is
 # false.
-_ANSWER_BY_EXIT_CODE = re.compile(
+_ANSWER_BY_EXIT_CODE = regex(
     r"(?:^|[;&|(!\n])[ \t]*(?:(?:git|sudo|then|if|xargs(?: -\S+)*)[ \t]+)?"
     r"(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command|\[)(?:[ \t]|$)"
 )

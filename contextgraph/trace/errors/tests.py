@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import partial
 
+from contextgraph.lazy import regex
 from contextgraph.model import Family
 from contextgraph.trace.errors.finding import (
     Finding,
@@ -17,23 +18,23 @@ from contextgraph.trace.errors.programs import CRASHES, GO_PANIC, RUST_PANIC, la
 
 _failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
-_SUMMARY = re.compile(
+_SUMMARY = regex(
     r"^(?:=+ )?((?:no tests ran|\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?"
     r"|errors?|rerun|subtests? passed)\b)[^\n]{0,300}?) in \d[\d.:]*s?\b[^\n]*$",
     re.MULTILINE,
 )
-_BAD = re.compile(r"\b[1-9]\d* (?:failed|errors?)\b")
-_SECTION = re.compile(r"^=+ (?:ERRORS|FAILURES) =+$", re.MULTILINE)
-_BLOCK = re.compile(r"^_+ (?!_ )[^\n]* _+$|^_{3,} [^\n]*_$", re.MULTILINE)
-_BLOCK_END = re.compile(
+_BAD = regex(r"\b[1-9]\d* (?:failed|errors?)\b")
+_SECTION = regex(r"^=+ (?:ERRORS|FAILURES) =+$", re.MULTILINE)
+_BLOCK = regex(r"^_+ (?!_ )[^\n]* _+$|^_{3,} [^\n]*_$", re.MULTILINE)
+_BLOCK_END = regex(
     r"^(?:_{2,} (?!_)[^\n]*_|={3,} [^\n]* ={3,}|-{5,} Captured [^\n]*)$", re.MULTILINE
 )
-_PLACE = re.compile(r"^([^\s:>][^:\n]{0,400}):(\d+): ?([^\n]*)$", re.MULTILINE)
-_E_LINE = re.compile(r"^E   ([^\n]*)$", re.MULTILINE)
-_RAISED = re.compile(r"\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$", re.DOTALL)
-_CLASS = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
-_LISTED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*)(?: - ([^\n]*))?$", re.MULTILINE)
-_VERBOSE = re.compile(r"^([^\s:]+\.py::\S+) (?:FAILED|ERROR)\b", re.MULTILINE)
+_PLACE = regex(r"^([^\s:>][^:\n]{0,400}):(\d+): ?([^\n]*)$", re.MULTILINE)
+_E_LINE = regex(r"^E   ([^\n]*)$", re.MULTILINE)
+_RAISED = regex(r"\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$", re.DOTALL)
+_CLASS = regex(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
+_LISTED = regex(r"^(?:FAILED|ERROR) (\S+?\.py\S*)(?: - ([^\n]*))?$", re.MULTILINE)
+_VERBOSE = regex(r"^([^\s:]+\.py::\S+) (?:FAILED|ERROR)\b", re.MULTILINE)
 _CONFTEST = "ImportError while loading conftest"
 _NOT_COLLECTED = _failed_test(
     "pytest: {kind}",
@@ -42,15 +43,15 @@ _NOT_COLLECTED = _failed_test(
     r"(?P<kind>file or directory not found|file not found|not found|found no collectors for)"
     r":? (?P<message>[^\n]*)",
 )
-_INTERNAL = re.compile(
+_INTERNAL = regex(
     r"^INTERNALERROR> ((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception)\b)(?:: ([^\n]*))?", re.MULTILINE
 )
-_INTERNAL_PLACE = re.compile(r"^INTERNALERROR>   File \"([^\"\n]+)\", line (\d+)", re.MULTILINE)
+_INTERNAL_PLACE = regex(r"^INTERNALERROR>   File \"([^\"\n]+)\", line (\d+)", re.MULTILINE)
 _UNKNOWN = "test failure"
-_RAN = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
-_FAILED = re.compile(r"^FAILED \([^\n]*\)", re.MULTILINE)
-_UNITTEST_BLOCK = re.compile(r"^={20,}\n\[?((?:ERROR|FAIL)[^\n]*)$", re.MULTILINE)
-_UNITTEST_END = re.compile(r"^={20,}$|^-{20,}\nRan ", re.MULTILINE)
+_RAN = regex(r"^Ran \d+ tests? in ", re.MULTILINE)
+_FAILED = regex(r"^FAILED \([^\n]*\)", re.MULTILINE)
+_UNITTEST_BLOCK = regex(r"^={20,}\n\[?((?:ERROR|FAIL)[^\n]*)$", re.MULTILINE)
+_UNITTEST_END = regex(r"^={20,}$|^-{20,}\nRan ", re.MULTILINE)
 DOCTEST = _failed_test(
     "doctest",
     "Failed example:",
@@ -179,67 +180,65 @@ def unittest_failure(text: str) -> Finding | None:
 _failed_foreign_test = partial(Recogniser, Family.TEST_FAILURE)
 
 _FOREIGN_FAILED = "test failure"
-_PASSED = re.compile(
+_PASSED = regex(
     r"^(?:Tests: [^\n]{0,200}\d passed[^\n]*|[ \t]{1,20}Tests {2,9}\d+ passed[^\n]*"
     r"|test result: ok\.[^\n]*|\[INFO\] BUILD SUCCESS|BUILD SUCCESSFUL in [^\n]*"
     r"|100% tests passed[^\n]*|ok {2}\t[^\n]*"
     r"|PASS|[ \t]+\d+ passing(?: \([^\n]*)?|[#ℹ] fail 0)$",
     re.MULTILINE,
 )
-_GO_FAIL = re.compile(r"^([ \t]*)--- FAIL: (\S+)", re.MULTILINE)
-_GO_PLACE = re.compile(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
-_GO_NEXT = re.compile(r"^(?:--- |=== RUN|FAIL|ok)", re.MULTILINE)
-_GO_PACKAGE = re.compile(r"^FAIL\t\S+", re.MULTILINE)
-_TESTIFY = re.compile(r"^[ \t]+Error:[ \t]+([^\n]*)", re.MULTILINE)
-_RUST_FAILED = re.compile(r"^test result: FAILED|^error: test failed", re.MULTILINE)
-_RUST_OUTPUT = re.compile(r"^---- [^\n]{1,400} stdout ----\n([^\n]+)", re.MULTILINE)
-_SUREFIRE = re.compile(
-    r"^(?:\[ERROR\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+)", re.MULTILINE
-)
-_SUREFIRE_FIRST = re.compile(r"^\[ERROR\] +(\S+?)[.:](\w+):(\d+)(?:->\S+)? ([^\n]*)", re.MULTILINE)
-_JAVA_EXCEPTION = re.compile(
+_GO_FAIL = regex(r"^([ \t]*)--- FAIL: (\S+)", re.MULTILINE)
+_GO_PLACE = regex(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
+_GO_NEXT = regex(r"^(?:--- |=== RUN|FAIL|ok)", re.MULTILINE)
+_GO_PACKAGE = regex(r"^FAIL\t\S+", re.MULTILINE)
+_TESTIFY = regex(r"^[ \t]+Error:[ \t]+([^\n]*)", re.MULTILINE)
+_RUST_FAILED = regex(r"^test result: FAILED|^error: test failed", re.MULTILINE)
+_RUST_OUTPUT = regex(r"^---- [^\n]{1,400} stdout ----\n([^\n]+)", re.MULTILINE)
+_SUREFIRE = regex(r"^(?:\[ERROR\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+)", re.MULTILINE)
+_SUREFIRE_FIRST = regex(r"^\[ERROR\] +(\S+?)[.:](\w+):(\d+)(?:->\S+)? ([^\n]*)", re.MULTILINE)
+_JAVA_EXCEPTION = regex(
     r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Failure))\b:? ?([^\n]*)", re.MULTILINE
 )
 _JS_TOTALS = (
-    re.compile(
+    regex(
         r"^[ \t]*(?:(?:Tests|Test Suites|Test Files):? [^\n]{0,200}?\b[1-9]\d{0,8} failed"
         r"|Errors\s+[1-9]\d* errors?$)",
         re.MULTILINE,
     ),
-    re.compile(r"^[ \t]+[1-9]\d* failing$", re.MULTILINE),
-    re.compile(r"^(?:[ℹ#] fail [1-9]\d*|Failed tests:)$", re.MULTILINE),
+    regex(r"^[ \t]+[1-9]\d* failing$", re.MULTILINE),
+    regex(r"^(?:[ℹ#] fail [1-9]\d*|Failed tests:)$", re.MULTILINE),
 )
 # Where the report of the first failure starts, as the runners mark it.
 _JS_STARTS = (
-    re.compile(r"^ {2}● [^\n]*$", re.MULTILINE),
-    re.compile(r"^[ \t]*FAIL {1,3}\S[^\n]*$|^⎯+ Unhandled (?!Errors)[^\n]*$", re.MULTILINE),
+    regex(r"^ {2}● [^\n]*$", re.MULTILINE),
+    regex(r"^[ \t]*FAIL {1,3}\S[^\n]*$|^⎯+ Unhandled (?!Errors)[^\n]*$", re.MULTILINE),
     _JS_TOTALS[1],
-    re.compile(r"^(?:✖ failing|Failed) tests:$", re.MULTILINE),
+    regex(r"^(?:✖ failing|Failed) tests:$", re.MULTILINE),
 )
-_JS_NEXT = re.compile(r"^ {2}● |^[ \t]*Test(?:s| Suites| Files):? |^⎯{4,}", re.MULTILINE)
-_JS_TEST = re.compile(r"^✖ ([^\n]*?)(?: \([\d.]+ms\))?$", re.MULTILINE)
-_JS_EXCEPTION = re.compile(
+_JS_NEXT = regex(r"^ {2}● |^[ \t]*Test(?:s| Suites| Files):? |^⎯{4,}", re.MULTILINE)
+_JS_TEST = regex(r"^✖ ([^\n]*?)(?: \([\d.]+ms\))?$", re.MULTILINE)
+_JS_EXCEPTION = regex(
     r"^\s{0,8}(\w*(?:Error|Exception)|[A-Z]\w+Rejection)(?: \[\w+\])?: "
     r"([^\n]*?(?::\n[^\n]*|$))",
     re.MULTILINE,
 )
-_JS_EXPECT = re.compile(r"^[ \t]+(expect\([^\n]*)", re.MULTILINE)
-_JS_MESSAGE = re.compile(r"\n[ \t]*\n[ \t]*(?:thrown: \"?)?(\S[^\n]*)")
-_JS_PLACE = re.compile(
+_JS_EXPECT = regex(r"^[ \t]+(expect\([^\n]*)", re.MULTILINE)
+_JS_MESSAGE = regex(r"\n[ \t]*\n[ \t]*(?:thrown: \"?)?(\S[^\n]*)")
+_JS_PLACE = regex(
     r"^[ \t]+(?:at (?:[^\n(]{0,200}\()?|❯ (?:[^\s:]{1,200} )?)(?:file://)?"
     r"((?!node:|internal/)[^\s():]{1,300}:\d+)[\d:)]*[^\n]*$",
     re.MULTILINE,
 )
-_JS_PARSER = re.compile(r"(\S+): (.*) \((\d+):\d+\)$")
-_TAP = re.compile(r"^([ \t]*)not ok \d+(?: - )?(?![^\n]*# (?:TODO|SKIP))([^\n]*)", re.MULTILINE)
-_TAP_DETAILS = re.compile(r"\n[ \t]+---\n((?:[ \t]++[^\n]*+\n){1,200}?)[ \t]+\.\.\.$", re.MULTILINE)
-_TAP_PLACE = re.compile(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
-_TAP_FRAME = re.compile(
+_JS_PARSER = regex(r"(\S+): (.*) \((\d+):\d+\)$")
+_TAP = regex(r"^([ \t]*)not ok \d+(?: - )?(?![^\n]*# (?:TODO|SKIP))([^\n]*)", re.MULTILINE)
+_TAP_DETAILS = regex(r"\n[ \t]+---\n((?:[ \t]++[^\n]*+\n){1,200}?)[ \t]+\.\.\.$", re.MULTILINE)
+_TAP_PLACE = regex(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
+_TAP_FRAME = regex(
     r"^[ \t]+(?:[^\n(]{1,200} \()?(?:file://)?((?!node:|location)[^\s():']{1,300}:\d+):\d+\)?$",
     re.MULTILINE,
 )
-_TAP_CLASS = re.compile(r"^[ \t]+name: '(\w+)'", re.MULTILINE)
-_TAP_MESSAGE = re.compile(r"^[ \t]+error: (?:\|-\n[ \t]+)?'?([^\n]*?)'?$", re.MULTILINE)
+_TAP_CLASS = regex(r"^[ \t]+name: '(\w+)'", re.MULTILINE)
+_TAP_MESSAGE = regex(r"^[ \t]+error: (?:\|-\n[ \t]+)?'?([^\n]*?)'?$", re.MULTILINE)
 
 
 def foreign_failure(text: str) -> Finding | None:

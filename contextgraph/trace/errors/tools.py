@@ -3,6 +3,7 @@
 import re
 from functools import partial
 
+from contextgraph.lazy import regex
 from contextgraph.model import Family
 from contextgraph.trace.errors.finding import Finding, Recogniser, first_in
 
@@ -31,10 +32,10 @@ _TIMEOUTS = (
     ),
 )
 _REFUSED = "Your proposed edit has introduced new syntax error"
-_LISTED = re.compile(r"^- (?:([A-Z]\d{3}) )?([^\n]*)", re.MULTILINE)
-_LINT_CLASS = re.compile(r"(?:\w+(?:Error|Warning))\b")
-_LINTER_LINE = re.compile(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
-_LINT_NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
+_LISTED = regex(r"^- (?:([A-Z]\d{3}) )?([^\n]*)", re.MULTILINE)
+_LINT_CLASS = regex(r"(?:\w+(?:Error|Warning))\b")
+_LINTER_LINE = regex(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
+_LINT_NAME = regex(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
 _LISTED_LENGTH = 5000
 # What editors answer that could not do what was requested.
 _REFUSED_EDITS = tuple(
@@ -58,7 +59,7 @@ _REFUSED_EDITS = tuple(
         "No replacement": ("No replacement was performed",),
     }.items()
 )
-_MARKED_ERROR = re.compile(r"<tool_use_error>(?:Error: )?([^<\n]*)|<error>([^<\n]*)")
+_MARKED_ERROR = regex(r"<tool_use_error>(?:Error: )?([^<\n]*)|<error>([^<\n]*)")
 _WRONG_ARGUMENTS = (
     _wrong_usage("tool: No file open", "No file open", r"\ANo file open[^\n]*"),
     _wrong_usage("tool: Usage: goto", "goto allows", r"\Agoto allows only one line number[^\n]*"),
@@ -176,7 +177,7 @@ _shell = partial(Recogniser, Family.SHELL)
 _environment = partial(Recogniser, Family.ENVIRONMENT)
 
 _SYNTAX = ("syntax error", "unexpected eof", "unexpected end of file")
-_REASON = re.compile(
+_REASON = regex(
     r"command not found|[Nn]o such file or directory|Permission denied|[Ii]s a directory|"
     r"[Nn]ot a directory|invalid option|unrecognized option|unknown option|File exists|"
     r"illegal option|Directory not empty|Operation not permitted|missing (?:file )?operand|"
@@ -196,7 +197,7 @@ _COMMANDS = (
     r"sudo|env|nohup|timeout|which|tree|stat|file|du|kill|pkill|git|od|nl|basename|dirname|date|"
     r"source|cd|less|more|readlink|realpath|jq|ps|man|su|strace|gdb|zsh|perl|ruby|make|nano|vim"
 )
-_GIT_REASON = re.compile(
+_GIT_REASON = regex(
     r"not a git repository|did not match any file|Not a valid object name|patch does not apply|"
     r"already exists and is not an empty directory|unknown switch|unknown option|"
     r"ambiguous argument|"
@@ -204,9 +205,9 @@ _GIT_REASON = re.compile(
     r"unable to auto-detect email address|no upstream branch|No such remote|"
     r"unrecognized argument|bad object|unknown revision|failed to push|needed a single revision"
 )
-_DETAIL = re.compile(r"['\"`‘“(\[:,].*|\S*/.*", re.DOTALL)
+_DETAIL = regex(r"['\"`‘“(\[:,].*|\S*/.*", re.DOTALL)
 _DETAIL_LENGTH = 400
-_PIP_REASON = re.compile(
+_PIP_REASON = regex(
     r"HTTP error \d+|No matching distribution found|due to an? (\w+)|Invalid requirement|"
     r"Failed building wheel|subprocess-exited-with-error|ResolutionImpossible|"
     r"Cannot install|externally-managed-environment|Could not open requirements file|"

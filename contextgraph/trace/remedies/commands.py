@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from contextgraph.lazy import regex
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.actions import looks, run_of
 from contextgraph.trace.remedies.edits import (
@@ -21,8 +22,8 @@ COMMAND_CHARS = 200
 ANY_VERSION = "any version"
 
 _SHAPE_CHARS = 60
-_PROGRAM = re.compile(r"(?:python)?[A-Za-z_][\w+-]*|python[\d.]+")
-_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
+_PROGRAM = regex(r"(?:python)?[A-Za-z_][\w+-]*|python[\d.]+")
+_TOKEN = regex(r"\"[^\"]*\"|'[^']*'|\S+")
 _UNDOING = frozenset({"git checkout", "git restore", "git reset", "git stash", "git revert"})
 _FILE_NAMES = frozenset({"__init__.py", "conftest.py", "setup.py", "setup.cfg", "pytest.ini"})
 _SEARCHING = frozenset({"ls", "find", "grep", "tree", "rg", "find_file", "search_dir"})

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Self
 
+from contextgraph.lazy import regex
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
 from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity
@@ -192,7 +193,7 @@ _ROLES = {
     "FileNotFoundError": (_PATH,),
 }
 _MISSING_MODULE = "No module named"
-_PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
+_PATH_ERRORS = regex(r"not found$|No such file|can't open")
 GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
 
 
@@ -347,25 +348,25 @@ def _without_doubled(path: str) -> str:
     return ""
 
 
-UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
-_WORD = re.compile(r"\w+")
+UNDEFINED = regex(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
+_WORD = regex(r"\w+")
 # What stands before a name that a line makes known: imports, definitions, loops, parameters.
-_INTRODUCING = re.compile(
+_INTRODUCING = regex(
     r"\s*(?:(?:from\s*\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
     r"|(?:async\s+)?def\s+\w+\(|(?:with|for|except)\b)"
 )
-_ASSIGNED = re.compile(r"\s*(?::[^=]*)?=[^=]")
-_IMPORT = re.compile(r"\s*(?:from\s+(?P<source>\S+)\s+)?import\s+(?P<names>.+)")
-_DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\b")
-_CONFIGURING = re.compile(
+_ASSIGNED = regex(r"\s*(?::[^=]*)?=[^=]")
+_IMPORT = regex(r"\s*(?:from\s+(?P<source>\S+)\s+)?import\s+(?P<names>.+)")
+_DEFINITION = regex(r"\s*(?:async\s+)?(?:def|class)\b")
+_CONFIGURING = regex(
     r"\b(settings\.configure|django\.setup|sys\.path\.(?:insert|append)|matplotlib\.use"
     r"|os\.environ(?:\.setdefault)?[\[(]\s*['\"]\w+['\"]|set_event_loop_policy|basicConfig)"
 )
-_QUOTED = re.compile(r"['\"](\w+)['\"]")
-_BRACKETS = re.compile(r"[()\[\]{}]")
-_QUOTES = re.compile(r"[\"']")
-_SPACE = re.compile(r"\s+")
-_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
+_QUOTED = regex(r"['\"](\w+)['\"]")
+_BRACKETS = regex(r"[()\[\]{}]")
+_QUOTES = regex(r"[\"']")
+_SPACE = regex(r"\s+")
+_TEST_FILE = regex(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
 _LINE_READ = 500
 _MAX_IDENTIFIERS = 24
 

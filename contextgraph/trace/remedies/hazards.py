@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from contextgraph.lazy import regex
 from contextgraph.model import RemedyAction, RemedyKind
 from contextgraph.text import gives_instructions
 
@@ -19,7 +20,7 @@ from contextgraph.text import gives_instructions
 _LONGEST_LINE, _LONGEST_EDIT = 400, 4_000
 _MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""(?P<blank>[ \t]++)
     |(?P<nowhere>(?:[12&]?>>?[ \t]*+(?:/dev/null\b|&[12]\b
         |(?!(?i:requirements|constraints|cmakelists))[\w-]++\.(?:txt|log|out)(?![\w./-])))
@@ -32,16 +33,16 @@ _TOKEN = re.compile(
     )++)""",
     re.VERBOSE,
 )
-_SETTING = re.compile(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
-_ADDRESS = re.compile(r"://|[\w.-]@[\w.-]+[:/]|\bgit\+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}\b")
-_LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/]|$)")
+_SETTING = regex(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
+_ADDRESS = regex(r"://|[\w.-]@[\w.-]+[:/]|\bgit\+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}\b")
+_LOOPBACK = regex(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 # Folders that are not part of a checkout, nor of what is installed on a machine.
-_OUTSIDE = re.compile(
+_OUTSIDE = regex(
     r"(?:^|[=:,])(?:~|\$\{?HOME\b|\.\./\.\.|/(?:etc|tmp|var|dev|proc|sys|boot|private|run|media)\b"
     r"|/(?:root|(?:home|Users)/[^/]+)/\.(?!local/bin|cargo/bin|pyenv/|venv|virtualenvs/|nvm/))"
 )
 # Programs and their configuration that a variable would replace, and what turns checks off.
-_LOADING = re.compile(
+_LOADING = regex(
     r"(?:LD_|DYLD_|GIT_|PIP_|UV_|NPM_CONFIG_|NODE_(?:OPTIONS|TLS|EXTRA)|CARGO_(?:REG|NET|HTTP)|GO(?:"
     r"PROXY|INSECURE|FLAGS|SUMDB|NOSUMDB|PRIVATE)|BASH_|PROMPT_|PERL5|RUBY(?:OPT|LIB)|JAVA_TOOL|_JAVA|"
     r"MAVEN_|GRADLE_|SSL_|SSH_|AWS_|DOCKER_|KUBE)"
@@ -50,14 +51,14 @@ _LOADING = re.compile(
     r"CC|CXX|PYTHONHOME|PYTHONINSPECT|PYTHONBREAKPOINT)$",
     re.IGNORECASE,
 )
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_NAME = re.compile(r"[\w+-][\w.+-]*")
-_PACKAGE = re.compile(
+_PYTHON = regex(r"(?:python|pypy)[\d.]*")
+_NAME = regex(r"[\w+-][\w.+-]*")
+_PACKAGE = regex(
     r"(?:@[a-z0-9][\w.-]*/)?[A-Za-z0-9][\w.+-]*(?:\[[\w,.-]+\])?"
     r"(?:(?:[=<>!~]=?|===)[\w.*+!-]+(?:,(?:[=<>!~]=?)[\w.*+!-]+)*|@[\^~]?[\w.-]+|:\w+)?"
 )
-_REQUIREMENTS = re.compile(r"(?!/)[\w./-]*\w\.(?:txt|toml|ya?ml|lock|json|in)")
-_IN_PROJECT = re.compile(r"\.{1,2}(?:/[\w-]+)*+/?(?:\[[\w,.-]+\])?")
+_REQUIREMENTS = regex(r"(?!/)[\w./-]*\w\.(?:txt|toml|ya?ml|lock|json|in)")
+_IN_PROJECT = regex(r"\.{1,2}(?:/[\w-]+)*+/?(?:\[[\w,.-]+\])?")
 
 _LOOKING = frozenset(
     "ls cat head tail grep egrep fgrep rg ag wc pwd which type file stat diff du tree uniq cut nl "
@@ -99,7 +100,7 @@ _MANAGERS = frozenset(
     "yum dnf brew gem easy_install opam pacman zypper".split()
 )
 _INSTALLING = frozenset("install add i ci sync update upgrade ensure lock -S".split())
-_PLAIN_OPTIONS = re.compile(
+_PLAIN_OPTIONS = regex(
     r"-[qyvUDEgIs]+|-{1,2}(?:upgrade|user|quiet|yes|pre|no-deps|no-build-isolation|no-cache-dir|"
     r"force-reinstall|ignore-installed|break-system-packages|no-input|dev|save-dev|save|global|"
     r"prefer-binary|only-binary|no-binary|all-extras|extra|group|with|without|no-root|no-interaction|"
@@ -110,12 +111,12 @@ _PLAIN_OPTIONS = re.compile(
 )
 _CHANNELS = frozenset(("conda-forge", "defaults", "anaconda", "bioconda", "pytorch", "main"))
 # Modules that serve, send, or run what they are given.
-_OTHER_MODULES = re.compile(
+_OTHER_MODULES = regex(
     r"(?:http|smtpd?|ftplib|telnetlib|webbrowser|base64|code|pty|socketserver|xmlrpc|urllib|ensurepip|"
     r"zipapp|runpy|pickle|binascii|antigravity|this|idlelib|turtledemo)(?:\.|$)"
 )
-_ACTIVATING = re.compile(r"(?:[\w./-]*/)?(?:bin/activate|conda\.sh|activate)")
-_DANGEROUS_OPTION = re.compile(
+_ACTIVATING = regex(r"(?:[\w./-]*/)?(?:bin/activate|conda\.sh|activate)")
+_DANGEROUS_OPTION = regex(
     r"-{1,2}(?:exec|execdir|ok|okdir|delete|fprint\w*|fls|eval|command|rootdir|override-ini|pager|"
     r"ext-diff|textconv|output|upload\w*|post-file|to-command|checkpoint\w*|shell|init-file|rcfile|"
     r"require|import|loader|preload|javaagent\S*|privileged|volume|mount|network|deselect|"
@@ -123,10 +124,10 @@ _DANGEROUS_OPTION = re.compile(
     r"|-(?:XX:On\S*|DskipTests\S*|Dmaven\.test\.skip\S*)",
     re.IGNORECASE,
 )
-_UNTESTED = re.compile(r"^-[km]$")
+_UNTESTED = regex(r"^-[km]$")
 
 # Code: what an edit may not add, and what it may not take away.
-_HARMFUL_CODE = re.compile(
+_HARMFUL_CODE = regex(
     r"\b(?:system|popen\w*|subprocess|spawn\w*|exec\w*|eval|__import__|importlib|socket|urllib\w*|"
     r"urlopen|requests?|httpx|aiohttp|fetch|curl|wget|ftplib|smtplib|paramiko|base64|b64decode|"
     r"loads|marshal|ctypes|rmtree|remove|unlink|rmdir|chmod|chown|setuid|kill|compile|globals|"
@@ -136,26 +137,26 @@ _HARMFUL_CODE = re.compile(
     r"\w*(?:password|passwd|secret|token|api_?key|credential)\w*)\b|://|#|--|/\*",
     re.IGNORECASE,
 )
-_GUARDING = re.compile(
+_GUARDING = regex(
     r"\bassert\w*|\braise\b|\bexpect\b|\bthrow\b|\w*(?:permi|auth|login|csrf|sanit|escape|valid|verif|"
     r"check|is_staff|is_admin|superuser|role|quota|limit|encrypt|hash|sign)\w*",
     re.IGNORECASE,
 )
-_GUARDED_FILE = re.compile(
+_GUARDED_FILE = regex(
     r"(?:^|/)(?:tests?|spec|__tests__|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest|[^/]*[.-](?:test|spec))"
     r"\.\w+$|(?:^|/)\.(?!/)[^/]|(?:^|/)(?:Jenkinsfile|Dockerfile|Makefile|CODEOWNERS|azure-pipelines|"
     r"setup\.(?:py|cfg)|tox\.ini|noxfile|pyproject\.toml|package\.json|[^/]*\.(?:ya?ml|sh|lock))|"
     r"auth|permission|security|login|acl|crypto|secret",
     re.IGNORECASE,
 )
-_TEXT_IN_CODE = re.compile(r"\"\"\"|'''|\"([^\"\n]*)\"|'([^'\n]*)'")
-_GENERATED = re.compile(
+_TEXT_IN_CODE = regex(r"\"\"\"|'''|\"([^\"\n]*)\"|'([^'\n]*)'")
+_GENERATED = regex(
     r"(?:^|/)(?:__pycache__|build|dist|node_modules|target|\.(?:pytest|mypy|ruff)_cache|\.tox|\.nox|"
     r"\.coverage|\.eggs|[^/]*\.egg-info|[^/]*\.(?:pyc|pyo|o|so|class|log|tmp|db-journal|lock))(?:/|$)"
 )
 # Names, and the words in them; words of sentences, the first of which no name needs.
-_NAMES = re.compile(r"[A-Za-z][\w-]*")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_NAMES = regex(r"[A-Za-z][\w-]*")
+_WORD = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ADDRESSING = frozenset(
     "the you your yours please must always never everything everyone anything urgent me my i we our"
     " will should shall told asking assistant".split()
@@ -164,12 +165,12 @@ _JOINING = frozenset(
     "a an to and with without from before after this that these those is are was were be as of for"
     " at by it its who now then instead until".split()
 )
-_CODE = re.compile(
+_CODE = regex(
     r"(?:def|class|import|from|return|raise|async|function|const|var|let|public|private|self|if)\b"
 )
-_CHOICE = re.compile(r"[\w\[\].-]+(?: (?:and|or|not|and not|or not) [\w\[\].-]+){0,3}")
+_CHOICE = regex(r"[\w\[\].-]+(?: (?:and|or|not|and not|or not) [\w\[\].-]+){0,3}")
 _EDITS = frozenset({RemedyKind.EDIT, RemedyKind.RESEND, RemedyKind.CONFIGURE})
-_PLACEHOLDER = re.compile(r"<[^<>\n]{1,60}>")
+_PLACEHOLDER = regex(r"<[^<>\n]{1,60}>")
 
 
 def is_hazardous(actions: Sequence[RemedyAction]) -> bool:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from contextgraph.lazy import regex
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
 from contextgraph.trace.actions import ActionReading, imported_names
 from contextgraph.trace.files import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity
@@ -12,18 +13,18 @@ from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.loops import SILENCE, steady
 from contextgraph.trace.steps import StepTrace, is_version_query
 
-_WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
-_NAME_WORD = re.compile(r"[a-z]+")
-_OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
-_TEST_NAME = re.compile(r"\btest_\w+")
-_TESTS_RAN = re.compile(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
-_STEM = re.compile(r"[A-Za-z_]\w*")
+_WORD = regex(r"[A-Za-z_][\w-]*|\d+")
+_NAME_WORD = regex(r"[a-z]+")
+_OPTION = regex(r"(?<=\s--)[A-Za-z][\w-]*")
+_TEST_NAME = regex(r"\btest_\w+")
+_TESTS_RAN = regex(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
+_STEM = regex(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 # What a search answers that shows no hit: there is none, or there are too many.
-_NOTHING_FOUND = re.compile(r"No matches found|[^\n]*Please narrow your search")
-_INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
-_HELP = re.compile(r"\s(?:-h|--help)\b")
+_NOTHING_FOUND = regex(r"No matches found|[^\n]*Please narrow your search")
+_INSTALLS = regex(r"\b(?:install|develop|add|sync|upgrade|update)\b")
+_HELP = regex(r"\s(?:-h|--help)\b")
 
 # A corrected attempt follows soon after; the same command much later serves another end.
 _NEAR = 6
@@ -342,11 +343,9 @@ _MISSING = ("ModuleNotFoundError", *MISSING_PROGRAM)
 _STEPS_AFTER_INSTALLING = 4
 # Agents write another program rather than run the same one again, within so many steps.
 _STEPS_TO_REPLACE = 12
-_OF_PROJECT = re.compile(
-    r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)"
-)
+_OF_PROJECT = regex(r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)")
 
-_INTERPRETER = re.compile(r"(?:^|[;&|]\s*|/|\s)(python[\d.]*)\s")
+_INTERPRETER = regex(r"(?:^|[;&|]\s*|/|\s)(python[\d.]*)\s")
 
 _ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from contextgraph.lazy import regex
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
@@ -59,16 +60,16 @@ from contextgraph.trace.steps import StepTrace
 # Of so many lines behind the range of an edit the first that is not blank counts.
 _LINES_BEHIND = 4
 _COMPARED_BEHIND = 2
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
-_PROGRAM = re.compile(r"\w[\w.-]*")
-_NUMBERED = re.compile(r"^(\d+):", re.MULTILINE)
+_IDENTIFIER = regex(r"[A-Za-z_]\w{2,}")
+_PROGRAM = regex(r"\w[\w.-]*")
+_NUMBERED = regex(r"^(\d+):", re.MULTILINE)
 _MORE_LINES = "<more lines"
 # What is written where it is expected that a command may fail.
-_PROBING = re.compile(r"\b2>|\|\||\btest -|\[ -")
+_PROBING = regex(r"\b2>|\|\||\btest -|\[ -")
 # What has no ending is a class or a package rather than a file: no folder has it.
-_NO_FILE_SOUGHT = re.compile(r"""\s*find_file\s+["']?[^\s.*"']+["']?(?:\s|$)""")
+_NO_FILE_SOUGHT = regex(r"""\s*find_file\s+["']?[^\s.*"']+["']?(?:\s|$)""")
 # Of a file that is not there a listing of the current folder says no more.
-_LISTS_FILE = re.compile(r"\bls(?: -\S+)* [^\s/-][^\s/]*\.\w+(?=\s|$)")
+_LISTS_FILE = regex(r"\bls(?: -\S+)* [^\s/-][^\s/]*\.\w+(?=\s|$)")
 
 
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
@@ -249,31 +250,31 @@ def _has_doubled_folder(path: str) -> bool:
     return any(parent == child for parent, child in pairwise(parts))
 
 
-_NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
-_SKIPPING = re.compile(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
-_CATCHING = re.compile(r"\bexcept\b")
-_DOING = re.compile(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
+_NAME = regex(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
+_SKIPPING = regex(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
+_CATCHING = regex(r"\bexcept\b")
+_DOING = regex(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
 # Empty values that replace what failed.
-_NOTHING = re.compile(
+_NOTHING = regex(
     r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:(?:=|\breturn|\belse)\s*"
     r"(?:None|(?:np|math)\.nan|\"\"|'')|(?:\breturn|\belse)\s*"
     r"(?:\[(?:\"\")?\]|\{\}|(?:set|dict|list|pd\.DataFrame)\(\)))"
     r"(?![\w.,(=\[])",
     re.MULTILINE,
 )
-_STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
-_IMPORTS = re.compile(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
-_WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
-_DEFINED = re.compile(r"\b(?:class|def) (\w+)")
-_ASSERTING = re.compile(r"\bassert")
+_STAND_IN = regex(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
+_IMPORTS = regex(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
+_WORD = regex(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
+_DEFINED = regex(r"\b(?:class|def) (\w+)")
+_ASSERTING = regex(r"\bassert")
 
 _MAX_CHANGES = 3
 _SATISFIED = "Requirement already satisfied"
 _TRIES = 40
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
-_UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
-_PASSED = re.compile(r"\b[1-9]\d* passed\b|^ok\b", re.MULTILINE)
+_UNDOING = regex(r"git\s+(?:checkout|restore|reset|stash)\b")
+_PASSED = regex(r"\b[1-9]\d* passed\b|^ok\b", re.MULTILINE)
 
 
 def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[str]) -> bool:

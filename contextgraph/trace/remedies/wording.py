@@ -8,6 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
 
+from contextgraph.lazy import regex
 from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.files import Change
 from contextgraph.trace.remedies.commands import ANY_VERSION
@@ -31,7 +32,7 @@ INSTEAD = ("instead", "")
 _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
 _VAGUE = (SCRIPT, Term.UNKNOWN_COMMAND)
-_INTERPRETER = re.compile(r"python[\d.]*")
+_INTERPRETER = regex(r"python[\d.]*")
 _EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
 
 
@@ -389,13 +390,11 @@ AdviceKey: TypeAlias = tuple[RemedyAction | RemedyPattern, ...]
 _REMEMBERED = 8_192
 _FROM_ANOTHER_MODULE = " from another module"
 _PREFIX = "adv_"
-_ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
+_ID = regex(rf"{_PREFIX}[0-9a-f]{{16}}")
 # Variables that any project may set; others mean something to one project only.
-_COMMON_SETTING = re.compile(
-    r"PYTHON|PYTEST_|PIP_|GIT_|LC_|LANG|PATH=|CI=|NODE_|JAVA_HOME|MPLBACKEND"
-)
-_SETTING = re.compile(r"[A-Za-z_]\w*=")
-_NUMBER = re.compile(r"\b\d+\b")
+_COMMON_SETTING = regex(r"PYTHON|PYTEST_|PIP_|GIT_|LC_|LANG|PATH=|CI=|NODE_|JAVA_HOME|MPLBACKEND")
+_SETTING = regex(r"[A-Za-z_]\w*=")
+_NUMBER = regex(r"\b\d+\b")
 
 
 @lru_cache(_REMEMBERED)
