@@ -1,7 +1,7 @@
 """``contextgraph query``: advice for a state."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         Why,
     )
 
-_ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
+_ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS, _EXAMPLES = 160, 600, 3, 2
 _LINES, _LINE_WIDTH = 4, 150
 STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
@@ -308,7 +308,7 @@ def _answer(
     else:
         print_text(f"nothing useful known{_reason(memory, context, question.state.repo, why=why)}")
     if why and not common.as_json:
-        print_panel("Found and not shown", map(_silence, context.silenced))
+        print_panel("Found and not shown", _silences(context.silenced))
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
@@ -396,10 +396,18 @@ def _remedy(remedy: "Remedy") -> "list[Text]":
     ]
 
 
-def _silence(remedy: "Remedy") -> "list[Text]":
-    assert remedy.silence is not None
-    reason = f"silenced at '{remedy.silence.step}': {remedy.silence.reason}"
-    return [styled(one_line(remedy.description, _TEXT_WIDTH)), styled((reason, "dim"))]
+def _silences(remedies: "Iterable[Remedy]") -> "Iterator[list[Text]]":
+    """Yield each reason of a silence, with the first remedies that it silenced."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for remedy in remedies:
+        assert remedy.silence is not None
+        place = (remedy.silence.step, remedy.silence.reason)
+        by_reason.setdefault(place, []).append(remedy.description)
+    for (step, reason), silenced in by_reason.items():
+        named = [styled(one_line(text, _TEXT_WIDTH)) for text in silenced[:_EXAMPLES]]
+        rest = len(silenced) - len(named)
+        more = [styled((f"and {rest} more: --json has them", "dim"))] if rest > 0 else []
+        yield [styled((f"{step}: {reason}", "bold")), *named, *more]
 
 
 def _case(item: "SimilarCase") -> "list[Text]":

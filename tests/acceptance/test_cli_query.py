@@ -1,5 +1,6 @@
 """``contextgraph query`` and ``report``."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -65,6 +66,16 @@ def test_people_see_the_remedy_and_why_it_is_shown(store: Path) -> None:
     assert "worked in 3 runs of this repository" in result.out
     assert len(result.out.splitlines()) <= 10
     assert "why: this repository" in contextgraph(*asked, "--details").out
+
+
+def test_a_silence_is_explained_by_its_step_and_reason(store: Path) -> None:
+    asked = ("query", NO_MODULE, "--store", store, "--repo", "acme/other")
+    result, explained = contextgraph(*asked), contextgraph(*asked, "--why")
+
+    assert "found and silenced; --why says why" in result.out
+    assert re.search(r"1. (found|worth it): \w+", explained.out)
+    assert "PYTHONPATH" in explained.out
+    assert "--why" not in explained.out
 
 
 def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
