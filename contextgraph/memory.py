@@ -22,9 +22,9 @@ from contextgraph.advising.gate import evidence_of
 from contextgraph.advising.pipeline import settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
+    fitting_statements,
     render_warning,
     rendered,
-    statement_lines,
 )
 from contextgraph.config import (
     OPENAI_EMBEDDER,
@@ -403,8 +403,7 @@ class AgentMemory:
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
         probable = self.retriever.gate.statements(one for one in found if one.note.id in ids)
-        shown = tuple(statement for statement, _ in statement_lines(probable))
-        return MemoryContext(new_context_id(), statements=shown)
+        return MemoryContext(new_context_id(), statements=fitting_statements(probable))
 
     def playbook(
         self,

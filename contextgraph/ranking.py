@@ -1,14 +1,16 @@
-"""Pure functions for ranking: similarity of texts, fusion of rankings."""
+"""Pure functions for ranking: similarity of texts, fusion of rankings, quotes of conversations."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from datetime import UTC
 from functools import lru_cache
 from itertools import repeat
-from math import exp, log
-from typing import TypeVar
+from math import exp, log, sqrt
+from typing import NamedTuple, TypeVar
 
-from contextgraph.model import ChannelRank
-from contextgraph.text import words
+from contextgraph.lazy import regex
+from contextgraph.model import ChannelRank, Note, StatementKind
+from contextgraph.text import count_tokens, gives_instructions, stems, words
 
 # The head of an issue says what it is about; logs and code follow.
 TASK_CHARS = 2_000
@@ -42,33 +44,6 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     shared = sorted(query.keys() & counted.keys())
     score = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
     return score * (_K1 + 1) / most
-
-
-# A word of a small collection is not rarer than in one of so many texts.
-_FEWEST_TEXTS = 50
-
-
-def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tuple[float, Key]]:
-    """How much of *words* each of *texts* shares, 0 to 1, rare words most; the most first."""
-    met = Counter(word for counts in texts.values() for word in counts.keys() & {*words})
-    number = max(_FEWEST_TEXTS, len(texts))
-    weights = {word: rarity(met[word], number) for word in words}
-    scores = [(overlap(weights, counts), key) for key, counts in texts.items()]
-    shared = [pair for pair in scores if pair[0] > 0]
-    return sorted(shared, key=lambda pair: (-pair[0], str(pair[1])))
-
-
-def share_probability(share: float, rival: float, matched: int) -> float:
-    """How likely a conversation is the one that a request is about.
-
-    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
-    Fitted on requests of a development part, on tasks of other projects, and on questions about
-    nothing that was said.
-    """
-    if not matched:
-        return 0.0
-    margin = max(0.0, 1 - rival / share)
-    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
 
 
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
@@ -163,3 +138,198 @@ def reciprocal_rank_fusion(
         for rank, key in enumerate(ranking, start=1):
             scores[key] = scores.get(key, 0.0) + 1 / (k + rank)
     return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
+
+
+# Words of a request that are looked up, and statements that are proposed for it, of at most so
+# many conversations; of those that share less of it than the best, how many are compared.
+REQUEST_WORDS, PROPOSED, CONVERSATIONS, _RIVALS = 48, 120, 24, 3
+# From here on a conversation is taken to be what a request is about.
+PROBABLE = 0.5
+# From here on two conversations are about the same subject.
+SAME_SUBJECT = 0.2
+# Of all quotes together; one that shares so many words with others that are shown says nothing new,
+# and a short one may be unclear without what it answers.
+QUOTED_TOKENS, _TOLD, _SHORT_QUOTE = 125, 0.7, 60
+# A clause is the least that is quoted of a long statement.
+_CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
+# A word of a small collection is not rarer than in one of so many texts.
+_FEWEST_TEXTS = 50
+
+
+def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tuple[float, Key]]:
+    """How much of *words* each of *texts* shares, 0 to 1, rare words most; the most first."""
+    met = Counter(word for counts in texts.values() for word in counts.keys() & {*words})
+    number = max(_FEWEST_TEXTS, len(texts))
+    weights = {word: rarity(met[word], number) for word in words}
+    scores = [(overlap(weights, counts), key) for key, counts in texts.items()]
+    shared = [pair for pair in scores if pair[0] > 0]
+    return sorted(shared, key=lambda pair: (-pair[0], str(pair[1])))
+
+
+def share_probability(share: float, rival: float, matched: int) -> float:
+    """How likely a conversation is the one that a request is about.
+
+    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
+    Fitted on requests of a development part, on tasks of other projects, and on questions about
+    nothing that was said.
+    """
+    if not matched:
+        return 0.0
+    margin = max(0.0, 1 - rival / share)
+    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
+
+
+class Quote(NamedTuple):
+    """A statement as it is ranked and quoted, made at *place*: a time and where in the session.
+
+    *head* attributes it, *context* is what a short one answers, *words* are the stems of all that.
+    *is_agreed*: a person confirmed it. One that was superseded or may not be shown counts for its
+    conversation only.
+    """
+
+    id: str
+    place: str
+    head: str
+    content: str
+    context: str
+    words: Sequence[str]
+    weight: float
+    is_agreed: bool
+    is_shown: bool
+
+    def line(self, max_tokens: int = QUOTED_TOKENS) -> str:
+        """Return the line that quotes it, with its first clauses where it is too long."""
+        tail = f" ({self.context})" if self.context else ""
+        for text in (f'{self.head}"{self.content}"{tail}', f'{self.head}"{self.content}"'):
+            if count_tokens(text) <= max_tokens:
+                return text
+        ends = [match.start() for match in _CLAUSE.finditer(self.content)]
+        for end in reversed([end for end in ends if end >= _SHORT_QUOTE]):
+            text = f'{self.head}"{self.content[:end]} …"'
+            if count_tokens(text) <= max_tokens:
+                return text
+        return ""
+
+
+_ATTRIBUTED = {
+    StatementKind.DECISION: "decided",
+    StatementKind.CORRECTION: "corrected",
+    StatementKind.CONSTRAINT: "required",
+    StatementKind.PREFERENCE: "preferred",
+    StatementKind.AGREED: "agreed",
+}
+
+
+def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
+    """Return the statement *note* as it is quoted; never what gives instructions or is secret."""
+    content, context = (" ".join(text.split()) for text in (note.content, note.summary))
+    is_agreed = note.statement_kind is StatementKind.AGREED
+    # What an agent said and a person confirmed needs no context: that is "yes".
+    is_short = len(content) < _SHORT_QUOTE and note.speaker == "user"
+    return Quote(
+        id=note.id,
+        place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
+        head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}: ",
+        content=content,
+        context=f"{'that is' if is_agreed else 'asked'}: {context}" if context and is_short else "",
+        words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
+        weight=note.importance,
+        is_agreed=is_agreed,
+        is_shown=is_shown and not (gives_instructions(content) or note.security.is_secret),
+    )
+
+
+class QuotedSession(NamedTuple):
+    """A conversation: the one that amended it, how often it has each word, and its *quotes*.
+
+    *title* are the words of its title, which are counted with those of each quote.
+    """
+
+    id: str
+    replaced_by: str
+    title: Sequence[str]
+    counts: Mapping[str, int]
+    quotes: Sequence[Quote]
+
+
+def quotes_about(
+    words: Sequence[str],
+    found: Mapping[str, QuotedSession],
+    load: Callable[[str], QuotedSession | None],
+) -> tuple[list[tuple[float, Quote]], float]:
+    """Return the quotes of the conversation of *found* that a request of *words* is about.
+
+    With a score, those that say most first, and with the probability that it is about them. What
+    amended the conversation takes its place; *load* gives one that was not found.
+    """
+    ranked = shares(words, {id_: Counter(known.counts) for id_, known in found.items()})
+    if not ranked:
+        return [], 0.0
+    (share, best), *others = ranked
+    chosen, seen = found[best], {best}
+    while chosen.replaced_by and chosen.replaced_by not in seen:
+        seen.add(chosen.replaced_by)
+        later = found.get(chosen.replaced_by) or load(chosen.replaced_by)
+        if later is None:
+            break
+        chosen = later
+    rivals = {id_: found[id_].counts for _, id_ in others[:_RIVALS]}
+    similar = similarities(chosen.counts, rivals)
+    rival = next((other for other, id_ in others if similar.get(id_, 0) < SAME_SUBJECT), 0.0)
+    matched = len(found[best].counts.keys() & {*words})
+    return _rated(words, chosen), share_probability(share, rival, matched)
+
+
+def fitting(quotes: Iterable[Quote], max_tokens: int = QUOTED_TOKENS) -> list[tuple[Quote, str]]:
+    """Those of *quotes*, best first, that fit and say something new, with the line of each.
+
+    They are in the order of time.
+    """
+    lines: list[tuple[Quote, str]] = []
+    told: set[str] = set()
+    for quote in quotes:
+        own = {*stems(quote.content)}
+        if not quote.is_shown or (own and len(own & told) > _TOLD * len(own)):
+            continue
+        if line := quote.line(max_tokens):
+            lines.append((quote, line))
+            told |= own
+            max_tokens -= count_tokens(line) + 1
+    return sorted(lines, key=lambda pair: pair[0].place)
+
+
+def _rated(words: Sequence[str], conversation: QuotedSession) -> list[tuple[float, Quote]]:
+    """The quotes that are shown, those that say most of a request of *words* first."""
+    quotes = [quote for quote in conversation.quotes if quote.is_shown]
+    title = {*conversation.title}
+    met = Counter(word for quote in quotes for word in (title | {*quote.words}) & {*words})
+    weights = {word: rarity(met[word], len(quotes)) for word in words}
+    total = sum(weights.values()) or 1.0
+
+    def score(quote: Quote) -> float:
+        shared = sum([weights[word] for word in words if word in quote.words]) / total
+        return quote.weight * (1 + quote.is_agreed) + 3 * shared
+
+    rated = [(score(quote), quote) for quote in quotes]
+    return sorted(rated, key=lambda pair: (-pair[0], pair[1].id))
+
+
+def similarities(
+    counts: Mapping[str, int], others: Mapping[str, Mapping[str, int]]
+) -> dict[str, float]:
+    """How much each of *others* is about the same as *counts*, 0 to 1: rare words count most."""
+    met = Counter(word for known in (counts, *others.values()) for word in known)
+    texts = max(_FEWEST_TEXTS, len(others) + 1)
+    weights = {word: rarity(having, texts) ** 2 for word, having in met.items()}
+
+    def norm(known: Mapping[str, int]) -> float:
+        return sum([weights[word] * count for word, count in known.items()])
+
+    own = norm(counts)
+
+    def cosine(known: Mapping[str, int]) -> float:
+        shared = sorted(counts.keys() & known.keys())
+        common = sum([weights[word] * sqrt(counts[word] * known[word]) for word in shared])
+        return common / sqrt(own * norm(known)) if common else 0.0
+
+    return {id_: cosine(known) for id_, known in others.items()}

@@ -28,6 +28,7 @@ from contextgraph.model import (
     ShownItem,
 )
 from contextgraph.ports import Store
+from contextgraph.ranking import PROBABLE
 from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
@@ -155,7 +156,7 @@ class Gate:
     # From this probability on .78 of the past runs that come first were linked to the task.
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
-    min_statement_precision: float = 0.5
+    min_statement_precision: float = PROBABLE
 
     def refusal(self, features: RemedyFeatures, probability: float, worth: float = 1.0) -> str:
         """Return why a remedy is not worth showing; empty where it is."""

@@ -49,10 +49,10 @@ from contextgraph.advising.playbook import Playbooks
 from contextgraph.advising.wording import (
     RemedyBudget,
     case_line,
+    fitting_statements,
     note_line,
     playbook_lines,
     remedy_text,
-    statement_lines,
     unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
@@ -174,9 +174,7 @@ class MemoryRetriever:
                     error=query.signature,
                     playbook=playbook,
                     notes=gate.notes(notes)[:limit],
-                    statements=tuple(
-                        one for one, _ in statement_lines(gate.statements(statements))
-                    ),
+                    statements=fitting_statements(gate.statements(statements)),
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
                 )

@@ -30,16 +30,15 @@ from contextgraph.model import (
     ShownItem,
     SignatureLevel,
     SimilarCase,
-    StatementKind,
     Why,
 )
+from contextgraph.ranking import QUOTED_TOKENS, fitting, quote_of
 from contextgraph.text import (
     clip,
     count_tokens,
     fence,
     gives_instructions,
     number_of,
-    stems,
 )
 from contextgraph.trace import SCRIPT, advice_id
 
@@ -68,18 +67,6 @@ _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 _NEVER = 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
-# Of statements of people, all together. One that shares so many words with another that is shown
-# says nothing new; a short one may be unclear without what it answers.
-STATEMENT_TOKENS, _TOLD, _SHORT_STATEMENT = 125, 0.7, 60
-_ATTRIBUTED = {
-    StatementKind.DECISION: "decided",
-    StatementKind.CORRECTION: "corrected",
-    StatementKind.CONSTRAINT: "required",
-    StatementKind.PREFERENCE: "preferred",
-    StatementKind.AGREED: "agreed",
-}
-# A clause is the least that is shown of a long statement.
-_CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
 # Agents try these by themselves.
 _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
@@ -122,7 +109,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     items: list[ShownItem] = []
     enough = _TOKENS_AT_START if context.playbook and not context.error else None
     if enough and context.statements:
-        enough += STATEMENT_TOKENS
+        enough += QUOTED_TOKENS
     for entry in entries:
         tokens = count_tokens(fence("\n".join([*lines, entry.text]), context.id))
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
@@ -412,47 +399,20 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     yield from _titled("Similar tasks:", shown_cases)
 
 
-def statement_lines(
-    recollections: Sequence[Recollection], max_tokens: int = STATEMENT_TOKENS
-) -> list[tuple[Recollection, str]]:
+def fitting_statements(recollections: Sequence[Recollection]) -> tuple[Recollection, ...]:
+    """Those of *recollections*, best first, that there is room for; in the same order."""
+    shown = {recollection.note.id for recollection, _ in statement_lines(recollections)}
+    return tuple(one for one in recollections if one.note.id in shown)
+
+
+def statement_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollection, str]]:
     """The statements that fit, with the line by which each is shown, in the order of time.
 
     They come best first. Of one that is too long its first clauses are shown.
     """
-    lines: list[tuple[Recollection, str]] = []
-    shown: set[str] = set()
-    left = max_tokens
-    for recollection in recollections:
-        note = recollection.note
-        words = {*stems(note.content)}
-        is_told = bool(words) and len(words & shown) > _TOLD * len(words)
-        if is_told or gives_instructions(note.content):
-            continue
-        if line := statement_line(note, left):
-            lines.append((recollection, line))
-            shown |= words
-            left -= count_tokens(line) + 1
-    return sorted(lines, key=lambda pair: (pair[0].note.created_at, pair[0].note.locator))
-
-
-def statement_line(note: Note, max_tokens: int = STATEMENT_TOKENS) -> str:
-    """Return the line that quotes a statement, with its first clauses where it is too long."""
-    head = f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}: "
-    content = " ".join(note.content.split())
-    context = " ".join(note.summary.split())
-    # What an agent said and a person confirmed needs no context: that is "yes".
-    is_short = len(content) < _SHORT_STATEMENT and note.speaker == "user"
-    of = "that is" if note.statement_kind is StatementKind.AGREED else "asked"
-    tail = f" ({of}: {context})" if context and is_short else ""
-    for text in (f'{head}"{content}"{tail}', f'{head}"{content}"'):
-        if count_tokens(text) <= max_tokens:
-            return text
-    ends = [match.start() for match in _CLAUSE.finditer(content)]
-    for end in reversed([end for end in ends if end >= _SHORT_STATEMENT]):
-        text = f'{head}"{content[:end]} …"'
-        if count_tokens(text) <= max_tokens:
-            return text
-    return ""
+    by_id = {recollection.note.id: recollection for recollection in recollections}
+    quotes = fitting(quote_of(one.note) for one in by_id.values())
+    return [(by_id[quote.id], line) for quote, line in quotes]
 
 
 def note_line(note: Note, most: int = _NOTE_CHARS) -> str:

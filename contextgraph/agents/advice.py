@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.errors import SettingsError
 from contextgraph.working_tree import WorkingTree
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contextgraph.model import ErrorPattern, ErrorSignature, Json
+    from contextgraph.ranking import QuotedSession
 
 
 # What stands for the first names that an error message quotes, until an agent meets the error.
@@ -33,26 +35,23 @@ CREATE TABLE repository (
     agent TEXT NOT NULL, repo TEXT NOT NULL, advice TEXT NOT NULL, PRIMARY KEY (agent, repo)
 ) WITHOUT ROWID;
 CREATE TABLE conversation (
-    repo TEXT NOT NULL, id TEXT NOT NULL, replaced_by TEXT NOT NULL, words TEXT NOT NULL,
-    lines TEXT NOT NULL, PRIMARY KEY (repo, id)
+    repo TEXT NOT NULL, id TEXT NOT NULL, said TEXT NOT NULL, PRIMARY KEY (repo, id)
 ) WITHOUT ROWID;
 CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 """
-_VERSION = 9
+_VERSION = 10
 _WITH_WORDS = """
-SELECT id FROM conversation_word
+SELECT id, count(*) FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
-GROUP BY id ORDER BY count(*) DESC, id LIMIT ?"""
+GROUP BY id ORDER BY count(*) DESC, id"""
 _HAS_CONVERSATION = "SELECT 1 FROM conversation WHERE repo = ? LIMIT 1"
-_PUT_CONVERSATION = "INSERT OR REPLACE INTO conversation VALUES (?, ?, ?, ?, ?)"
+_PUT_CONVERSATION = "INSERT OR REPLACE INTO conversation VALUES (?, ?, ?)"
 _PUT_WORD = "INSERT OR IGNORE INTO conversation_word VALUES (?, ?, ?)"
-# Of a request, and of the conversations that share most of its words; as `Statements`.
-_WORDS, _CONVERSATIONS, _PROBABLE = 48, 24, 0.5
-_CONVERSATION = "SELECT replaced_by, words, lines FROM conversation WHERE repo = ? AND id = ?"
+_CONVERSATION = "SELECT said FROM conversation WHERE repo = ? AND id = ?"
 _FOR_ERROR = """
 SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
@@ -131,30 +130,6 @@ class RepositoryAdvice:
     files: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
 
 
-class ConversationLine(NamedTuple):
-    """A statement as it is shown: when it was made, its text, weight, words and `ShownItem`."""
-
-    place: str
-    text: str
-    weight: float
-    words: Sequence[str]
-    item: "Json"
-
-
-class Conversation(NamedTuple):
-    """A conversation: the one that amended it, how often it has each word, its statements."""
-
-    id: str
-    replaced_by: str
-    words: Mapping[str, int]
-    lines: Sequence[ConversationLine]
-
-
-def _weight(line: ConversationLine, words: Sequence[str]) -> float:
-    """How much of a request of these *words* a statement answers, and how much it says."""
-    return line.weight + 3 * len({*line.words} & {*words}) / max(1, len(words))
-
-
 class AdviceFile:
     """The advice that was compiled to the file *path*; raises `sqlite3.Error` where it is not."""
 
@@ -222,7 +197,7 @@ class AdviceFile:
         )
         return list(dict.fromkeys(chain.from_iterable(notes)))
 
-    def for_request(self, repo: str, request: str, max_tokens: int) -> Advice:
+    def for_request(self, repo: str, request: str) -> Advice:
         """Return decisions about *request* in earlier sessions: see `Statements.for_request`.
 
         Nothing where it is not probable that one of them was about it.
@@ -230,41 +205,44 @@ class AdviceFile:
         place = repo.casefold()
         if not self._connection.execute(_HAS_CONVERSATION, (place,)).fetchone():
             return Advice()  # what splits a text into stems takes longer than all else
-        from collections import Counter
+        from contextgraph.ranking import PROBABLE, REQUEST_WORDS, fitting, quotes_about
+        from contextgraph.text import stems
 
-        from contextgraph.ranking import share_probability, shares
-        from contextgraph.text import count_tokens, stems
+        words = [*dict.fromkeys(stems(request))][:REQUEST_WORDS]
+        load = partial(self._conversation, place)
+        rated, probability = quotes_about(words, self._proposed(place, words), load)
+        lines = fitting(quote for _, quote in rated) if probability >= PROBABLE else []
+        return Advice(
+            "\n".join(line for _, line in lines), [{"id": quote.id} for quote, _ in lines]
+        )
 
-        words = [*dict.fromkeys(stems(request))][:_WORDS]
-        ids = self._connection.execute(_WITH_WORDS, (place, json.dumps(words), _CONVERSATIONS))
-        found = {id_: self._conversation(place, id_) for (id_,) in ids.fetchall()}
-        ranked = shares(words, {id_: Counter(known.words) for id_, known in found.items()})
-        if not ranked:
-            return Advice()
-        (share, best), *others = ranked
-        chosen, seen = found[best], {best}
-        while chosen.replaced_by and chosen.replaced_by not in seen:
-            seen.add(chosen.replaced_by)
-            chosen = self._conversation(place, chosen.replaced_by)
-        rival = next((other for other, id_ in others if id_ not in seen), 0.0)
-        matched = len(found[best].words.keys() & {*words})
-        if share_probability(share, rival, matched) < _PROBABLE:
-            return Advice()
-        fitting: list[tuple[str, ConversationLine]] = []
-        for line in sorted(chosen.lines, key=lambda line: -_weight(line, words)):
-            cost = count_tokens(line.text) + 1
-            if cost <= max_tokens:
-                fitting.append((line.place, line))
-                max_tokens -= cost
-        lines = [line for _, line in sorted(fitting, key=itemgetter(0))]
-        return Advice("\n".join(line.text for line in lines), [line.item for line in lines])
+    def _proposed(self, place: str, words: Sequence[str]) -> "dict[str, QuotedSession]":
+        """The conversations with the statements that a store proposes for a request of *words*."""
+        from contextgraph.ranking import CONVERSATIONS, PROPOSED
 
-    def _conversation(self, repo: str, id_: str) -> "Conversation":
+        found: dict[str, QuotedSession] = {}
+        proposed: list[tuple[int, str, str, str]] = []
+        for id_, most in self._connection.execute(_WITH_WORDS, (place, json.dumps(words))):
+            # No statement of the conversations that follow shares as many words.
+            if len(proposed) >= PROPOSED and proposed[PROPOSED - 1][0] > most:
+                break
+            found[id_] = known = self._conversation(place, id_)
+            title = {*known.title}
+            for quote in known.quotes:
+                shared = len((title | {*quote.words}) & {*words})
+                time = quote.place.partition(" ")[0]
+                proposed.append((shared, time, quote.id, id_))
+            proposed.sort(key=itemgetter(2))
+            proposed.sort(key=itemgetter(0, 1), reverse=True)
+        best = dict.fromkeys(id_ for shared, *_, id_ in proposed[:PROPOSED] if shared)
+        return {id_: found[id_] for id_ in [*best][:CONVERSATIONS]}
+
+    def _conversation(self, repo: str, id_: str) -> "QuotedSession":
+        from contextgraph.ranking import Quote, QuotedSession
+
         row = self._connection.execute(_CONVERSATION, (repo, id_)).fetchone()
-        if row is None:
-            return Conversation("", "", {}, ())
-        lines = [ConversationLine(*line) for line in json.loads(row[2])]
-        return Conversation(id_, row[0], json.loads(row[1]), lines)
+        replaced_by, title, counts, quotes = json.loads(row[0]) if row else ("", [], {}, [])
+        return QuotedSession(id_, replaced_by, title, counts, [Quote(*quote) for quote in quotes])
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -311,7 +289,7 @@ def write_advice(
     repositories: Iterable[tuple[str, str, RepositoryAdvice]],
     warnings: Mapping[str, str],
     *,
-    conversations: Iterable[tuple[str, Iterable[Conversation]]] = (),
+    conversations: "Iterable[tuple[str, Iterable[QuotedSession]]]" = (),
     outdated: "Iterable[ErrorPattern] | None" = None,
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
@@ -326,6 +304,8 @@ def write_advice(
             part.write_bytes(path.read_bytes())
         with closing(sqlite3.connect(part)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
+            # Nothing of a session that was deleted stays in the file.
+            connection.execute("PRAGMA secure_delete = ON")
             if outdated is None:
                 connection.executescript(_SCHEMA)
             patterns = [
@@ -347,14 +327,15 @@ def write_advice(
 
 
 def _put_conversations(
-    connection: sqlite3.Connection, repo: str, conversations: Iterable[Conversation]
+    connection: sqlite3.Connection, repo: str, conversations: "Iterable[QuotedSession]"
 ) -> None:
     for table in ("conversation", "conversation_word"):
         connection.execute(f"DELETE FROM {table} WHERE repo = ?", (repo,))
     for talk in conversations:
-        words, lines = json.dumps(talk.words), json.dumps(talk.lines)
-        connection.execute(_PUT_CONVERSATION, (repo, talk.id, talk.replaced_by, words, lines))
-        connection.executemany(_PUT_WORD, ((repo, word, talk.id) for word in talk.words))
+        id_, *record = talk
+        connection.execute(_PUT_CONVERSATION, (repo, id_, json.dumps(record)))
+        words = {*talk.title, *talk.counts, *chain.from_iterable(one.words for one in talk.quotes)}
+        connection.executemany(_PUT_WORD, ((repo, word, id_) for word in words))
 
 
 def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:

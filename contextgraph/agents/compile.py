@@ -20,13 +20,10 @@ from contextgraph.advising.wording import (
     rendered,
     shown_item,
     start_of,
-    statement_line,
 )
 from contextgraph.agents.advice import (
     STAND_INS,
     CompiledRemedy,
-    Conversation,
-    ConversationLine,
     ErrorAdvice,
     ErrorKey,
     RepositoryAdvice,
@@ -37,7 +34,6 @@ from contextgraph.agents.events import HOOKED
 from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
-from contextgraph.knowledge.statements import Conversation as KnownConversation
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     EXCEPTIONS,
@@ -51,13 +47,12 @@ from contextgraph.model import (
     Remedy,
     RemedyKind,
     Scope,
-    ShownItem,
     SignatureLevel,
     State,
-    StatementKind,
 )
 from contextgraph.ports import Store
-from contextgraph.text import gives_instructions, quoted_names, stems
+from contextgraph.ranking import QuotedSession, quote_of
+from contextgraph.text import quoted_names
 from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
@@ -205,10 +200,21 @@ class _Compiler:
             files = {} if agent else self._noted_files(repo)
             yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files)
 
-    def conversations(self, repos: Collection[str]) -> Iterator[tuple[str, Iterator[Conversation]]]:
+    def conversations(
+        self, repos: Collection[str]
+    ) -> Iterator[tuple[str, Iterator[QuotedSession]]]:
         """Return what people decided in the sessions of each of *repos*."""
         for repo in sorted({name.casefold() for name in repos}):
-            yield repo, map(_conversation, self._statements.conversations(repo))
+            yield repo, map(self._readable, self._statements.conversations(repo))
+
+    def _readable(self, known: QuotedSession) -> QuotedSession:
+        """*known* without showing what agents may not see."""
+        notes = self._store.notes.get([quote.id for quote in known.quotes]).values()
+        seen = {note.id for note in readable(notes, self._store, frozenset(), None)}
+        quotes = [
+            quote._replace(is_shown=quote.is_shown and quote.id in seen) for quote in known.quotes
+        ]
+        return known._replace(quotes=quotes)
 
     def _failing_commands(self, repo: str, agent: str) -> dict[str, tuple[str, Sequence[str]]]:
         playbooks = self._retriever.playbooks
@@ -240,7 +246,7 @@ class _Compiler:
             for path in filter(_is_file, note.about):
                 known = notes.setdefault(path, [])
                 if len(known) < _MOST_SAID:
-                    known.append(statement_line(note))
+                    known.append(quote_of(note).line())
         return notes
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
@@ -293,21 +299,6 @@ def _compiled_remedy(remedy: Remedy, in_general: Remedy | None) -> CompiledRemed
         if paths and in_general
         else (),
     )
-
-
-def _conversation(known: KnownConversation) -> Conversation:
-    lines = [
-        ConversationLine(
-            f"{note.created_at.isoformat()} {note.locator}",
-            statement_line(note),
-            note.importance * (2 if note.statement_kind is StatementKind.AGREED else 1),
-            sorted({*stems(f"{note.summary} {note.content}")}),
-            encoded(ShownItem(note.id)),
-        )
-        for note in known.statements
-        if not (gives_instructions(note.content) or note.security.is_secret)
-    ]
-    return Conversation(known.id, known.replaced_by, dict(known.words), lines)
 
 
 def _is_file(name: str) -> bool:

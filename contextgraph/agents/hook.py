@@ -37,7 +37,7 @@ _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
 # What an event may take, however long its session is: the agent waits for it.
 _SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
 _NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
-_HEADLINE, _STATEMENT_TOKENS = 140, 125
+_HEADLINE = 140
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = dict[str, "Json"]
 
@@ -183,7 +183,7 @@ class _Responder:
     def _decided(self, prompt: str) -> str:
         """Return what people decided in earlier sessions about the *prompt*."""
         with self._file() as file:
-            advice = file.for_request(self._repo, prompt, _STATEMENT_TOKENS)
+            advice = file.for_request(self._repo, prompt)
         return self._shown(advice, self._record()) if advice.text else ""
 
     def _before(self) -> _Output:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from math import sqrt
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
-from contextgraph.knowledge.recall import searched_text, stem_counts, superseded_in
+from contextgraph.knowledge.recall import stem_counts, superseded_in
 from contextgraph.model import (
     Link,
     LinkType,
@@ -31,19 +30,25 @@ from contextgraph.model import (
     StatementKind,
 )
 from contextgraph.ports import NoteStore
-from contextgraph.ranking import dice, rarity, share_probability, shares
+from contextgraph.ranking import (
+    CONVERSATIONS,
+    PROPOSED,
+    REQUEST_WORDS,
+    SAME_SUBJECT,
+    QuotedSession,
+    dice,
+    quote_of,
+    quotes_about,
+    similarities,
+)
 from contextgraph.text import clean, mask_secrets, stems
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
 _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
-# How many statements are proposed for a request, and words of it that are looked up.
-_PROPOSED, _SESSIONS, _RIVALS, _WORDS, _LISTED = 120, 24, 3, 48, 10_000
-# A word of a small memory is not rarer than in one of so many sessions.
-_FEWEST_TEXTS = 50
-# From here on two statements say the same, are worth a comparison word by word, and two sessions
-# are about the same subject.
-_SAME, _COMPARED, _SAME_SUBJECT, _FEWEST_STEMS = 0.7, 0.3, 0.2, 3
+_LISTED = 10_000
+# From here on two statements say the same, and are worth a comparison word by word.
+_SAME, _COMPARED, _FEWEST_STEMS = 0.7, 0.3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +72,6 @@ class Statement:
     def sessions(self) -> int:
         """The number of sessions in which people said so."""
         return len({occurrence.session for occurrence in self.occurrences})
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """The statements of a session that hold, its *words*, and the id of what amended it."""
-
-    id: str
-    words: Counter[str]
-    statements: tuple[Note, ...]
-    replaced_by: str
 
 
 class Statements:
@@ -142,20 +137,10 @@ class Statements:
             return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
         return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
 
-    def conversations(self, repo: str) -> Iterator[Conversation]:
+    def conversations(self, repo: str) -> Iterator[QuotedSession]:
         """The conversations of *repo* with a statement, for a search without the store."""
-        sessions: defaultdict[str, list[Note]] = defaultdict(list)
-        for note in self._store.newest(_scope(repo), _LISTED):
-            sessions[_session_of(note)].append(note)
-        superseded = superseded_in(
-            self._store, [one.id for run in sessions.values() for one in run]
-        )
-        by_id = {note.id: run for run, notes in sessions.items() for note in notes}
-        for run, notes in sessions.items():
-            later = [by_id[superseded[one.id]] for one in notes if one.id in superseded]
-            current = tuple(note for note in notes if note.id not in superseded)
-            replaced_by = next((id_ for id_ in later if id_ != run), "")
-            yield Conversation(run, words_of(notes), current, replaced_by)
+        notes = self._store.newest(_scope(repo), _LISTED)
+        yield from self._conversations(dict.fromkeys(map(_session_of, notes)), None)[0].values()
 
     def accept(self, ids: Collection[str]) -> int:
         """Mark these statements as reviewed and right; returns how many there were."""
@@ -202,33 +187,21 @@ class Statements:
         They are of the one conversation whose words the request shares most, or of a later one
         that superseded it. Nothing newer than *as_of*, nothing that was superseded by then.
         """
-        words = tuple(dict.fromkeys(stems(request)))[:_WORDS]
-        proposed = self._store.for_text(words, _scope(repo), _PROPOSED)
-        runs = dict.fromkeys(map(_session_of, proposed))
-        sessions = self._sessions([*runs][:_SESSIONS], as_of)
-        counted = {run: words_of(notes) for run, notes in sessions.items()}
-        ranked = shares(words, counted)
-        if not ranked:
-            return ()
-        superseded = superseded_in(
-            self._store, [one.id for run in sessions.values() for one in run], as_of
+        words = [*dict.fromkeys(stems(request))][:REQUEST_WORDS]
+        proposed = self._store.for_text(words, _scope(repo), PROPOSED)
+        runs = [*dict.fromkeys(map(_session_of, proposed))][:CONVERSATIONS]
+        found, notes = self._conversations(runs, as_of)
+
+        def load(run: str) -> QuotedSession | None:
+            later, said = self._conversations([run], as_of)
+            notes.update(said)
+            return later.get(run)
+
+        rated, probability = quotes_about(words, found, load)
+        return tuple(
+            Recollection(notes[quote.id], score, {"weight": quote.weight}, probability)
+            for score, quote in rated
         )
-        (score, run), *others = ranked
-        while superseding := [superseded[one.id] for one in sessions[run] if one.id in superseded]:
-            later = self._store.get(superseding).values()
-            newest = _session_of(max(later, key=lambda note: (note.created_at, note.id)))
-            if newest == run:
-                break
-            run = newest
-            sessions |= self._sessions([run], as_of)
-            superseded |= superseded_in(self._store, [one.id for one in sessions[run]], as_of)
-        rivals = {id_: counted[id_] for _, id_ in others[:_RIVALS]}
-        similar = _similarities(counted.get(run) or words_of(sessions[run]), rivals)
-        rival = next((other for other, id_ in others if similar.get(id_, 0) < _SAME_SUBJECT), 0.0)
-        matched = len(counted[ranked[0][1]].keys() & {*words})
-        probability = share_probability(score, rival, matched)
-        current = [note for note in sessions[run] if note.id not in superseded]
-        return _rated(words, current, probability)
 
     def naming(
         self,
@@ -239,16 +212,33 @@ class Statements:
     ) -> tuple[Recollection, ...]:
         """The statements about one of the files or symbols *names*, the newest first."""
         wanted = {_last_part(name) for name in names}
-        words = [stem for name in names for stem in stems(name)][:_WORDS]
+        words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
         proposed = [
             note
-            for note in self._store.for_text(words, _scope(repo), _PROPOSED)
+            for note in self._store.for_text(words, _scope(repo), PROPOSED)
             if _is_seen(note, as_of) and wanted & {_last_part(name) for name in note.about}
         ]
         superseded = superseded_in(self._store, [note.id for note in proposed], as_of)
         current = [note for note in proposed if note.id not in superseded]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
+
+    def _conversations(
+        self, runs: Collection[str], as_of: datetime | None
+    ) -> tuple[dict[str, QuotedSession], dict[str, Note]]:
+        """The conversations of *runs*, by run, and their statements, by id."""
+        sessions = self._sessions(runs, as_of)
+        notes = {note.id: note for said in sessions.values() for note in said}
+        superseded = superseded_in(self._store, notes, as_of)
+        later = self._store.get([*{*superseded.values()}])
+        return {
+            run: _conversation(
+                run,
+                said,
+                {one.id: later[superseded[one.id]] for one in said if one.id in superseded},
+            )
+            for run, said in sessions.items()
+        }, notes
 
     def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
         """The statements of *runs*, by run."""
@@ -261,9 +251,9 @@ class Statements:
     def _links(self, new: Sequence[Note], run_id: str) -> dict[str, list[Link]]:
         """Id -> links between *new* statements, all of one run, and those of other sessions."""
         words = Counter(stem for note in new for stem in stem_counts(note.content))
-        common = [word for word, _ in words.most_common(_WORDS)]
+        common = [word for word, _ in words.most_common(REQUEST_WORDS)]
         scope = NoteScope((new[0].repo,), _KINDS)
-        proposed = self._store.for_text(common, scope, _PROPOSED)
+        proposed = self._store.for_text(common, scope, PROPOSED)
         others = [note for note in proposed if _session_of(note) != run_id]
         links: defaultdict[str, list[Link]] = defaultdict(list)
         for note in new:
@@ -289,10 +279,10 @@ def _amendments(
 
     Its first request or what it came to says that it changes something, and it is about the same.
     """
-    counted = {run: words_of(notes) for run, notes in sessions.items()}
-    similar = _similarities(counted[run_id], counted)
+    counted = {run: _words_of(notes) for run, notes in sessions.items()}
+    similar = similarities(counted[run_id], counted)
     for run, notes in sessions.items():
-        if run == run_id or similar[run] < _SAME_SUBJECT:
+        if run == run_id or similar[run] < SAME_SUBJECT:
             continue
         earlier, later = sorted(
             (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)
@@ -373,51 +363,27 @@ def _occurrences(notes: Iterable[Note]) -> tuple[Occurrence, ...]:
     return tuple(sorted(said, key=lambda one: (one.time, one.session)))
 
 
-def words_of(notes: Sequence[Note]) -> Counter[str]:
+def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note]) -> QuotedSession:
+    """The statements *notes* of *run*; *superseded* has the successors of those that have one."""
+    later = [superseded[note.id] for note in notes if note.id in superseded]
+    newest = max(later, key=lambda note: (note.created_at, note.id), default=None)
+    replaced_by = _session_of(newest) if newest else ""
+    return QuotedSession(
+        run,
+        replaced_by if replaced_by != run else "",
+        [*stem_counts(notes[0].title)],
+        _words_of(notes),
+        [quote_of(note, is_shown=note.id not in superseded) for note in notes],
+    )
+
+
+def _words_of(notes: Sequence[Note]) -> Counter[str]:
     """The stems of a conversation: of its title once, and of each statement."""
     counts = Counter(stem_counts(notes[0].title))
     for note in notes:
         counts.update(stem_counts(f"{note.summary} {note.content}"))
         counts.update(stem for tag in note.about for stem in stem_counts(tag))
     return counts
-
-
-def _similarities(words: Counter[str], others: Mapping[str, Counter[str]]) -> dict[str, float]:
-    """How much each of *others* is about the same as *words*, 0 to 1: rare words count most."""
-    met = Counter(word for counts in (words, *others.values()) for word in counts)
-    texts = max(_FEWEST_TEXTS, len(others) + 1)
-
-    weights = {word: rarity(count, texts) ** 2 for word, count in met.items()}
-
-    def norm(counts: Counter[str]) -> float:
-        return sum([weights[word] * count for word, count in counts.items()])
-
-    own = norm(words)
-
-    def cosine(counts: Counter[str]) -> float:
-        shared = sorted(words.keys() & counts.keys())
-        common = sum([weights[word] * sqrt(words[word] * counts[word]) for word in shared])
-        return common / sqrt(own * norm(counts)) if common else 0.0
-
-    return {run: cosine(counts) for run, counts in others.items()}
-
-
-def _rated(
-    words: Sequence[str], notes: Sequence[Note], probability: float
-) -> tuple[Recollection, ...]:
-    """*notes* of one conversation, those that say most of the request first."""
-    counts = {note.id: stem_counts(searched_text(note)) for note in notes}
-    met = Counter(word for counted in counts.values() for word in counted.keys() & {*words})
-    weights = {word: rarity(met[word], len(notes)) for word in words}
-    total = sum(weights.values()) or 1.0
-    rated = []
-    for note in notes:
-        own = stem_counts(f"{note.summary} {note.content}")
-        shared = sum(weights[word] for word in own.keys() & weights.keys()) / total
-        restates = note.importance * _is_agreed(note)
-        why = {"weight": note.importance, "words": shared, "agreed": restates}
-        rated.append(Recollection(note, note.importance + 3 * shared + restates, why, probability))
-    return tuple(sorted(rated, key=lambda one: (-one.score, one.note.id)))
 
 
 def _is_agreed(note: Note) -> bool:

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory, State
+from contextgraph.agents.advice import AdviceFile
+from contextgraph.agents.compile import compile_advice
+from contextgraph.codec import decoded
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.model import (
@@ -15,6 +19,7 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     ScopeLevel,
+    ShownItem,
     SimilarCase,
     StatementKind,
     Step,
@@ -94,6 +99,26 @@ def amended_talk() -> RawTrajectory:
         ("Then an export batch can hold more rows than 640. How many?", "Batches of 900 rows now."),
         last="Amended: an export batch holds at most 900 rows; a customer is still never split.",
         begins=MONDAY + timedelta(days=7),
+    )
+
+
+def metering_talk() -> RawTrajectory:
+    return talk(
+        "metering",
+        "Customers are charged for overage of rows in the wrong way, let's plan invoices anew.",
+        ("Which rows does an invoice charge?", "Only rows beyond the quota of the plan, always."),
+        (
+            "Is there a grace?",
+            (
+                "Yes, 25 rows of overage a month are free for every customer; the grace applies "
+                "before it is rounded up to blocks of 50; it never moves to the next month; and a "
+                "plan without a quota has none."
+            ),
+        ),
+        ("Is the quota prorated?", "By day, rounded up. And never charge a customer twice."),
+        last="Final rule of metering: the quota of a plan is prorated by day and rounded up; "
+        "overage is what a customer used beyond that; a grace of 25 rows comes off first.",
+        begins=MONDAY + timedelta(days=9),
     )
 
 
@@ -307,6 +332,47 @@ def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemor
         assert (
             run.before(Action("Edit", "Edit", {"file_path": "main.py", "new_string": ""})) is None
         )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        LATER,
+        "Export batches: which customer waits, and what is the cap of rows of a batch?",
+        "A customer was charged twice for rows of overage; fix the invoice of the metering plan.",
+        "Invoices round the overage of rows up before the grace of a plan is taken off.",
+        "Look at area 3: it has to be fixed.",
+        "How do I bake bread?",
+    ],
+)
+def test_a_hook_is_told_what_the_library_tells(
+    memory: AgentMemory, tmp_path: Path, request_: str
+) -> None:
+    for run in (export_talk(), amended_talk(), metering_talk(), *map(small_talk, range(30))):
+        memory.learn(run)
+    compile_advice(memory, tmp_path / "advice")
+    context = memory.decided(request_, repo=SHOP)
+    with AdviceFile(tmp_path / "advice") as file:
+        advice = file.for_request(SHOP, request_)
+    shown = {decoded(ShownItem, item).id for item in advice.items}
+    assert shown == {one.note.id for one in context.statements}
+    assert advice.text in memory.render(context)
+    assert bool(advice.text) == ("row" in request_)
+
+
+def test_a_deleted_session_is_not_in_compiled_advice(memory: AgentMemory, tmp_path: Path) -> None:
+    receipts = [memory.learn(run) for run in (export_talk(), *map(small_talk, range(8)))]
+    path = tmp_path / "advice"
+    compile_advice(memory, path)
+    with AdviceFile(path) as file:
+        assert "640" in file.for_request(SHOP, LATER).text
+        assert any("640" in text for text in file.for_edit(SHOP, "export.py"))
+    memory.forget([receipts[0].trajectory_id])
+    compile_advice(memory, path)
+    with AdviceFile(path) as file:
+        assert not file.for_request(SHOP, LATER).text
+        assert not file.for_edit(SHOP, "export.py")
+    assert b"640" not in path.read_bytes()
 
 
 def test_secrets_are_masked_and_instructions_to_the_reader_never_shown(
