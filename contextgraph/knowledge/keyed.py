@@ -4,8 +4,9 @@ import fcntl
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -205,6 +206,8 @@ def _field_name(name: object) -> str:
 
 
 _OFFSET = "state_offset"
+# Nanoseconds by which the time of a file may be behind the clock of who asks.
+_CLOCK = 1_000_000_000
 # The source of what a person changed in a file.
 _BY_HAND: Json = {"kind": "user", "name": "edit by hand"}
 
@@ -303,7 +306,8 @@ class KeyedFiles:
                 position.log_bytes + len(line),
                 position.log_lines + 1,
                 position.compacted_lines,
-            )
+            ),
+            self._asked_at(),
         )
 
     def get(self, key: str) -> Envelope | None:
@@ -330,11 +334,24 @@ class KeyedFiles:
         return [envelope for envelope in latest.values() if envelope.valid]
 
     def _was_edited(self) -> bool:
-        """Whether a file of the index is newer than what was written last."""
+        """Whether a person changed a file of the index since this was asked last.
+
+        A writer looks at no file but that of its key, so that it costs the same with any number.
+        """
         if not self._position.exists():
             return False
-        written = self._position.stat().st_mtime_ns
-        return any(path.stat().st_mtime_ns > written for path in self._entries())
+        begun, asked = time.time_ns() - _CLOCK, self._asked_at()
+        changed = (path for path in self._entries() if path.stat().st_mtime_ns >= asked)
+        entries = map(self._entry, changed)
+        if not all(entry and self._is_in_state(*entry) for entry in entries):
+            return True
+        with suppress(OSError):  # who may only read asks again
+            os.utime(self._position, ns=(begun, begun))
+        return False
+
+    def _asked_at(self) -> int:
+        """When it was looked at all files of the index, in nanoseconds."""
+        return self._position.stat().st_mtime_ns if self._position.exists() else 0
 
     def _entries(self) -> list[Path]:
         return [*self.index.rglob("*.json")]
@@ -453,7 +470,9 @@ class KeyedFiles:
     ) -> Position:
         """Write index and state again from the log; numbers and times go on after *before*."""
         self._set_aside()
+        asked_at = self._asked_at()
         if adopt:
+            asked_at = time.time_ns() - _CLOCK
             before = self._adopted(before, self._entries())
         offset, state, entries = 0, [], {}
         for envelope in self.logged_live():
@@ -467,7 +486,7 @@ class KeyedFiles:
         for path, text in entries.items():
             if not path.exists() or path.read_bytes() != text:
                 self._replace(path, text)
-        return self._write_position(self._end_of_log(before, compacted))
+        return self._write_position(self._end_of_log(before, compacted), asked_at)
 
     def _end_of_log(self, before: Position, compacted: bool) -> Position:
         seq, ts, lines = before.seq, before.ts, 0
@@ -518,13 +537,20 @@ class KeyedFiles:
         except (FileNotFoundError, orjson.JSONDecodeError, ReadError, KeyError, ValueError):
             return None
 
-    def _replace(self, path: Path, content: bytes, *, sync: bool = False) -> None:
-        """Write the file *path* such that readers see the old or the new content."""
+    def _replace(
+        self, path: Path, content: bytes, *, sync: bool = False, modified: int | None = None
+    ) -> None:
+        """Write the file *path* such that readers see the old or the new content.
+
+        *modified* is its time, by default now.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._part.open("wb") as file:
             file.write(content)
             if sync:
                 _sync(file)
+        if modified is not None:
+            os.utime(self._part, ns=(modified, modified))
         self._part.rename(path)
 
     def _remove(self, path: Path) -> None:
@@ -541,8 +567,9 @@ class KeyedFiles:
         except (FileNotFoundError, orjson.JSONDecodeError, ReadError):
             return None  # a machine that lost power may leave an empty file
 
-    def _write_position(self, position: Position) -> Position:
-        self._replace(self._position, orjson.dumps(encoded(position, complete=True)))
+    def _write_position(self, position: Position, asked_at: int) -> Position:
+        content = orjson.dumps(encoded(position, complete=True))
+        self._replace(self._position, content, modified=asked_at)
         return position
 
 
