@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from contextgraph.errors import SettingsError
+from contextgraph.processes import replacing
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -66,15 +67,14 @@ def write_page(path: Path, template: str, /, **values: object) -> None:
         .get_template(template)
         .stream({"title": path.stem, "offline": True, **values})
     )
-    part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8", errors="replace") as file:
+        with (
+            replacing(path) as part,
+            part.open("w", encoding="utf-8", errors="replace") as file,
+        ):
             file.writelines(stream)
-        part.replace(path)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Processes that others see end, forks, and files that other users cannot read."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from glob import escape
 from importlib import import_module
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 
 _PROC = Path("/proc")
 # No thread forks while another one holds it: the child would wait for what that was doing.
@@ -81,3 +83,32 @@ def create_private(path: Path) -> None:
     """Create the empty file *path*, which only its owner may read, unless there is one."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file that only its owner may read, which replaces *path* at the end of the block.
+
+    Of the files that killed processes began for *path*, none stays.
+    """
+    for left in path.parent.glob(f"{escape(path.name)}.*.part"):
+        if not _runs(left.name.split(".")[-3]):
+            left.unlink(missing_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.part")
+    try:
+        create_private(part)
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _runs(number: str) -> bool:
+    """Whether a process of this *number* runs here."""
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -2,13 +2,13 @@
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from contextgraph.errors import ReadError, SettingsError
+from contextgraph.processes import replacing
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -54,12 +54,12 @@ class Spool:
         try:
             folder = self.folder / f"source-{quote(source, safe='')}" if source else self.folder
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part = folder / f"{name}.{os.getpid()}.{threading.get_ident()}.part"
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            path = folder / f"{name}.jsonl"
+            with replacing(path) as part, part.open("wb") as file:
                 file.write(record.getvalue())
                 file.flush()
                 os.fsync(file.fileno())
-            return WaitingRun(part.replace(folder / f"{name}.jsonl"), raw, source)
+            return WaitingRun(path, raw, source)
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{self.folder} cannot be written: {reason}") from error

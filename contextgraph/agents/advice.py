@@ -1,7 +1,6 @@
 """Compiled advice: a read-only SQLite file beside a memory, for short-lived processes."""
 
 import json
-import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -352,19 +351,14 @@ def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
 @contextmanager
 def _replacing(path: Path) -> "Iterator[Path]":
     """A file to write, which then replaces *path*."""
-    from contextgraph.processes import create_private
+    from contextgraph.processes import replacing
 
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        create_private(part)
-        yield part
-        part.replace(path)
+        with replacing(path) as part:
+            yield part
     except (OSError, sqlite3.OperationalError) as error:
         raise SettingsError(f"{path} cannot be written: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _line(line: Line, tree: WorkingTree | None) -> str:

@@ -15,6 +15,7 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
+from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
 from contextgraph.readers.format import ForeignError, SkippedError, file_stem
 from contextgraph.readers.formats import FORMATS, runs_in
@@ -554,12 +555,8 @@ class ReadFiles:
             entry = {"size": size, "modified": modified, "digest": _digest(file)}
             self._files[str(file)] = {**entry, "runs": sorted(ids)}
         self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = self._record.with_suffix(f".{os.getpid()}.part")
-        with os.fdopen(
-            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as written:
-            written.write(orjson.dumps(self._files))
-        part.replace(self._record)
+        with replacing(self._record) as part:
+            part.write_bytes(orjson.dumps(self._files))
 
 
 def _parts(file: Path) -> list[Path]:

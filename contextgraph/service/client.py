@@ -56,6 +56,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.ports import ExposureStore, RunStore, Store
+from contextgraph.processes import replacing
 from contextgraph.readers import to_record
 from contextgraph.remote import (
     UNLIMITED,
@@ -219,7 +220,6 @@ class ServiceConnection(Remote["httpx2.Client"]):
 
     def save(self, path: str, target: Path, policy: RetryPolicy, **content: Any) -> "Headers":
         """Write the answer of any size to the file *target*; its headers. Otherwise as `send`."""
-        part = target.with_name(f"{target.name}.part")
 
         def request(client: "httpx2.Client") -> "Response":
             unlimited = {UNLIMITED: True}
@@ -235,14 +235,12 @@ class ServiceConnection(Remote["httpx2.Client"]):
             return got
 
         try:
-            response = self._answered(request, policy)
-            if not response.is_success:
-                raise _error(self.name, response)
-            part.replace(target)
+            with replacing(target) as part:
+                response = self._answered(request, policy)
+                if not response.is_success:
+                    raise _error(self.name, response)
         except OSError as error:
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
-        finally:
-            part.unlink(missing_ok=True)
         return response.headers
 
     def _answered(

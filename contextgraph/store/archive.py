@@ -5,7 +5,6 @@ one counts the lines before it, so that a truncated file is detected.
 """
 
 import io
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +38,7 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.ports import OnDamaged, Store
-from contextgraph.processes import create_private
+from contextgraph.processes import replacing
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
@@ -135,17 +134,12 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     """A file that replaces *path* when it is complete; compressed for ``.zst``."""
     import zstandard
 
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     opened = zstandard.open if path.suffix == ".zst" else open
     try:
-        create_private(part)
-        with opened(part, "wb") as file:
+        with replacing(path) as part, opened(part, "wb") as file:
             yield file
-        part.replace(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_line(file: IO[bytes], value: Header | Line) -> None:

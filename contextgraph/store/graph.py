@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Note, NoteKind
-from contextgraph.processes import create_private
+from contextgraph.processes import replacing
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -109,18 +109,15 @@ def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:
     """
     import networkx as nx
 
-    part, graph = path.with_name(f"{path.name}.part"), without_values(graph)
+    graph = without_values(graph)
     try:
-        create_private(part)
-        if graph_format == "graphml":
-            nx.write_graphml(_without_lists(graph), part)
-        else:
-            part.write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
-        part.replace(path)
+        with replacing(path) as part:
+            if graph_format == "graphml":
+                nx.write_graphml(_without_lists(graph), part)
+            else:
+                part.write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read_graph(path: Path) -> "Graph":

@@ -1,5 +1,6 @@
 """Runs that wait for a server."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,15 @@ def test_runs_that_another_process_has_learned_are_skipped(spool: Spool) -> None
     for path in {*spool.folder.glob("*.jsonl")} - {first}:
         path.unlink()
     assert list(waiting) == []
+
+
+def test_what_killed_processes_began_to_write_is_removed(spool: Spool) -> None:
+    path = spool.put(recovering_run(1)).path
+    ended, running = (
+        path.with_name(f"{path.name}.{number}.1.part") for number in (2**22 + 1, os.getppid())
+    )
+    for part in (ended, running):
+        part.write_bytes(b"{")
+    spool.put(recovering_run(1))
+    assert not ended.exists()
+    assert running.exists()

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from threading import local
 
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.processes import FORKS_WAIT, create_private
+from contextgraph.processes import FORKS_WAIT, create_private, replacing
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.graph import CurrentGraph
 from contextgraph.store.sqlite.matrix import Matrix
@@ -134,22 +134,19 @@ class Connections:
         for taken in (path, path.with_name(f"{path.name}-wal")):
             if taken.exists():
                 raise StoreError(f"{taken} exists; name a new file")
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
-            create_private(part)
             with (
+                replacing(path) as part,
                 self.reading() as connection,
                 store_errors(str(path)),
                 closing(sqlite3.connect(part)) as copy,
             ):
+                # A copy that is not complete is no memory: a journal would only be left behind.
+                copy.execute("PRAGMA journal_mode = OFF")
                 schema_version(connection)  # reading begins: all steps see one revision
                 connection.backup(copy, pages=_PAGES_AT_ONCE)
-            part.replace(path)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-        finally:
-            for left in (part, part.with_name(f"{part.name}-journal")):
-                left.unlink(missing_ok=True)
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the file, so that deleted pages are overwritten there.
