@@ -108,7 +108,7 @@ def _lines(folder: Path, *, vectors: bool = True) -> list[str]:
         waiting = str(replace(memory.store.admin.unconsolidated(), revision=0))
         exported = folder / "exported.jsonl"
         memory.export(exported, vectors=vectors)
-    lines = exported.read_text().splitlines()
+    lines = exported.read_text().splitlines()[:-1]
     exported.unlink()
     names = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
     names = [name for name in names if not name.endswith(("-wal", "-shm"))]
@@ -161,6 +161,11 @@ def _live(folder: Path, done: frozenset[str]) -> Iterator[str]:
                 yield receipt.trajectory_id
 
 
+def _without_exposures(folder: Path) -> list[str]:
+    """As `_lines`, without what was shown: a run that is begun again is shown it again."""
+    return [line for line in _lines(folder) if not line.startswith('{"kind":"exposure"')]
+
+
 def _not_consolidated(folder: Path) -> None:
     with memory_in(folder) as memory:
         memory.writer.write_all(RUNS)
@@ -189,17 +194,20 @@ def _reembed(folder: Path, done: frozenset[str]) -> Iterator[str]:
         yield from memory.store.runs.ids()
 
 
+def _ids() -> list[str]:
+    with AgentMemory.open(":memory:") as memory:
+        return sorted(receipt.trajectory_id for receipt in memory.writer.write_all(RUNS))
+
+
 def _forget(folder: Path, done: frozenset[str]) -> Iterator[str]:
     with memory_in(folder) as memory:
-        for run in sorted(memory.store.runs.ids())[: 6 - len(done)]:
+        for run in _ids()[:6]:
             memory.forget([run])
             yield run
 
 
 def _forgotten(folder: Path) -> set[str]:
-    with memory_in(folder) as memory, AgentMemory.open(":memory:") as undisturbed:
-        learned = {receipt.trajectory_id for receipt in undisturbed.writer.write_all(RUNS)}
-        return learned - {*memory.store.runs.ids()}
+    return {*_ids()} - _run_ids(folder)
 
 
 def _decide(folder: Path, done: frozenset[str]) -> Iterator[str]:
@@ -530,7 +538,7 @@ OPERATIONS = (
     Operation("learn", _learn_each, _run_ids, _lines),
     Operation("forget", _forget, _forgotten, _lines, _learned),
     Operation("learn_many", _learn_many, _run_ids, _lines),
-    Operation("live", _live, _run_ids, _lines),
+    Operation("live", _live, _run_ids, _without_exposures),
     Operation("consolidate", _consolidate, _consolidated, _lines, _not_consolidated),
     Operation("rebuild", _rebuild, _run_ids, _lines, _learned),
     Operation("reembed", _reembed, _run_ids, _lines, _learned),
@@ -716,6 +724,8 @@ def main() -> None:
     until = time.monotonic() + 60 * options.minutes
     with TemporaryDirectory(prefix="contextgraph-kills-") as place:
         os.chdir(place)
+        with AgentMemory.open(":memory:") as memory:
+            list(memory.learn_many(RUNS))  # what children need is compiled before they are forked
         known: dict[str, Undisturbed] = {}
         for number in range(len(results), options.kills):
             if time.monotonic() > until:
