@@ -29,7 +29,7 @@ from typing import (
 import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError
-from contextgraph.model.trajectory import Json
+from contextgraph.model.trajectory import TRANSIENT, Json
 
 Value = TypeVar("Value")
 Encoder: TypeAlias = Callable[[Any], Json]
@@ -97,7 +97,7 @@ class _InvalidError(Exception):
 def _encoder(kind: Any, complete: bool) -> Encoder:
     """Return the function that encodes values whose class is *kind*."""
     if is_dataclass(kind):
-        defaults = {item.name: _default(item) for item in fields(kind) if item.init}
+        defaults = {item.name: _default(item) for item in fields(kind) if _is_recorded(item)}
         return partial(_encoded_fields, defaults, complete)
     if issubclass(kind, Enum):
         return _enum_value
@@ -138,11 +138,20 @@ class FieldOf(NamedTuple):
 
 @cache
 def fields_of(kind: type) -> tuple[FieldOf, ...]:
-    """The fields that the constructor of the dataclass *kind* takes, in order."""
+    """The fields that the constructor of the dataclass *kind* takes, in order.
+
+    Without transient ones: these are not part of a record.
+    """
     hints = get_type_hints(kind)
     return tuple(
-        FieldOf(item.name, hints[item.name], _default(item)) for item in fields(kind) if item.init
+        FieldOf(item.name, hints[item.name], _default(item))
+        for item in fields(kind)
+        if _is_recorded(item)
     )
+
+
+def _is_recorded(item: "Field[Any]") -> bool:
+    return item.init and item.metadata != TRANSIENT
 
 
 def _default(item: "Field[Any]") -> object:

@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     )
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.search import Found
-    from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -322,7 +321,7 @@ class AgentMemory:
 
     def query(
         self,
-        state: State | str,
+        current_state: State | str,
         limit: int = 5,
         *,
         repo: str = "",
@@ -332,19 +331,20 @@ class AgentMemory:
         already_shown: Collection[str] = (),
         degrade: bool = False,
     ) -> MemoryContext:
-        """Return what the memory knows for *state*: at most *limit* items of each kind, best first.
+        """Return what the memory knows for a state: at most *limit* items of each kind, best first.
 
-        *state* may be the text of an error, and *repo* the repository where it was met. Runs of
-        *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak otherwise).
-        What the working tree around the folder *workdir* does not have is left out; what names
-        files whose content changed since the runs counts less, and says so. So is what the agent
-        was shown before in its run (*already_shown*). `contextgraph.advising.pipeline` has all
-        steps.
+        *current_state* may be the text of an error, and *repo* the repository where it was met.
+        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
+        otherwise). What the working tree around the folder *workdir* does not have is left out;
+        what names files whose content changed since the runs counts less, and says so. So is what
+        the agent was shown before in its run (*already_shown*). `contextgraph.advising.pipeline`
+        has all steps.
 
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
         found because channels but that of notes failed, unless *degrade* is set: then the answer
         is empty.
         """
+        state = current_state
         if isinstance(state, str):
             state = State(current_error=state)
         _expect(state, State, "query takes a State, or the text of an error")
@@ -532,17 +532,17 @@ class AgentMemory:
 
     @overload
     def learn(
-        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+        self, trajectory: RawTrajectory, *, source: str = "", background: bool = False
     ) -> LearnReceipt: ...
 
     @overload
     def learn(
-        self, raw: Path | str | Iterable[RawTrajectory], *, source: str = ""
+        self, trajectory: Path | str | Iterable[RawTrajectory], *, source: str = ""
     ) -> list[LearnReceipt]: ...
 
     def learn(
         self,
-        raw: RawTrajectory | Path | str | Iterable[RawTrajectory],
+        trajectory: RawTrajectory | Path | str | Iterable[RawTrajectory],
         *,
         source: str = "",
         background: bool = False,
@@ -559,18 +559,18 @@ class AgentMemory:
         the run is stored. Where notes are in a database of their own, and only that is away, the
         run is stored, and learning it again adds what people said in it.
         """
-        if isinstance(raw, str | Path):
+        if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
 
-            raw = read(raw, on_skip=_leave_out)
-        if not isinstance(raw, RawTrajectory):
+            trajectory = read(trajectory, on_skip=_leave_out)
+        if not isinstance(trajectory, RawTrajectory):
             takes = "learn takes a RawTrajectory, several of them, or the path of logs"
-            _expect(None if isinstance(raw, Mapping) else raw, Iterable, takes)
-            return [*self.learn_many(raw, source=source, on_error=_leave_out)]
+            _expect(None if isinstance(trajectory, Mapping) else trajectory, Iterable, takes)
+            return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
-            receipt = self.writer.write(raw, source)
-        self._add_statements(raw, receipt)
+            receipt = self.writer.write(trajectory, source)
+        self._add_statements(trajectory, receipt)
         self._trigger.after_learning(receipt, background=background)
         return receipt
 
@@ -779,14 +779,15 @@ class AgentMemory:
         self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
         return True
 
-    def graph(self) -> "Graph":
-        """The nodes and relations of this memory as a networkx `MultiDiGraph`.
+    @property
+    def graph(self) -> Store:
+        """The store; `graph()` gives its nodes and relations as a networkx `MultiDiGraph`.
 
         A read-only view that each call brings up to date, notes included; that of ``networkx:`` is
         live. See `contextgraph.store.graph` for its attributes. Copy it to change it, or where
         another thread may call this meanwhile.
         """
-        return self.store.admin.graph()
+        return self.store
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
         """Write `graph` to the file *path*: ``graphml``, or (node-link) ``json``."""

@@ -385,7 +385,10 @@ class AdminStore(Protocol):
 
 
 class Store(Protocol):
-    """A memory: one object for each need, all of one backend, and the *tenant* that it is of."""
+    """A memory: one object for each need, all of one backend, and the *tenant* that it is of.
+
+    Called, it returns `AdminStore.graph`.
+    """
 
     tenant: str
     runs: RunStore
@@ -395,6 +398,9 @@ class Store(Protocol):
     exposures: ExposureStore
     notes: NoteStore
     admin: AdminStore
+
+    def __call__(self) -> "Graph":
+        return self.admin.graph()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """In this block the thread reads one state of a file, or the newest of a server."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain, islice, product
 from math import log, sqrt
 from pathlib import PurePosixPath
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
@@ -56,6 +56,7 @@ from contextgraph.trace import (
     Names,
     error_of,
     names_in,
+    states_of,
     task_type_of,
 )
 from contextgraph.vectors import Vector, cosines
@@ -420,7 +421,10 @@ def _search(query: Query, store: Store) -> Findings:
     embedder = query.embedder()
     if embedder is None:
         return Findings()
-    (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
+    if query.state.embedding:
+        task: Vector | None = Vector.of(embedder.space, [*query.state.embedding])
+    else:
+        (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
     return Findings(cases=_cases(query, task, embedder.similarity_threshold, store))
 
 
@@ -649,7 +653,8 @@ CHANNELS: Mapping[str, Channel] = {
 }
 
 
-_NODE_TYPES = ("Fragment", "Methodology", "Trajectory")
+Node: TypeAlias = Fragment | Methodology | Trajectory | State
+_NODE_TYPES = ("Fragment", "Methodology", "Trajectory", "State")
 # Runs whose fragments are compared, and methodologies, at most.
 _RUNS, _COMPARED = 32, 2_000
 
@@ -660,11 +665,11 @@ def nearest_nodes(
     query: str | Sequence[float] | Vector,
     node_type: str,
     limit: int,
-) -> tuple[Fragment | Methodology | Trajectory, ...]:
+) -> tuple[Node, ...]:
     """Return at most *limit* nodes of *node_type* whose texts are nearest to *query*.
 
-    Fragments are those of the nearest runs, and those in which an error with such words was
-    cleared; they and methodologies are embedded on request.
+    Fragments and states are those of the nearest runs, and those in which an error with such words
+    was cleared; all but runs are embedded on request.
     """
     if node_type not in _NODE_TYPES:
         raise ValueError(f"node_type is one of {', '.join(_NODE_TYPES)}, not {node_type!r}")
@@ -681,18 +686,24 @@ def nearest_nodes(
     texts = [(own, index) for index, (own, _) in enumerate(nodes)]
     # A fitted space does not know the rarest words.
     scores = Counter(dict(_ranked(text, texts, store)) if text else {})
+    embedded: dict[int, Vector] = {}
     if embedder is not None and vector is not None:
         vectors = embedder.embed([own for own, _ in nodes]).vectors
-        embedded = [(index, own) for index, own in enumerate(vectors) if own]
-        similarities = cosines(vector, [own for _, own in embedded])
-        scores.update({index: s for (index, _), s in zip(embedded, similarities, strict=True)})
+        embedded = {index: own for index, own in enumerate(vectors) if own}
+        similarities = cosines(vector, [*embedded.values()])
+        scores.update(dict(zip(embedded, similarities, strict=True)))
     best = sorted((index for index in scores if scores[index] > 0), key=lambda i: (-scores[i], i))
-    return tuple(nodes[index][1] for index in best[:limit])
+    return tuple(
+        replace(nodes[index][1], embedding=embedded[index].numbers().tolist())
+        if index in embedded
+        else nodes[index][1]
+        for index in best[:limit]
+    )
 
 
 def _nodes(
     store: Store, node_type: str, text: str, vector: Vector | None
-) -> list[tuple[str, Fragment | Methodology | Trajectory]]:
+) -> list[tuple[str, Node]]:
     """Return the nodes to compare, each with its text."""
     if node_type == "Methodology":
         known = store.methodologies.get(store.methodologies.ids(limit=_COMPARED))
@@ -706,6 +717,15 @@ def _nodes(
         return [(run_text(run), run) for run in runs]
     cleared = store.recoveries.for_text(terms, Scope(), _RUNS) if terms else ()
     ids = dict.fromkeys((*(run.id for run in runs), *(found.trajectory_id for found in cleared)))
+    if node_type == "State":
+        raws = filter(None, map(store.runs.raw, ids))
+        # Of the states of a run with the same error, the first.
+        states = {
+            (raw.instance_id, state.current_error): state
+            for raw in raws
+            for state in reversed(tuple(states_of(raw)))
+        }
+        return [(f"{one.task_description} {one.current_error}", one) for one in states.values()]
     by_run = store.runs.fragments(ids)
     fragments = (fragment for run in ids for fragment in by_run.get(run, ()))
     return [

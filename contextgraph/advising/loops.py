@@ -447,23 +447,23 @@ class LoopDetector:
         return tuple(self._with_suggestions(loop, states[loop.end + 1], own) for loop in run.loops)
 
     def get_escape_suggestions(
-        self, loop: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
+        self, loop_info: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
-        """Return what led out of *loop* in other runs: at most three suggestions, best first.
+        """Return what led out of a loop in other runs: at most three suggestions, best first.
 
-        *loop* is one that `detect` returned, or the state that is in it. Where there is an error:
-        what cleared it, first where that ended the same loop, the same repository before others.
-        Without one: how others continued from the same place, and what several repositories
+        *loop_info* is one that `detect` returned, or the state that is in it. Where there is an
+        error: what cleared it, first where that ended the same loop, the same repository before
+        others. Without one: how others continued from the same place, and what several repositories
         continued with after such a command.
         """
-        if isinstance(loop, LoopInfo):
-            if loop.escape_suggestions:
-                return loop.escape_suggestions
-            error = ": ".join(filter(None, (*loop.error_types[:1], loop.message)))
-            loop = State(
-                repo=loop.repo, current_error=error, last_action="" if error else loop.command
-            )
-        return self.escapes_from(loop, exclude_instances=exclude_instances)
+        if isinstance(loop_info, State):
+            return self.escapes_from(loop_info, exclude_instances=exclude_instances)
+        if loop_info.escape_suggestions:
+            return loop_info.escape_suggestions
+        error = ": ".join(filter(None, (*loop_info.error_types[:1], loop_info.message)))
+        command = "" if error else loop_info.command
+        state = State(repo=loop_info.repo, current_error=error, last_action=command)
+        return self.escapes_from(state, exclude_instances=exclude_instances)
 
     def escapes_from(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()

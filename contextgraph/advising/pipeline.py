@@ -30,6 +30,7 @@ from contextgraph.advising.channels import (
     WEIGHTS,
     Channel,
     Findings,
+    Node,
     Query,
     nearest_nodes,
     no_embedder,
@@ -71,7 +72,6 @@ from contextgraph.model import (
     Silence,
     State,
     TaskType,
-    Trajectory,
     most_informative,
     new_context_id,
 )
@@ -287,16 +287,17 @@ class MemoryRetriever:
 
     def by_semantic(
         self,
-        query: str | Sequence[float] | Vector,
+        query_embedding: str | Sequence[float] | Vector,
         node_type: str = "Fragment",
         top_k: int = 5,
-    ) -> tuple[Fragment | Methodology | Trajectory, ...]:
-        """Return the nodes nearest in meaning to *query*, a text or its vector, nearest first.
+    ) -> tuple[Node, ...]:
+        """Return the nodes nearest in meaning to a text, or to a vector, the nearest first.
 
-        *node_type* is ``Fragment``, ``Methodology`` or ``Trajectory``. A text is compared by words
+        *node_type* is ``Fragment``, ``Methodology``, ``Trajectory`` or ``State``, each with its
+        `embedding`; states are read again from the nearest runs. A text is compared by words
         while the memory has no embedding space; a vector then raises `SpaceMismatchError`.
         """
-        return nearest_nodes(self._store, self.embedder, query, node_type, top_k)
+        return nearest_nodes(self._store, self.embedder, query_embedding, node_type, top_k)
 
 
 def settle(

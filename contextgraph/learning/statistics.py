@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 from math import comb
@@ -479,13 +479,13 @@ class MemoryStats:
     where they are in a database that is away. *gate* is the one fitted on the memory, if any.
     """
 
-    counts: MemoryCounts
     error_frequency: Mapping[str, int]
-    transitions: Mapping[str, Mapping[str, float]]
     common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
     failure_patterns: tuple[FailurePattern, ...]
-    usage: Mapping[str, Usage]
-    withholding: Effect
+    counts: MemoryCounts = field(default_factory=lambda: MemoryCounts({}, {}, {}, {}, {}, 0))
+    transitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    withholding: Effect = field(default_factory=lambda: effect_of(()))
     notes: Mapping[NoteKind, int] | None = None
     gate: FittedGate | None = None
 

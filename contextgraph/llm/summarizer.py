@@ -1,5 +1,6 @@
 """Summaries of methodologies: by a template, and by a language model, whose answer is checked."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ def template_summary(group: MethodologyGroup) -> Summary:
 def _situation(group: MethodologyGroup) -> str:
     where = f"in {group.repo}, when" if group.repo else "when"
     task = f" in a {group.task_type.replace('_', ' ')} task" if group.task_type else ""
-    return f"{where} `{_error(group)}`{task}"
+    (phase, _), *_ = Counter(clearance.phase for clearance in group.clearances).most_common(1)
+    return f"{where} `{_error(group)}`{task}, mostly while {phase}"
 
 
 def _error(group: MethodologyGroup) -> str:

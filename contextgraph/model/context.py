@@ -1,6 +1,6 @@
 """Queries and answers: state, scope, candidates, context, explanation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -40,15 +40,16 @@ class State:
     advised again. *repo* is ``owner/repo``, *agent* the name under which runs of the agent that
     asks are learned: what holds on the machine of another is not shown to it.
     *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
-    text.
+    text. *embedding* is the vector of the task, in the space of the memory, where that is known.
     """
 
     tools: tuple[str, ...] = ()
-    repo: str = ""
     repo_summary: str = ""
     task_description: str = ""
     current_error: str = ""
     phase: Phase | None = None
+    embedding: Sequence[float] = ()
+    repo: str = ""
     last_action: str = ""
     last_outcome: str = ""
     open_file: str = ""

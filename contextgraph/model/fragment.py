@@ -1,11 +1,11 @@
 """Fragments of a run, its loops, and how errors in it were cleared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from contextgraph.model.error import RemedyAction
-from contextgraph.model.trajectory import TaskType
+from contextgraph.model.trajectory import TRANSIENT, TaskType, also_accepts
 
 
 class LoopKind(StrEnum):
@@ -116,29 +116,32 @@ class FragmentOutcome(StrEnum):
     FAILED = "failed"
 
 
+@also_accepts(step_range=lambda steps: {"start": steps[0], "end": steps[1]})
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """Consecutive steps of one run, *start* to *end* inclusive, that belong together.
 
+    The two may be given as *step_range*. *embedding* is as of `Trajectory`.
     *repo*, *task_type*, *phase*, *open_file* and *files* are of the state in which it happened:
     retrieval needs them without a walk to the trajectory. Of a loop, *loop_command* is the verb
     that was repeated, *repetitions* counts the attempts, *loop_ending* says how it ended.
     """
 
     id: str
-    trajectory_id: str
-    order: int
     start: int
     end: int
     fragment_type: FragmentType
-    phase: Phase
-    outcome: FragmentOutcome
     description: str
     action_sequence: tuple[str, ...]
-    files: tuple[str, ...]
-    open_file: str | None
-    repo: str
-    task_type: TaskType
+    outcome: FragmentOutcome
+    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    trajectory_id: str = ""
+    order: int = 0
+    phase: Phase = Phase.UNDERSTANDING
+    files: tuple[str, ...] = ()
+    open_file: str | None = None
+    repo: str = ""
+    task_type: TaskType = TaskType.OTHER
     loop_kind: LoopKind | None = None
     loop_command: str = ""
     repetitions: int = 0

@@ -1,12 +1,13 @@
 """Methodologies: what several runs have in common, with their wording."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from contextgraph.model.error import ErrorPattern, RemedyAction
-from contextgraph.model.fragment import Recovered
-from contextgraph.model.trajectory import Outcome, TaskType
+from contextgraph.model.fragment import Phase, Recovered
+from contextgraph.model.trajectory import TRANSIENT, Outcome, TaskType
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class ErrorOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """An error was cleared in a run of an instance, which *contributor* supplied."""
+    """An error was cleared in a *phase* of a run of an instance, which *contributor* supplied."""
 
     recovered: Recovered
     trajectory_id: str
@@ -77,6 +78,7 @@ class Clearance:
     seen_at: datetime
     instance_id: str = ""
     contributor: str = ""
+    phase: Phase = Phase.UNDERSTANDING
 
     @property
     def source(self) -> Source:
@@ -192,27 +194,29 @@ class Methodology:
     are of the times it was shown: shares, where several items were shown together. *sources* are
     fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
     the alternatives that *strategy* words, the most frequent first: as they were done where they
-    agree in one repository, else with the target of their pattern. *words* are those of a language
+    agree in one repository, else with the target of their pattern. *embedding* is as of
+    `Trajectory`. *words* are those of a language
     model for these remedies, None while there is no answer; *made_by* made the other texts.
     """
 
     id: str
-    error_id: str
-    keyword: str
-    task_type: TaskType | None
-    repo: str | None
     situation: str
     strategy: str
-    made_by: str
-    status: MethodologyStatus
-    confidence: float
-    support: int
-    repositories: int
-    success_rate: float
-    avg_steps: float
-    frequency: int
+    confidence: float = 0.0
     success_count: float = 0.0
     failure_count: float = 0.0
+    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    error_id: str = ""
+    keyword: str = ""
+    task_type: TaskType | None = None
+    repo: str | None = None
+    made_by: str = ""
+    status: MethodologyStatus = MethodologyStatus.PROBATION
+    support: int = 0
+    repositories: int = 0
+    success_rate: float = 0.0
+    avg_steps: float = 0.0
+    frequency: int = 0
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
     remedies: tuple[RemedyAction, ...] = ()

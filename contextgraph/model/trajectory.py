@@ -1,15 +1,43 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import wraps
 from hashlib import blake2b
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from contextgraph.lazy import regex
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+# Of a field that is neither stored nor part of a JSON record.
+TRANSIENT = {"transient": True}
+# The time of what did not happen.
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+Value = TypeVar("Value")
+
+
+def also_accepts(
+    **conversions: Callable[[Any], Mapping[str, Any]],
+) -> Callable[[type[Value]], type[Value]]:
+    """Let the constructor of a class take arguments that *conversions* turn into its fields."""
+
+    def decorate(kind: type[Value]) -> type[Value]:
+        generated: Callable[..., None] = kind.__init__
+
+        @wraps(generated)
+        def initialize(self: Value, *arguments: Any, **given: Any) -> None:
+            for name in conversions.keys() & given.keys():
+                given |= conversions[name](given.pop(name))
+            generated(self, *arguments, **given)
+
+        kind.__init__ = initialize  # type: ignore[assignment]
+        return kind
+
+    return decorate
 
 
 def texts_in(value: Json) -> Iterator[str]:
@@ -33,6 +61,11 @@ class Outcome(StrEnum):
     SOLVED = "solved"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, success: bool | None) -> "Outcome":
+        """Return the outcome of a run with this *success*, None where that is unknown."""
+        return cls.UNKNOWN if success is None else cls.SOLVED if success else cls.FAILED
 
 
 class OutcomeSource(StrEnum):
@@ -144,9 +177,13 @@ class RawTrajectory:
         return bool(self.steps) and not any(step.action.text for step in self.steps)
 
 
+@also_accepts(success=lambda success: {"outcome": Outcome.of(success)})
 @dataclass(frozen=True, slots=True)
 class Trajectory:
     """The node of one run in the graph; *task* is its issue text, masked and clipped.
+
+    *success* may be given in place of *outcome*. *embedding* is the vector by which the run was
+    found (`MemoryRetriever.by_semantic`), else empty.
 
     *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
     where there is one, but for files that the run itself made. *contributor* names who supplied the
@@ -156,19 +193,20 @@ class Trajectory:
     id: str
     instance_id: str
     repo: str
-    task: str
     task_type: TaskType
     outcome: Outcome
-    exit_status: str | None
     total_steps: int
     summary: str
-    files: tuple[str, ...]
-    agent: str
-    model: str
-    source_format: str
-    source: str
-    run_at: datetime | None
-    learned_at: datetime
+    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    task: str = ""
+    exit_status: str | None = None
+    files: tuple[str, ...] = ()
+    agent: str = ""
+    model: str = ""
+    source_format: str = ""
+    source: str = ""
+    run_at: datetime | None = None
+    learned_at: datetime = NEVER
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""

@@ -486,13 +486,6 @@ class Client(_OverHttp, AgentMemory):
         params = {"format": graph_format}
         self._service.save("/v1/export", path, self._retries, params=params)
 
-    def graph(self) -> "Graph":
-        """As of `AgentMemory`, a copy that each call loads."""
-        with TemporaryDirectory(prefix="contextgraph-") as folder:
-            path = Path(folder) / "graph.json"
-            self.export_graph(path, "json")
-            return read_graph(path)
-
     def send(self, method: str, path: str, **content: Any) -> Any:
         """Send recorded exposures first, then the request."""
         self.note_exposures()
@@ -572,6 +565,13 @@ class _Store(_Part, path="store"):
         super().__init__(service, policy)
         self.runs = _Runs(service, policy)  # type: ignore[abstract]
         self.exposures = _Exposures(service, policy)  # type: ignore[abstract]
+
+    def __call__(self) -> "Graph":
+        """Load the graph of the memory, a copy."""
+        with TemporaryDirectory(prefix="contextgraph-") as folder:
+            path = Path(folder) / "graph.json"
+            self._service.save("/v1/export", path, self._retries, params={"format": "json"})
+            return read_graph(path)
 
 
 class _Runs(_Part, RunStore, path="store.runs"):

@@ -563,11 +563,16 @@ class NetworkxRecoveries(_Part):
                     run.seen_at,
                     run.instance_id,
                     run.contributor,
+                    fragment.phase,
                 )
                 for run in newest
-                for recovered in sorted(
-                    memory.of_fragments(run.id, "RECOVERED"),
-                    key=lambda one: (one.error_step, one.fragment_id),
+                for recovered, fragment in sorted(
+                    (
+                        (recovered, fragment)
+                        for fragment in memory.fragments(run.id)
+                        for _, recovered in memory.out(fragment.id, "RECOVERED")
+                    ),
+                    key=lambda one: (one[0].error_step, one[1].id),
                 )
                 if recovered.error_id == error
             ),

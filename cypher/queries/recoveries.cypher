@@ -106,7 +106,7 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, C
         seen_at: t.seen_at, instance_id: t.instance_id, contributor: t.contributor,
         message: m.context, cleared: COLLECT {
             MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
-            RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .actions,
+            RETURN [f.id, f.phase, r {.error_step, .cleared_step, .message, .location, .actions,
                 .verified, .workaround, .circumstances}]
         }} ORDER BY m.seen_at DESC, t.id
 } AS met

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -33,23 +34,35 @@ from contextgraph import (
     StatisticsEngine,
     Trajectory,
 )
+from contextgraph.advising.channels import by_semantic, query_of
+from contextgraph.codec import decoded, encoded
 from contextgraph.errors import SpaceMismatchError
+from contextgraph.model import TaskType
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.loops import predicament_in
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
+from tests.server import Neo4jServer
 
 MESSAGE = "No module named 'mod2'"
+REQUIRED: Mapping[str, object] = {
+    "id": "t1",
+    "instance_id": "acme__shop-1",
+    "repo": "acme/shop",
+    "task_type": TaskType.BUG_FIX,
+    "total_steps": 3,
+    "summary": "",
+}
 
 
-@pytest.fixture(params=["sqlite", "neo4j"])
+@pytest.fixture(params=[":memory:", "networkx:", "neo4j"])
 def memory(request: pytest.FixtureRequest) -> Iterator[AgentMemory]:
     """A memory as the document opens it, with 16 runs that met an error and cleared it."""
     if request.param == "neo4j":
         server = request.getfixturevalue("neo4j")
         opened = AgentMemory(neo4j_uri=server.uri, neo4j_auth=server.auth)
     else:
-        opened = AgentMemory(":memory:")
+        opened = AgentMemory(request.param)
     with opened as memory:
         for number in range(1, 17):
             raw = installing_run(number)
@@ -114,6 +127,110 @@ def test_a_memory_has_its_parts(memory: AgentMemory) -> None:
     assert isinstance(memory.stats, StatisticsEngine)
     assert memory.embedder() is not None
     assert memory.graph().number_of_nodes() > 16
+    state = State(current_error=NO_MODULE, repo="acme/shop")
+    assert MemoryRetriever(memory.graph, memory.embedder).retrieve(state).methodologies
+    assert StatisticsEngine(memory.graph).get_error_frequency()
+
+
+def test_the_nodes_are_made_with_the_fields_of_the_document() -> None:
+    run = Trajectory(  # type: ignore[call-arg]
+        id="t1",
+        instance_id="acme__shop-1",
+        repo="acme/shop",
+        task_type="bug_fix",  # type: ignore[arg-type]
+        success=True,
+        total_steps=3,
+        summary="totals",
+        embedding=[0.6, 0.8],
+    )
+    assert run.success is True
+    assert run.outcome is Outcome.SOLVED
+    assert run.embedding == [0.6, 0.8]
+    assert Trajectory(**{**REQUIRED, "success": None}).success is None  # type: ignore[arg-type]
+    fragment = Fragment(  # type: ignore[call-arg]
+        id="f1",
+        step_range=(2, 4),
+        fragment_type="error_recovery",  # type: ignore[arg-type]
+        description="set the path",
+        action_sequence=("ls", "python reproduce.py"),
+        outcome="recovered",  # type: ignore[arg-type]
+        embedding=[1.0],
+    )
+    assert (fragment.step_range, fragment.start, fragment.end) == ((2, 4), 2, 4)
+    methodology = Methodology("m1", "when X", "do Y", 0.5, 2, 1, [1.0])
+    assert (methodology.confidence, methodology.success_count) == (0.5, 2)
+    state = State(["bash"], "a shop", "totals are wrong", NO_MODULE, "fixing", [1.0])  # type: ignore[arg-type]
+    assert (state.phase, state.embedding) == ("fixing", [1.0])
+    stats = MemoryStats(error_frequency={}, common_mistakes=lambda _: (), failure_patterns=())
+    assert stats.counts.nodes == {}
+
+
+def test_vectors_of_nodes_are_no_part_of_their_records() -> None:
+    run = Trajectory(**REQUIRED, outcome=Outcome.FAILED, embedding=(1.0,))  # type: ignore[arg-type]
+    assert "embedding" not in encoded(run, complete=True)  # type: ignore[operator]
+    assert decoded(Trajectory, encoded(run)) == run
+
+
+def test_a_vector_of_the_task_may_be_given(memory: AgentMemory) -> None:
+    (vector,) = memory.embedder.embed(["Totals are wrong when a tariff is missing"]).vectors
+    assert vector is not None
+    task = State(task_description="zebra stripes", repo="acme/shop")
+
+    def found(state: State) -> int:
+        return len(
+            by_semantic(query_of(state, memory.store, embedder=memory.embedder), memory.store).cases
+        )
+
+    assert not found(task)
+    assert found(replace(task, embedding=vector.numbers().tolist()))
+    with pytest.raises(SpaceMismatchError):
+        found(replace(task, embedding=[1.0]))
+
+
+QUERIES = {
+    "by_error": """MATCH (e:ErrorPattern)-[:RESOLVED_BY]->(m:Methodology)
+        WHERE e.type = $error_type RETURN m ORDER BY m.success_rate DESC""",
+    "by_task": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
+        WHERE t.task_type = $task_type AND t.success = true RETURN f ORDER BY f.outcome""",
+    "by_state": """MATCH (m:Methodology) WHERE m.situation CONTAINS $phase
+        RETURN m ORDER BY m.confidence DESC LIMIT 5""",
+    "get_error_frequency": """MATCH (e:ErrorPattern)
+        RETURN e.error_type, count(*) AS count ORDER BY count DESC""",
+    "get_error_transitions": """MATCH (f:Fragment)-[:CAUSED_ERROR]->(e:ErrorPattern)
+        RETURN e.error_type, count(f) AS frequency""",
+    "get_common_mistakes": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
+        WHERE f.outcome = 'failed'
+          AND toLower(coalesce(t.summary, '')) CONTAINS toLower($situation)
+        RETURN f.description, count(*) as freq ORDER BY freq DESC LIMIT 10""",
+    "ErrorPattern.frequency": "MATCH (e:ErrorPattern) RETURN e.frequency",
+    "relations": """MATCH (:Trajectory)-[h:HAS_FRAGMENT]->(:Fragment)-[:CAUSED_ERROR]->
+        (:ErrorPattern)-[r:RESOLVED_BY]->(:Methodology)
+        RETURN h.order, r.success_rate, r.avg_steps""",
+}
+
+
+def test_the_queries_of_the_document_return_rows(neo4j: Neo4jServer) -> None:
+    from neo4j import GraphDatabase
+
+    with AgentMemory(neo4j.uri, neo4j.auth) as memory:
+        for number in range(1, 17):
+            memory.learn(replace(installing_run(number), outcome=Outcome.SOLVED))
+        failed = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-99")
+        memory.learn(failed)
+        memory.consolidator.consolidate(batch_size=16)
+    parameters = {
+        "error_type": "ModuleNotFoundError",
+        "task_type": "bug_fix",
+        "phase": "reproducing",
+        "situation": "TOTALS",
+    }
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        for name, text in QUERIES.items():
+            found = driver.execute_query(text, parameters, database_="neo4j").records
+            assert found, name
+            assert None not in found[0].values(), name
+        (error,) = driver.execute_query(QUERIES["ErrorPattern.frequency"]).records
+        assert error["e.frequency"] == 17
 
 
 def test_write_trajectory_returns_the_id(memory: AgentMemory) -> None:
@@ -187,7 +304,12 @@ def test_methodologies_are_found_by_state(memory: AgentMemory) -> None:
 
 @pytest.mark.parametrize(
     ("node_type", "kind"),
-    [("Fragment", Fragment), ("Methodology", Methodology), ("Trajectory", Trajectory)],
+    [
+        ("Fragment", Fragment),
+        ("Methodology", Methodology),
+        ("Trajectory", Trajectory),
+        ("State", State),
+    ],
 )
 def test_nodes_are_found_by_meaning(memory: AgentMemory, node_type: str, kind: type) -> None:
     text = "ModuleNotFoundError: No module named 'mod2', install mod2"
@@ -197,7 +319,8 @@ def test_nodes_are_found_by_meaning(memory: AgentMemory, node_type: str, kind: t
     (vector,) = memory.embedder.embed(["Totals are wrong when a tariff is missing"]).vectors
     assert vector is not None
     numbers = [float(number) for number in vector.numbers()]
-    assert memory.retriever.by_semantic(numbers, node_type, top_k=2)
+    nearest = memory.retriever.by_semantic(query_embedding=numbers, node_type=node_type, top_k=2)
+    assert all(len(node.embedding) == len(numbers) for node in nearest)
 
 
 def test_the_nearest_fragment_comes_first(memory: AgentMemory) -> None:
@@ -207,7 +330,7 @@ def test_the_nearest_fragment_comes_first(memory: AgentMemory) -> None:
 
 
 def test_an_unknown_type_of_node_is_refused(memory: AgentMemory) -> None:
-    with pytest.raises(ValueError, match="Fragment, Methodology, Trajectory"):
+    with pytest.raises(ValueError, match="Fragment, Methodology, Trajectory, State"):
         memory.retriever.by_semantic("text", "Step")
 
 
@@ -253,7 +376,8 @@ def test_escapes_are_suggested_for_a_loop(memory: AgentMemory) -> None:
     loop = memory.check_loop(state_history=history)
     assert loop is not None
     assert loop.escape_suggestions
-    assert memory.loop_detector.get_escape_suggestions(loop) == loop.escape_suggestions
+    suggestions = memory.loop_detector.get_escape_suggestions(loop_info=loop)
+    assert suggestions == loop.escape_suggestions
     found = LoopDetector().detect(history)
     assert found is not None
     assert memory.loop_detector.get_escape_suggestions(found)
@@ -281,11 +405,11 @@ def test_the_usage_example_runs(memory: AgentMemory) -> None:
     handled = []
     for state in stuck():
         history.append(state)
-        context = memory.query(state)
+        context = memory.query(current_state=state)
         assert isinstance(memory.render(context), str)
         loop = memory.check_loop(history)
         if loop:
             handled.append(loop.escape_suggestions)
     assert handled
-    receipt = memory.learn(recovering_run(70))
+    receipt = memory.learn(trajectory=recovering_run(70))
     assert receipt.trajectory_id

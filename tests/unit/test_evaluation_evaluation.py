@@ -76,9 +76,9 @@ class RecordingMemory(AgentMemory):
 
         self.retriever.retrieve_under = recorded  # type: ignore[method-assign]
 
-    def learn(self, raw: Any, **options: Any) -> Any:
-        self.events.append(("learned", raw.instance_id))
-        return super().learn(raw)
+    def learn(self, trajectory: Any, **options: Any) -> Any:
+        self.events.append(("learned", trajectory.instance_id))
+        return super().learn(trajectory)
 
 
 def judged(*learned: RawTrajectory, by: RawTrajectory) -> Evaluation:

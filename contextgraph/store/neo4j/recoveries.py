@@ -206,8 +206,8 @@ def _error_history(row: Row) -> ErrorHistory:
 
 
 def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
-    by_step = sorted(run["cleared"], key=lambda pair: (pair[1]["error_step"], pair[0]))
-    for fragment, edge in by_step:
+    by_step = sorted(run["cleared"], key=lambda one: (one[2]["error_step"], one[0]))
+    for fragment, phase, edge in by_step:
         yield Clearance(
             recovered=rows.recovered_of(edge, fragment, error_id),
             trajectory_id=run["trajectory_id"],
@@ -217,4 +217,5 @@ def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
             seen_at=rows.time_of(run["seen_at"]),
             instance_id=run["instance_id"],
             contributor=run["contributor"] or "",
+            phase=Phase(phase),
         )

@@ -79,7 +79,7 @@ FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
 ORDER BY m.seen_at DESC, m.trajectory_id LIMIT ?"""
 _CLEARED = f"""
 SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at, t.instance_id, t.contributor,
-    {rows.columns_of(rows.RECOVERIES, "r")}
+    f.phase, {rows.columns_of(rows.RECOVERIES, "r")}
 FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajectory = named.value
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
@@ -295,7 +295,7 @@ def _history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory
 
 def _clearance(row: rows.Row, error_id: str) -> Clearance:
     return Clearance(
-        recovered=rows.RECOVERIES.value(row[8:], fragment_id=row[0], error_id=error_id),
+        recovered=rows.RECOVERIES.value(row[9:], fragment_id=row[0], error_id=error_id),
         trajectory_id=row[1],
         repo=row[2],
         task_type=TaskType(row[3]),
@@ -303,6 +303,7 @@ def _clearance(row: rows.Row, error_id: str) -> Clearance:
         seen_at=rows.time_of(row[5]),
         instance_id=row[6],
         contributor=row[7],
+        phase=Phase(row[8]),
     )
 
 
