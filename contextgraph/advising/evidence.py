@@ -438,7 +438,8 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
     if any(line in state.failed_actions for line in (action.target, *action.values_of("command"))):
         return True
     if pattern.kind is RemedyKind.SET_ENV:
-        return f"{action.target} {state.last_action}" in state.failed_actions
+        is_set = action.target in state.last_action.split()
+        return is_set or f"{action.target} {state.last_action}" in state.failed_actions
     if pattern.kind is RemedyKind.INSTALL:
         package = rf"(?<![\w-]){re.escape(query.names.fill(action.target))}(?![\w-])"
         what = r"\s\.(?=[\s[]|$)" if pattern.target == Term.THE_REPOSITORY else package
