@@ -18,7 +18,13 @@ from contextgraph.advising.channels import (
     newest_first,
     signature_level,
 )
-from contextgraph.advising.gate import NO_CREDITS, Credits, expected_worth, probability
+from contextgraph.advising.gate import (
+    NO_CREDITS,
+    Credits,
+    expected_worth,
+    probability,
+    remedy_key,
+)
 from contextgraph.lazy import regex
 from contextgraph.model import (
     EXCEPTIONS,
@@ -689,7 +695,7 @@ class _Counts:
             features=features,
             probability=likely,
             steps=steps,
-            worth=expected_worth(likely, steps, self._query.gate),
+            worth=expected_worth(likely, steps, self._query.gate, remedy_key(best.wording.actions)),
             silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
         )
 

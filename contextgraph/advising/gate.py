@@ -24,6 +24,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     Recollection,
+    RemedyAction,
     RemedyFeatures,
     ShownItem,
 )
@@ -118,20 +119,28 @@ def case_probability(features: CaseFeatures) -> float:
 # costs as much as the step that it may save (docs/evaluation.md).
 TOKENS_OF_A_STEP = 500
 # What a wrong remedy costs, and what it costs to read one line in its fence, in steps of an agent.
-_HARM, _READING = 1.0, 65 / TOKENS_OF_A_STEP
+HARM, READING = 1.0, 65 / TOKENS_OF_A_STEP
 # A clearance that took longer took other work, too.
 MOST_STEPS = 20
 
 
-def expected_worth(probability: float, steps: float, gate: FittedGate = SHIPPED) -> float:
-    """Return the steps that saying a remedy is expected to save.
+def expected_worth(
+    probability: float, steps: float, gate: FittedGate = SHIPPED, remedy: str = ""
+) -> float:
+    """Return the steps that saying a *remedy*, a key of `remedy_key`, is expected to save.
 
-    It cleared the error with this *probability*, and took so many *steps* in earlier runs. What
+    It clears the error with this *probability*, and took so many *steps* in earlier runs. What
     follows at once saves little: most agents do it by themselves.
     """
     least, each = gate.saving
     saved = max(0.0, least + each * (min(steps, MOST_STEPS) - 1))
-    return probability * saved - (1 - probability) * _HARM - _READING
+    expected = probability * saved - (1 - probability) * HARM
+    return expected + gate.surplus.get(remedy, 0.0) - READING
+
+
+def remedy_key(actions: Sequence[RemedyAction]) -> str:
+    """The kind and target of the first of *actions*: what a fitted gate tells remedies apart by."""
+    return f"{actions[0].kind} {actions[0].pattern.target}" if actions else ""
 
 
 def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:

@@ -14,7 +14,16 @@ from contextgraph.advising.channels import (
     query_of,
 )
 from contextgraph.advising.evidence import counted, found, same
-from contextgraph.advising.gate import MOST_STEPS, SHIPPED, stored_gate
+from contextgraph.advising.gate import (
+    HARM,
+    MOST_STEPS,
+    READING,
+    SHIPPED,
+    expected_worth,
+    probability,
+    remedy_key,
+    stored_gate,
+)
 from contextgraph.advising.matching import (
     RepoRemedy,
     remedy_of,
@@ -41,6 +50,9 @@ LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
 # calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
 _PRIOR, _SHIPPED_ERRORS = 20.0, 300
 _FOLDS, _ITERATIONS = 10, 25
+# Of what a remedy is worth: those less probable are not looked at, and how firmly it is held at what
+# the steps of all remedies let expect.
+_PROBABLE, _DRAWN = 0.2, 4
 _PAGE = 64
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -50,7 +62,8 @@ Numbers: TypeAlias = NDArray[np.float64]
 class JudgedRemedy:
     """A remedy that was found at an error of *instance*, and whether it is what cleared it.
 
-    In earlier runs it came after *steps* on average; this one took *taken*.
+    In earlier runs it came after *steps* on average; this one took *taken*. *remedy* is its
+    `remedy_key`.
     """
 
     instance: str
@@ -58,6 +71,7 @@ class JudgedRemedy:
     is_right: bool
     steps: float = 0.0
     taken: int = 0
+    remedy: str = ""
 
 
 def gate_due(store: Store) -> bool:
@@ -94,7 +108,14 @@ def judged_remedies(
             if remedy.silence is None:
                 is_right = same_remedy(done, advised, names)
                 judged.append(
-                    JudgedRemedy(raw.instance_id, remedy.features, is_right, remedy.steps, taken)
+                    JudgedRemedy(
+                        raw.instance_id,
+                        remedy.features,
+                        is_right,
+                        remedy.steps,
+                        taken,
+                        remedy_key(remedy.actions),
+                    )
                 )
         yield judged
 
@@ -136,7 +157,7 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
     *coefficients, intercept = _coefficients(features, right).tolist()
     raw = _held_out(features, right, [remedy.instance for remedy in remedies])
     names = [field.name for field in fields(RemedyFeatures)]
-    return FittedGate(
+    gate = FittedGate(
         coefficients=dict(zip(names, coefficients, strict=True)),
         intercept=intercept,
         calibration=_blended(raw, right, len(errors)),
@@ -144,6 +165,7 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
         runs=runs,
         saving=_saving([remedy for remedy in remedies if remedy.is_right]),
     )
+    return replace(gate, surplus=_surplus([at_error[0] for at_error in errors if at_error], gate))
 
 
 def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
@@ -153,6 +175,23 @@ def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
     shipped, prior = np.array(SHIPPED.saving), _PRIOR * np.eye(2)
     least, each = np.linalg.solve(steps.T @ steps + prior, steps.T @ saved + _PRIOR * shipped)
     return round(float(least), 4), round(float(each), 4)
+
+
+def _surplus(first: Sequence[JudgedRemedy], gate: FittedGate) -> dict[str, float]:
+    """By remedy, the steps that saying the *first* one was worth beyond what *gate* expects.
+
+    The mean, drawn towards none. Agents do some remedies by themselves, however many steps these
+    take on average, and some are often wrong where others that are as probable are not.
+    """
+    beyond: dict[str, list[float]] = {}
+    for remedy in first:
+        likely = probability(remedy.features, gate)
+        if likely >= _PROBABLE and not remedy.features.unsupported:
+            worth = min(remedy.taken, MOST_STEPS) - 1 if remedy.is_right else -HARM
+            expected = expected_worth(likely, remedy.steps, gate) + READING
+            beyond.setdefault(remedy.remedy, []).append(worth - expected)
+    means = {name: sum(some) / (len(some) + _DRAWN) for name, some in sorted(beyond.items())}
+    return {name: round(mean, 3) for name, mean in means.items()}
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:

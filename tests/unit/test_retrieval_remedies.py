@@ -503,3 +503,6 @@ def test_what_is_expected_to_save_nothing_is_not_shown():
     assert expected_worth(0.9, 1, at_once) < 0 < expected_worth(0.3, 7, at_once)
     assert expected_worth(0.9, 200, at_once) == expected_worth(0.9, MOST_STEPS, at_once)
     assert "cost" in CONSERVATIVE.refusal(RemedyFeatures(), 0.9, -0.2)
+    by_itself = replace(at_once, surplus={"search <current folder>": -4.0})
+    assert expected_worth(0.9, 3, by_itself, "search <current folder>") < 0
+    assert expected_worth(0.9, 3, by_itself, "install pytest") > 0
