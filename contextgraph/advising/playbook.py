@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -57,8 +58,11 @@ RUNS = 32
 FILES = 20
 # The same of an agent, in any repository, for facts of its machine.
 _MACHINE_RUNS = 64
-# How many tasks show what is common on a machine, and the share of them that it has to be.
+# How many tasks show what is common; the share of them, and of repositories, that it has to be.
 _TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
+# Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.
+# A package is a word of a line.
+_LEAST_COST, _LEAST_OF_PACKAGE = 0.15, 0.05
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
 # Scripts and code that a run wrote, interpreters, and what is not there.
@@ -292,28 +296,35 @@ def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
 def machine_facts(
     here: Sequence[RunLosses], anywhere: Sequence[RunLosses]
 ) -> tuple[MachineFact, ...]:
-    """The lessons that a quarter of the tasks *here*, or else *anywhere*, had to learn.
+    """The lessons that cost runs *here* most steps, or are expected to by those *anywhere*.
 
-    Those of other repositories count where at least two show them, and not where enough tasks here
-    do not.
+    The more tasks are known here, the less those of other repositories count; each of these counts
+    the same, however many runs it has.
     """
     near, far = _facts(here), _facts(anywhere)
     tasks_here = len({run.instance_id for run in here})
-    chosen = {lesson: fact for lesson, fact in near.items() if _is_common(fact)}
-    for lesson, fact in far.items():
-        repos = {run.repo for run in anywhere if any(loss.lesson == lesson for loss in run.losses)}
-        is_known_here = tasks_here < _TASKS_TO_TELL or lesson in near
-        # What one project needs, another seldom does.
-        least = _MOST if fact.cause in (Cause.PACKAGE, Cause.SETUP) else _COMMON
-        if len(repos) > 1 and _is_common(fact, least) and is_known_here:
-            chosen.setdefault(lesson, fact)
+    by_repo: dict[str, list[RunLosses]] = {}
+    for run in anywhere:
+        by_repo.setdefault(run.repo, []).append(run)
+    of_repos = [_facts(runs) for runs in by_repo.values()]
+    chosen = {}
+    for lesson in near | far:
+        own, met = near.get(lesson), [of[lesson] for of in of_repos if lesson in of]
+        # What one repository shows may be its own, and what one project needs another seldom does.
+        if lesson.cause in (Cause.PACKAGE, Cause.SETUP):
+            is_shared = sum(fact.tasks / fact.among for fact in met) >= _MOST * len(of_repos)
+        else:
+            is_shared = len(met) > 1
+        expected = sum(fact.steps for fact in met) / len(of_repos) if is_shared else 0.0
+        steps = own.steps if own else 0.0
+        cost = (steps * tasks_here + expected * _TASKS_TO_TELL) / (tasks_here + _TASKS_TO_TELL)
+        fact = own if own and own.tasks >= _TASKS_TO_TELL else far.get(lesson, own)
+        least = _LEAST_OF_PACKAGE if lesson.cause is Cause.PACKAGE else _LEAST_COST
+        if fact and fact.tasks >= _TASKS_TO_TELL and cost >= least:
+            chosen[lesson] = replace(fact, steps=cost)
     if Lesson(Cause.KEPT_FOLDER) in chosen:
         chosen.pop(Lesson(Cause.FOLDER), None)  # the same, said more exactly
     return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
-
-
-def _is_common(fact: MachineFact, least: float = _COMMON) -> bool:
-    return fact.tasks >= max(_TASKS_TO_TELL, least * fact.among)
 
 
 def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:

@@ -50,8 +50,8 @@ LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
 # calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
 _PRIOR, _SHIPPED_ERRORS = 20.0, 300
 _FOLDS, _ITERATIONS = 10, 25
-# Of what a remedy is worth: those less probable are not looked at, and how firmly it is held at what
-# the steps of all remedies let expect.
+# Of what a remedy is worth: those less probable are not looked at, and for how many errors counts
+# what the steps of all remedies let expect.
 _PROBABLE, _DRAWN = 0.2, 4
 _PAGE = 64
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from secrets import token_urlsafe
 from typing import NamedTuple
-from uuid import uuid4
 
 from contextgraph.model.error import (
     ErrorPattern,
@@ -438,7 +438,7 @@ class MemoryContext:
 
 def new_context_id() -> str:
     """An id for an answer; no two are equal."""
-    return f"ctx_{uuid4().hex[:12]}"
+    return f"ctx_{token_urlsafe(6)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,10 @@ _INSTRUCTION = regex(
     re.IGNORECASE,
 )
 _JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
-_NAME = "contextgraph-memory"
-_OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
+_NAME = "cg-memory"
+# Logs hold fences by the name that they had until 0.2.
+_NAMES = (_NAME, "contextgraph-memory")
+_ANY = "|".join(_NAMES)
 # Letters of the Cyrillic and Greek scripts that look like those of the name.
 _LOOK_ALIKES = {
     "a": "\u0430\u03b1",
@@ -115,22 +117,26 @@ def _any_form(word: str) -> str:
     return "".join(f"[{c}{_LOOK_ALIKES.get(c, '')}{chr(ord(c) + 0xFEE0)}]" for c in word)
 
 
-_ANY_NAME = regex(rf"{_any_form('contextgraph')}[\W_]{{0,3}}{_any_form('memory')}", re.IGNORECASE)
+_ANY_NAME = regex(
+    rf"(?:({_any_form('contextgraph')})[\W_]{{0,3}}|({_any_form('cg')})\W{{1,3}})"
+    rf"({_any_form('memory')})",
+    re.IGNORECASE,
+)
 # What delimits the turns of a chat in the prompts of many models.
 _TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)")
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
 _FENCE = regex(
-    rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_NAME}\s{{0,8}}"
-    rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
+    rf"{_LESS}(?:(?P<close>\\{{0,8}}/)(?:{_ANY})\s{{0,8}}"
+    rf"|(?:{_ANY})(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
 )
 _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
 _ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
 
 
 def fence(text: str, context_id: str) -> str:
-    """Return *text* between markers that carry *context_id*.
+    """Return *text* between markers that carry *context_id*, in one line where it is one.
 
     Markers within *text*, and what looks like one, lose their hyphen: it is data, and cannot end
     its own fence. Characters that cannot be seen are removed. Raises ValueError for an id with
@@ -138,8 +144,9 @@ def fence(text: str, context_id: str) -> str:
     """
     if not is_id(context_id):
         raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
-    data = _TURN.sub("< |", _ANY_NAME.sub("contextgraph memory", visible(text)))
-    return _OPEN % context_id + data + _CLOSE
+    data = _TURN.sub("< |", _ANY_NAME.sub(r"\1\2 \3", visible(text)))
+    line = "\n" if "\n" in data else ""
+    return f"<{_NAME} id={context_id}>{line}{data}{line}</{_NAME}>"
 
 
 def is_id(text: str) -> bool:
@@ -149,7 +156,7 @@ def is_id(text: str) -> bool:
 
 def may_be_fenced(text: str) -> bool:
     """False for a text that no marker is in."""
-    return _NAME in text
+    return any(name in text for name in _NAMES)
 
 
 def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """The causes of errors that belong to a machine or a harness, over all messages they show."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from contextgraph.lazy import regex
@@ -11,10 +11,29 @@ _PROGRAM = regex(r"[A-Za-z][\w.+-]*")
 _MISSING = regex(r"No such file|not found|can't open|not a valid editable")
 
 
+# What edits are refused for, and what to do: several remedies are of one cause.
+_UNDEFINED = "an undefined name", "put its import or definition in before its use"
+_CUT = "lines that cut a statement in two", "replace whole statements"
+_INDENTATION = "their indentation", "indent like the lines around"
+_REFUSED: Mapping[str, tuple[str, str]] = {
+    Term.WITHOUT_UNDEFINED: _UNDEFINED,
+    Term.MORE_LINES: _CUT,
+    Term.MORE_LINES_BEFORE: _CUT,
+    Term.MORE_LINES_REPEATED: _CUT,
+    Term.BLOCK_LINE: _CUT,
+    Term.FEWER_LINES: _CUT,
+    Term.OTHER_LINES: ("lines that had moved", "look at the line numbers again first"),
+    Term.FILE_TO_EDIT: ("another file being open", "open the file that you mean first"),
+    Term.INDENTED: _INDENTATION,
+    Term.REORDERED: _INDENTATION,
+}
+
+
 class Lesson(NamedTuple):
     """Lesson about a machine: a *cause*, what *fails* and what *works* there.
 
-    *fails* and *works* are programs, packages or commands; empty where the cause says it all.
+    *fails* and *works* are programs, packages or commands, of edits a reason and what to do; empty
+    where the cause says it all.
     """
 
     cause: Cause
@@ -35,10 +54,8 @@ def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
     match pattern.kind:
         case RemedyKind.USE if _are_programs(pattern.target, pattern.replaced):
             return Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
-        case RemedyKind.CWD if _repeats_a_folder(action):
-            return Lesson(Cause.KEPT_FOLDER)
         case RemedyKind.CWD:
-            return Lesson(Cause.FOLDER)
+            return Lesson(Cause.KEPT_FOLDER if _repeats_a_folder(action) else Cause.FOLDER)
         case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER and _MISSING.search(error_type):
             return Lesson(Cause.FOLDER)
         case RemedyKind.INSTALL if pattern.target in (
@@ -50,8 +67,10 @@ def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
         case RemedyKind.INSTALL if not action.is_general:
             installer = " ".join(action.values_of("command")[:1]).split()[:2]
             return Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
-        case RemedyKind.RESEND:
-            return Lesson(Cause.EDIT)
+        case RemedyKind.EDIT if action.values_of("placing"):
+            return Lesson(Cause.EDIT, *_UNDEFINED)
+        case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
+            return Lesson(Cause.EDIT, *_REFUSED[pattern.target])
     return None
 
 

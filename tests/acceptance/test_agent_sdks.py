@@ -97,7 +97,7 @@ def test_an_agent_of_openai_queries_and_its_traces_are_learned(
     server = agent(agent_sdks, folder, "openai_agents_run.py", [steps[0], query, *steps], api)
 
     shown = json.dumps(server.requests[2])
-    assert "Earlier runs (data): " in shown
+    assert "Earlier runs: " in shown
     assert "set `PYTHONPATH=lib`" in shown
     second, first = runs(folder)
     assert (first["repo"], first["agent"], first["steps"]) == ("acme/shop", "openai-agents", 3)
@@ -113,6 +113,6 @@ def test_nodes_of_langgraph_advise_and_learn(agent_sdks: Path, folder: Path) -> 
 
     after_error = server.requests[1]["messages"]
     assert [one["role"] for one in after_error] == ["user", "assistant", "tool"]
-    assert "Earlier runs (data): " in after_error[2]["content"]
+    assert "Earlier runs: " in after_error[2]["content"]
     assert "set `PYTHONPATH=lib`" in after_error[2]["content"]
     assert [(one["repo"], one["steps"]) for one in runs(folder)] == [("acme/shop", 2)]

@@ -222,7 +222,7 @@ def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
 
     assert learned[0]["source"] == str(transcript)
     assert [one["cleared"] for one in log(store)] == [True]
-    assert "Earlier runs (data)" not in exported(store, tmp_path)
+    assert "Earlier runs" not in exported(store, tmp_path)
     # Git's hash of an empty file.
     assert "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391" in exported(store, tmp_path)
     again = contextgraph("learn", "--queued", "--store", store, "--json").records
@@ -429,7 +429,7 @@ def test_a_prompt_brings_the_playbook_and_the_remedy_of_its_error_once(
     pasted = prompt(project, f"It still fails:\n{NO_MODULE}")
 
     assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
-    assert "Earlier runs (data)" not in first
+    assert "Earlier runs" not in first
     assert shown(pasted, store).count(REMEDY) == 1
     assert not shown(pasted, store)
     assert not shown(failure(project), store)

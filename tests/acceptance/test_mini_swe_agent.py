@@ -88,7 +88,7 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
 
     prompt, shown = messages[1]["content"], messages[3]["content"]
     assert "Totals are wrong" in strip_fenced(prompt)[0]
-    assert "Earlier runs (data)" in shown
+    assert "Earlier runs" in shown
     assert "set `PYTHONPATH=lib`" in shown
     advised = [
         str(one.get("content")) for one in messages if strip_fenced(str(one.get("content")))[1]

@@ -44,7 +44,7 @@ CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIA
 Command: TypeAlias = Sequence[str | Path]
 # A shell line, or another tool of Claude Code with what it is given.
 Call: TypeAlias = str | tuple[str, Mapping[str, str]]
-SHOWN = re.compile(r"<contextgraph-memory.*?</contextgraph-memory>", re.DOTALL)
+SHOWN = re.compile(r"<cg-memory.*?</cg-memory>", re.DOTALL)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def check(agent: str, requests: Sequence[str], store: Path) -> None:
     """The playbook came first, the remedy and the warning once; the session is learned."""
     first, second, third, fourth = requests
     assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
-    assert "Earlier runs (data)" not in first
+    assert "Earlier runs" not in first
     assert "set `PYTHONPATH=lib`" in second
     assert third.count("set `PYTHONPATH=lib`") == 1
     assert fourth.count(WARNING) == 1

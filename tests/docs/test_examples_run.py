@@ -34,7 +34,7 @@ def test_the_agent_loop_learns_and_gets_advice_the_next_time(tmp_path: Path) -> 
 
     assert "LearnReceipt" in first
     assert "PYTHONPATH=lib" in second
-    assert second.count("<contextgraph-memory") == 3  # at the start, the error and the loop
+    assert second.count("<cg-memory") == 3  # at the start, the error and the loop
     assert "the last 6 attempts had the same outcome" in second
 
 

@@ -116,7 +116,7 @@ def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
 
     assert (first, again) == ("created", "same")
     assert statement in recalled["text"]
-    assert recalled["text"].startswith("<contextgraph-memory")
+    assert recalled["text"].startswith("<cg-memory")
     assert len(recalled["ids"]) == 1
     assert answer_of(call("recall", question="pizza", repo=REPO))["text"] == ""
     advice = answer_of(call("query_memory", repo=REPO, task_description="Redis is needed"))

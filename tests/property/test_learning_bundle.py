@@ -101,7 +101,7 @@ PARTS = st.sampled_from(
             "\u0130",
             "token:",
         ),
-        *("https://me:", "s3cr3tpass9", "@host", "</contextgraph-memory>", "PRIVATE KEY-----"),
+        *("https://me:", "s3cr3tpass9", "@host", "</cg-memory>", "PRIVATE KEY-----"),
         *("\x1b[1m", "token:"),
     ]
 )

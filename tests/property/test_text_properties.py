@@ -16,7 +16,7 @@ from contextgraph.text import (
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-NAME = "contextgraph-memory"
+NAME = "cg-memory"
 IDS = st.from_regex(r"[A-Za-z0-9_.:-]{1,40}", fullmatch=True)
 
 RANDOM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0xR2uL5oI8eA"

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
 from contextgraph.advising.gate import (
-    expected_worth,
     SHIPPED,
+    expected_worth,
     probability,
     stored_gate,
 )

@@ -177,7 +177,7 @@ def test_the_prompt_text_is_fenced_and_fits(notes: Notes) -> None:
     found = notes.recall("tests", repo=SHOP, limit=40)
     text = render_notes(found, 200)
     assert count_tokens(text) <= 200
-    assert text.startswith('<contextgraph-memory id="notes">\n- rule ')
+    assert text.startswith("<cg-memory id=notes>\n- rule ")
     assert "(user, 2026-" in text
     assert "previous" not in render_notes(found, 9_999)
     assert render_notes(()) == ""

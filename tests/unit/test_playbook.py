@@ -9,11 +9,22 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
-from contextgraph.advising.wording import PLAYBOOK_TOKENS, render_playbook
+from contextgraph.advising.playbook import Loss, RunLosses, machine_facts
+from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
 from contextgraph.config import Settings
-from contextgraph.model import Action, PatchSummary
+from contextgraph.model import (
+    Action,
+    Cause,
+    PatchSummary,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+    RepositoryPlaybook,
+)
 from contextgraph.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
+from contextgraph.trace import Lesson, lessons_of
+from contextgraph.trace.remedies.edits import Term
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
 
@@ -24,6 +35,7 @@ FAILED = (
     "FAILED tests/test_totals.py::test_rounding - AssertionError: 2 != 3\n"
     "===== 1 failed, 2 passed in 0.12s =====\n"
 )
+USE_PYTHON3 = RemedyPattern(RemedyKind.USE, "python3", "python")
 PATCH = """diff --git a/{0} b/{0}
 --- a/{0}
 +++ b/{0}
@@ -512,3 +524,48 @@ def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory)
     failed = ("python -c 'print(1)'", NO_PYTHON)
     assert "use `python3`" in (unstarted.observe(*failed, exit_code=127) or "")
     assert started.observe(*failed, exit_code=127) is None
+
+
+def lost(number: int, repo: str, *lessons: Lesson, steps: int = 3) -> RunLosses:
+    """A run that lost so many *steps* to each of *lessons*."""
+    losses = (Loss(lesson, frozenset(range(steps)), USE_PYTHON3) for lesson in lessons)
+    return RunLosses(f"task-{number}", repo, tuple(losses))
+
+
+def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
+    """Each repository counts the same, however many of its tasks are known."""
+    pytz, python = Lesson(Cause.PACKAGE, works="pip install pytz"), Lesson(Cause.PROGRAM, "a", "b")
+    large = [lost(number, "acme/large", pytz, python) for number in range(20)]
+    small = [lost(number, f"acme/small{number}", python) for number in range(20, 25)]
+    shared = lost(25, "acme/small25", pytz, python)
+
+    assert {fact.cause for fact in machine_facts([], [*large, *small, shared])} == {Cause.PROGRAM}
+    here = machine_facts(large, [*large, *small, shared])
+    assert {fact.cause for fact in here} == {Cause.PROGRAM, Cause.PACKAGE}
+
+
+def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:
+    rare, cheap = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.PROGRAM, "c", "d")
+    runs = [lost(number, f"acme/{number % 9}") for number in range(20)]
+    runs += [lost(number, f"acme/{number % 9}", rare, steps=10) for number in range(20, 24)]
+    runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(24, 27)]
+    assert [(fact.fails, fact.tasks) for fact in machine_facts([], runs)] == [("a", 4)]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (Term.MORE_LINES, "edits were refused for lines that cut a statement in two in 3 of 4"),
+        (Term.FILE_TO_EDIT, "edits were refused for another file being open in 3 of 4"),
+        (Term.CORRECTED_TEXT, ""),
+    ],
+)
+def test_what_an_editor_refuses_is_said_at_the_start(target: Term, said: str) -> None:
+    kind = RemedyKind.OPEN if target == Term.FILE_TO_EDIT else RemedyKind.RESEND
+    action = RemedyAction(kind, target, RemedyPattern(kind, target))
+    lessons = tuple(lessons_of([action], "E999 SyntaxError"))
+    runs = [lost(number, "acme/shop", *(lessons if number else ())) for number in range(4)]
+    facts = machine_facts(runs, runs)
+    lines = playbook_lines(RepositoryPlaybook("acme/shop", runs=4, tasks=4, facts=facts))
+    assert bool(said) is bool(text := "".join(line.text for line in lines))
+    assert said in text

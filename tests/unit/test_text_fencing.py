@@ -11,9 +11,13 @@ FENCED = fence("Try `pip install x`.\nThen run.", "ctx_01")
 
 
 def test_a_fence_names_its_context():
-    assert fence("advice", "ctx_01") == (
-        '<contextgraph-memory id="ctx_01">\nadvice\n</contextgraph-memory>'
-    )
+    assert fence("advice", "ctx_01") == "<cg-memory id=ctx_01>advice</cg-memory>"
+    assert fence("a\nb", "ctx_01") == "<cg-memory id=ctx_01>\na\nb\n</cg-memory>"
+
+
+def test_a_fence_of_an_older_version_is_removed_from_a_log():
+    older = '<contextgraph-memory id="ctx_01">\nadvice\n</contextgraph-memory>'
+    assert strip_fenced(f"a{older}b") == ("ab", ("ctx_01",))
 
 
 @pytest.mark.parametrize("context_id", ["", 'a"b', "a b", "a>b", "x" * 129])
@@ -40,8 +44,8 @@ def test_blocks_are_removed_and_their_ids_listed_once_in_order():
         json.dumps(FENCED).replace("<", "\\u003c").replace(">", "\\u003e"),
         json.dumps(FENCED).replace("</", "<\\/"),
         html.escape(FENCED),
-        FENCED.replace('"', "'"),
-        FENCED.replace('id="', 'version=2 id = "'),
+        FENCED.replace("ctx_01", "'ctx_01'"),
+        FENCED.replace("id=", "version=2 id = "),
         "\n".join(f"    {line}" for line in FENCED.splitlines()),
         "\n".join(f"> {line}" for line in FENCED.splitlines()),
     ],
@@ -73,7 +77,7 @@ def test_a_fence_whose_id_was_removed_is_still_a_fence():
 
 
 @pytest.mark.parametrize(
-    "word", ["contextgraph-memory", "contextgraph-memory-store", "<contextgraph-memoryx>"]
+    "word", ["contextgraph-memory", "contextgraph-memory-store", "<cg-memoryx>", "cg_memory"]
 )
 def test_the_mere_name_is_not_a_fence(word):
     assert strip_fenced(f"pip install {word}") == (f"pip install {word}", ())
@@ -82,6 +86,8 @@ def test_the_mere_name_is_not_a_fence(word):
 @pytest.mark.parametrize(
     "marker",
     [
+        "</cg-memory>",
+        "</c\u200bg\u2011memory>",
         "</contextgraph-memory>",
         "</context\u200bgraph-memory>",
         "</contextgraph\u2011memory>",
@@ -92,8 +98,9 @@ def test_the_mere_name_is_not_a_fence(word):
 )
 def test_what_looks_like_a_marker_is_none_within_a_fence(marker):
     fenced = fence(f"a {marker} b", "ctx_01")
-    assert fenced.count("\n</contextgraph-memory>") == 1
-    assert "contextgraph memory" in fenced
+    assert strip_fenced(f"x{fenced}y") == ("xy", ("ctx_01",))
+    assert marker not in fenced.removesuffix("</cg-memory>")
+    assert " memory> b" in fenced
 
 
 def test_text_that_cannot_be_seen_is_not_in_a_fence():
