@@ -494,7 +494,7 @@ def playbook(
         if not playbook:
             _unknown(memory, repo)
     record = {**playbook_record(playbook), "text": render_playbook(playbook)}
-    common.answer(record, partial(_show_playbook, playbook))
+    common.answer(record, partial(_show_playbook, playbook, is_ranked=bool(task)))
     if playbook.degraded:
         warn(playbook.degraded)
 
@@ -533,7 +533,7 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
     )
 
 
-def _show_playbook(playbook: "RepositoryPlaybook") -> None:
+def _show_playbook(playbook: "RepositoryPlaybook", *, is_ranked: bool) -> None:
     print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in playbook.notes))
     tasks = f"{number_of(playbook.tasks, 'task')}, {number_of(playbook.runs, 'run')}"
     tasks += f"; most change {playbook.package}" if playbook.package_tasks > 1 else ""
@@ -542,13 +542,13 @@ def _show_playbook(playbook: "RepositoryPlaybook") -> None:
             one_line(file.path, _PATH_WIDTH),
             f"{file.changed}",
             f"{file.opened}",
-            f"{file.probability:.2f}",
+            *([f"{file.probability:.2f}"] if is_ranked else []),  # of a task: without one near 0
             one_line(", ".join(file.symbols), _REASON_WIDTH - 6),
         )
         for file in playbook.files[:_ROWS]
     )
-    columns = ("file", "changed", "opened", "probability", "functions")
-    print_table(f"Files ({tasks})", columns, files, columns[1:4])
+    figures = ("changed", "opened", *(["probability"] if is_ranked else []))
+    print_table(f"Files ({tasks})", ("file", *figures, "functions"), files, figures)
     _print_commands("Tests", playbook.tests)
     _print_commands("Set-up", playbook.setup)
     _print_commands("Scripts", playbook.scripts)
