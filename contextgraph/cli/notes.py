@@ -39,7 +39,7 @@ from contextgraph.records import (
     record_of,
     statement_record,
 )
-from contextgraph.text import gives_instructions, number_of
+from contextgraph.text import gives_instructions, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from contextgraph.knowledge import Statement
@@ -50,6 +50,7 @@ RepoOrNone = Annotated[
     str | None, option("--repo", "OWNER/REPO", "Only notes about this repository, or about none.")
 ]
 
+_FOUND_WIDTH = 160
 # The section of CLAUDE.md or AGENTS.md for rules that people had to repeat.
 _RULES = "## Rules that had to be repeated"
 
@@ -288,9 +289,8 @@ def search(
             emit(record_of(one))
         return
     for place, one in enumerate(found, start=1):
-        print(
-            f"{place}. {one.kind} {one.time:%Y-%m-%d} {one.repo}\n   {one.text}\n   {one.command}"
-        )
+        print(f"{place}. {one.kind} {one.time:%Y-%m-%d} {plain(one.repo)}")
+        print(f"   {one_line(one.text, _FOUND_WIDTH)}\n   {plain(one.command)}")
     if not found:
         print("nothing is known about it")
 

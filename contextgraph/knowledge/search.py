@@ -18,6 +18,7 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Outcome,
     RecoveryCandidate,
     RunFilter,
     Scope,
@@ -25,10 +26,10 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import shares
-from contextgraph.text import stems, words as words_of
+from contextgraph.text import cut, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
-_WORDS, _PROPOSED, _TEXT = 32, 60, 300
+_WORDS, _PROPOSED, _TEXT, _TITLE = 32, 60, 300, 120
 _RECENT = regex(
     r"\b(?:recent(?:ly)?|lately|today|yesterday|last (?:time|days?|sessions?)|newest|latest)\b",
     re.IGNORECASE,
@@ -129,8 +130,9 @@ def _places(repo: str | None) -> tuple[str, ...] | None:
 
 def _of_run(run: Trajectory) -> Found:
     kind = "task" if run.files else "session"
-    title = " ".join(run.task.split())[:_TEXT]
-    text = f"{title} ({run.outcome}, {run.total_steps} steps)"
+    title = cut(" ".join(run.task.split()), _TITLE)
+    outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
+    text = f"{title} ({outcome}{run.total_steps} steps)"
     return Found(kind, run.id, text, run.repo, run.seen_at, 0.0, _opening(run))
 
 
