@@ -144,7 +144,7 @@ def reciprocal_rank_fusion(
 # many conversations; of those that share less of it than the best, how many are compared.
 REQUEST_WORDS, PROPOSED, CONVERSATIONS, _RIVALS = 48, 120, 24, 3
 # From here on a conversation is taken to be what a request is about.
-PROBABLE = 0.5
+PROBABLE, _FEWEST_MATCHED = 0.5, 2
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
@@ -170,13 +170,15 @@ def share_probability(share: float, rival: float, matched: int) -> float:
     """How likely a conversation is the one that a request is about.
 
     *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
-    Fitted on requests of a development part, on tasks of other projects, and on questions about
-    nothing that was said.
+    Most of "run the tests" stands in many: one word says nothing, and few say little. Fitted on
+    requests of a development part and their paraphrases, on requests of other projects, and on
+    questions about nothing that was said.
     """
-    if not matched:
+    if matched < _FEWEST_MATCHED:
         return 0.0
     margin = max(0.0, 1 - rival / share)
-    return 1 / (1 + exp(7.9 - 36 * share - 2.5 * margin - 1.2 * log(matched / 4)))
+    evidence = 9 * min(share, 0.6) + 8.7 * min(margin, 0.6) + 2.6 * log(matched / 4)
+    return 1 / (1 + exp(8.1 - evidence))
 
 
 class Quote(NamedTuple):

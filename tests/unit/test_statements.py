@@ -277,6 +277,9 @@ def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
         "Upgrade the frontend to the new router and fix its hydration warnings.",
         "How do I bake bread?",
         "The compatibility of the terraform plan with the test cluster should be documented.",
+        "rely on the tests",
+        "what needs a fix?",
+        "look at it",
     ],
 )
 def test_a_request_about_something_else_gets_nothing(memory: AgentMemory, request_: str) -> None:
