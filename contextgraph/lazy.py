@@ -1,11 +1,12 @@
-"""Regular expressions that are compiled at first use.
+"""Regular expressions and dataclasses that are made when they are first used.
 
-A process that answers one question uses a few of the hundreds of patterns that it imports, and
-compiling all of them would take longer than its answer.
+A process that answers one question uses a few of the hundreds of patterns and values that it
+imports, and making all of them would take longer than its answer.
 """
 
+import operator
 import re
-from typing import Any, AnyStr, cast
+from typing import TYPE_CHECKING, Any, AnyStr, cast
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
@@ -28,3 +29,188 @@ class Regex:
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return `re.compile(pattern, flags)`, compiled at its first use."""
     return cast("re.Pattern[AnyStr]", Regex(pattern, flags))
+
+
+__all__ = ["Regex", "dataclass", "field", "regex", "replace"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, replace
+else:
+    # `dataclasses` compiles six functions for each class when it is defined, and imports `inspect`.
+    # Here a class has one, compiled with its first instance; `dataclasses.fields` and all that
+    # stands on it work as well.
+
+    class _Missing:
+        def __repr__(self):
+            return "<factory>"  # as `inspect` shows the default of a parameter that is made anew
+
+    _MISSING = _Missing()
+
+    class _Field:
+        """What `field` says of a field."""
+
+        __slots__ = ("annotation", "details")
+
+        def __init__(self, details):
+            self.details = details
+
+        def __getattr__(self, name):
+            return self.details.get(name, _MISSING if name.startswith("default") else None)
+
+    def field(**details):
+        """See `dataclasses.field`."""
+        return _Field(details)
+
+    def dataclass(*, frozen=False, slots=False, eq=True, order=False):
+        """Define a class with slots as `dataclasses.dataclass` does."""
+        assert slots, "only classes with slots"
+
+        def define(cls):
+            return _defined(cls, frozen, eq, order)
+
+        return define
+
+    def replace(value, /, **changes):
+        """See `dataclasses.replace`."""
+        for name, known in type(value)._lazy_fields.items():
+            if name not in changes and known.init is not False:
+                changes[name] = getattr(value, name)
+        return type(value)(**changes)
+
+    def _defined(cls, frozen, eq, order):
+        namespace, fields = dict(cls.__dict__), {}
+        for base in cls.__mro__[:0:-1]:
+            fields |= base.__dict__.get("_lazy_fields", {})
+        slots = []
+        for name, annotation in namespace.get("__annotations__", {}).items():
+            default = namespace.pop(name, _MISSING)
+            if not isinstance(default, _Field):
+                default = field() if default is _MISSING else field(default=default)
+            if name not in fields:
+                slots.append(name)
+            default.annotation = annotation
+            fields[name] = default
+        for name in ("__dict__", "__weakref__"):
+            namespace.pop(name, None)
+        compared = [name for name, known in fields.items() if known.compare is not False]
+        taken = [name for name, known in fields.items() if known.init is not False]
+        namespace |= {
+            "__slots__": tuple(slots),
+            "__match_args__": tuple(taken),
+            "_lazy_fields": fields,
+            "__dataclass_fields__": _Standard(frozen, eq, order),
+            "__dataclass_params__": _Standard(frozen, eq, order),
+        }
+        namespace.setdefault("__init__", _Init(frozen))
+        namespace.setdefault("__repr__", _repr)
+        if eq:
+            values = _values(compared)
+            namespace.setdefault("__eq__", _comparison(values, operator.eq))
+            if namespace.get("__hash__") is None:
+                hashed = [name for name in compared if fields[name].hash is not False]
+                namespace["__hash__"] = _hash(_values(hashed)) if frozen else None
+            for name in ("lt", "le", "gt", "ge") if order else ():
+                namespace[f"__{name}__"] = _comparison(values, getattr(operator, name))
+        if frozen:
+            namespace |= {"__setattr__": _refuse, "__delattr__": _refuse}
+            namespace |= {"__getstate__": _state, "__setstate__": _restore}
+        defined = type(cls)(cls.__name__, cls.__bases__, namespace)
+        defined.__qualname__ = cls.__qualname__
+        return defined
+
+    class _Init:
+        """Stands for `__init__` until the class is called, or its signature read."""
+
+        def __init__(self, frozen):
+            self._frozen = frozen
+
+        def __set_name__(self, owner, name):
+            self._owner = owner
+
+        def __get__(self, instance, owner):
+            cls, parameters, lines, scope = self._owner, ["self"], [], {"_MISSING": _MISSING}
+            for name, known in cls._lazy_fields.items():
+                scope[f"set_{name}"] = getattr(cls, name).__set__
+                scope[f"default_{name}"] = known.default
+                scope[f"make_{name}"] = make = known.default_factory
+                value = name
+                if known.init is False:
+                    if make is _MISSING and known.default is _MISSING:
+                        continue
+                    value = f"default_{name}" if make is _MISSING else f"make_{name}()"
+                elif make is not _MISSING:
+                    parameters.append(f"{name}=_MISSING")
+                    value = f"make_{name}() if {name} is _MISSING else {name}"
+                elif known.default is not _MISSING:
+                    parameters.append(f"{name}=default_{name}")
+                else:
+                    parameters.append(name)
+                put = f"set_{name}(self, {value})" if self._frozen else f"self.{name} = {value}"
+                lines.append(put)
+            if hasattr(cls, "__post_init__"):
+                lines.append("self.__post_init__()")
+            body = "; ".join(lines) or "pass"
+            exec(f"def __init__({', '.join(parameters)}): {body}", scope)
+            init = scope["__init__"]
+            init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+            kinds = {name: known.annotation for name, known in cls._lazy_fields.items()}
+            init.__annotations__ = {name: kinds[name] for name in cls.__match_args__}
+            init.__annotations__["return"] = None
+            cls.__init__ = init
+            return init.__get__(instance, owner)
+
+    class _Standard:
+        """Stands for what `dataclasses` notes on a class until something reads it."""
+
+        def __init__(self, *options):
+            self._options = options
+
+        def __set_name__(self, owner, name):
+            self._owner, self._name = owner, name
+
+        def __get__(self, instance, owner):
+            import dataclasses
+
+            cls, (frozen, eq, order) = self._owner, self._options
+            namespace = {
+                name: dataclasses.field(**known.details) for name, known in cls._lazy_fields.items()
+            }
+            kinds = {name: known.annotation for name, known in cls._lazy_fields.items()}
+            namespace |= {"__annotations__": kinds, "__doc__": "", "__module__": cls.__module__}
+            make = dataclasses.dataclass(repr=False, eq=eq, order=order, frozen=frozen)
+            twin = make(type(cls.__name__, (), namespace))
+            cls.__dataclass_fields__ = twin.__dataclass_fields__
+            cls.__dataclass_params__ = twin.__dataclass_params__
+            return getattr(cls, self._name)
+
+    def _values(names):
+        """Return a function that gives the values of the fields *names*, to compare or to hash."""
+        return operator.attrgetter(*names) if names else lambda value: ()
+
+    def _repr(self):
+        known = type(self)._lazy_fields.items()
+        shown = [f"{name}={getattr(self, name)!r}" for name, of in known if of.repr is not False]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def _hash(values):
+        return lambda self: hash(values(self))
+
+    def _comparison(values, compare):
+        def compared(self, other):
+            if other.__class__ is self.__class__:
+                return compare(values(self), values(other))
+            return NotImplemented
+
+        return compared
+
+    def _refuse(self, name, *value):
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot change field {name!r}")
+
+    def _state(self):
+        return [getattr(self, name) for name in self._lazy_fields]
+
+    def _restore(self, state):
+        for name, value in zip(self._lazy_fields, state, strict=True):
+            object.__setattr__(self, name, value)

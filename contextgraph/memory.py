@@ -4,7 +4,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -50,6 +49,7 @@ from contextgraph.knowledge.sessions import (
     Items,
     WorkingMemory,
 )
+from contextgraph.lazy import replace
 from contextgraph.learning import (
     RUNS_AT_ONCE,
     Inspection,

@@ -6,7 +6,6 @@ the library, which `contextgraph.service.client` calls by name.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar
@@ -37,6 +36,7 @@ from contextgraph.knowledge import (
 )
 from contextgraph.knowledge.keyed import BRIEF_TOKENS
 from contextgraph.knowledge.statements import Statement
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.memory import AgentMemory

@@ -1,7 +1,6 @@
 """Pages of HTML: the templates, and a run as the reader shows it. Files need no network."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from contextgraph.errors import SettingsError
+from contextgraph.lazy import dataclass
 from contextgraph.processes import replacing
 from contextgraph.text import number_of, one_line, plain
 

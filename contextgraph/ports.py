@@ -10,12 +10,12 @@ raises `StoreUnavailableError` when the store cannot be reached and `StoreError`
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from contextgraph.errors import StoreError
+from contextgraph.lazy import replace
 from contextgraph.model import (
     AdviceRecord,
     Bundle,

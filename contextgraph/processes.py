@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from glob import escape
 from importlib import import_module
 from pathlib import Path
 from threading import RLock, get_ident
+
+from contextgraph.lazy import dataclass
 
 _PROC = Path("/proc")
 # No thread forks while another one holds it: the child would wait for what that was doing.

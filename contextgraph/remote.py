@@ -7,12 +7,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from contextgraph.errors import RemoteError
+from contextgraph.lazy import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,11 +1,11 @@
 """Vectors that know their space; vectors of different spaces are not comparable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 from contextgraph.errors import SpaceMismatchError
+from contextgraph.lazy import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

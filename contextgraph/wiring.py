@@ -1,7 +1,7 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -38,6 +38,7 @@ from contextgraph.knowledge import (
 )
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine

@@ -4,9 +4,10 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+
+from contextgraph.lazy import dataclass, field
 
 # Longer files are generated; their symbols are taken to be there.
 _LONGEST_FILE = 2_000_000

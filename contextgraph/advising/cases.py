@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from contextgraph.advising.gate import (
     case_probability,
     credits_for,
 )
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     ChannelRank,
     Outcome,

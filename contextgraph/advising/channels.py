@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain, islice, product
@@ -13,6 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
 from contextgraph.governance import age_weight
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     EXCEPTIONS,
     ErrorQuestion,

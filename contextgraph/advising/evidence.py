@@ -5,7 +5,6 @@ import re
 import sys
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from math import fsum
 from statistics import fmean
@@ -25,7 +24,7 @@ from contextgraph.advising.gate import (
     probability,
     remedy_key,
 )
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,

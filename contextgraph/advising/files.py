@@ -3,7 +3,6 @@
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
 from math import exp, log
@@ -11,7 +10,7 @@ from operator import mul
 from typing import NamedTuple
 
 from contextgraph.advising.channels import emphasised
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import (
     PlaybookFile,
     RepositoryPlaybook,

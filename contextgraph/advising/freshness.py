@@ -2,11 +2,10 @@
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log1p
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from contextgraph.governance import (
     is_active,
     is_silenced,
 )
+from contextgraph.lazy import dataclass
 from contextgraph.model import (
     Evidence,
     Exposure,

@@ -3,10 +3,10 @@
 import keyword
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,

@@ -6,9 +6,8 @@ and the new version under one rule.
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import (
     Action,
     RemedyAction,

@@ -18,7 +18,6 @@ agent works: with its working tree, and with what it was shown before.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, zip_longest
@@ -57,6 +56,7 @@ from contextgraph.advising.wording import (
     unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Cause,
     ErrorSignature,

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -17,7 +16,7 @@ from contextgraph.advising.files import (
     ranked_files,
 )
 from contextgraph.errors import ContextGraphError
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.errors import SettingsError
+from contextgraph.lazy import dataclass, field
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:

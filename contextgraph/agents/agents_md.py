@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 
 from contextgraph.advising.wording import playbook_lines, remedy_line
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     ErrorPattern,

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextgraph.advising.channels import readable
@@ -34,6 +33,7 @@ from contextgraph.agents.events import HOOKED
 from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     EXCEPTIONS,

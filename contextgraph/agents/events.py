@@ -4,10 +4,9 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 
 if TYPE_CHECKING:
     from contextgraph.model import Action, Step

@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
@@ -19,6 +18,7 @@ from contextgraph.agents.advice import Advice, AdviceFile
 from contextgraph.agents.events import HookEvent
 from contextgraph.agents.sessions import HookFiles, HookRecord
 from contextgraph.config import Settings, load_settings
+from contextgraph.lazy import replace
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:

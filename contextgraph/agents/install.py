@@ -8,12 +8,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 
 _SECONDS = 10
 _OURS = regex(r"\bcontextgraph\b.*\bhook\b")

@@ -8,11 +8,11 @@ Written for LangGraph 1; see docs/langgraph.md.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.agents.live import LiveRun
+from contextgraph.lazy import dataclass, field
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, task_instance
 from contextgraph.readers.tool_calls import action_for

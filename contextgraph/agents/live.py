@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

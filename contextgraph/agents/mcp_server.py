@@ -8,7 +8,6 @@ import json
 import logging
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
@@ -28,6 +27,7 @@ from contextgraph.agents.live import submission_context
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
 from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
+from contextgraph.lazy import replace
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -9,11 +9,10 @@ Written for mini-swe-agent 2; see docs/mini_swe_agent.md.
 import atexit
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     LearnReceipt,

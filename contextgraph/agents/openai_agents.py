@@ -8,10 +8,10 @@ Written for openai-agents 0.24; see docs/openai_agents.md.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, State, task_instance
 from contextgraph.readers.conversation import (

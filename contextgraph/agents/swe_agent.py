@@ -9,11 +9,11 @@ run.add_hook(memory_hook(memory))
 
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from contextgraph.agents.live import LiveRun
+from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import repo_of
 from contextgraph.readers import read, repository_name

@@ -11,12 +11,12 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import RUNS_AT_ONCE, Prepared
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +33,7 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.records import (
     context_record,
     loop_records,

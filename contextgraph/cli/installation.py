@@ -4,7 +4,6 @@ import platform
 import sys
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -37,6 +36,7 @@ from contextgraph.config import (
     settings_in_force,
     trusted_folders,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.records import record_of
 from contextgraph.text import (
     mask_secrets,

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from difflib import unified_diff
 from functools import partial
@@ -34,6 +34,7 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
+from contextgraph.lazy import dataclass
 from contextgraph.records import (
     recalled_record,
     record_of,

@@ -1,7 +1,7 @@
 """Options shared by commands: the memory, its settings, and the form of the output."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, fields
 from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, signature
@@ -18,6 +18,7 @@ from contextgraph.config import (
     load_settings,
     settings_in_force,
 )
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.text import plain
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 
 import click
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex
 from contextgraph.text import (
     mask_secrets,
     number_of,

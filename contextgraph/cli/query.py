@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from datetime import datetime
 from os.path import exists
 from pathlib import Path
@@ -36,6 +36,7 @@ from contextgraph.errors import (
     ReadError,
     StoreError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.records import context_record
 from contextgraph.text import (
     masked_name,

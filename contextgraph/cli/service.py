@@ -6,7 +6,6 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from contextgraph.cli.output import (
     fail,
     warn,
 )
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.records import record_of
 
 if TYPE_CHECKING:

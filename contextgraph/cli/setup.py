@@ -4,7 +4,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +34,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import MemoryNotFoundError
+from contextgraph.lazy import dataclass
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:

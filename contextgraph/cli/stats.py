@@ -1,6 +1,5 @@
 """``contextgraph stats``, ``friction``, ``explain`` and ``log``: what is in the memory, and why."""
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -31,7 +30,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import MemoryNotFoundError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.records import (
     explanation_record,
     friction_record,

@@ -4,13 +4,13 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import orjson
 
 from contextgraph.errors import EmbeddingError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     NO_USAGE,
     Bundle,

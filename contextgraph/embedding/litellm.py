@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,6 +13,7 @@ from contextgraph.embedding.openai import (
     answer_in,
 )
 from contextgraph.errors import MissingExtraError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model_api import failure_of
 from contextgraph.remote import (
     Answer,

@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from contextgraph.errors import (
     MissingExtraError,
     SettingsError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
 from contextgraph.text import count_tokens
 from contextgraph.vectors import Vector

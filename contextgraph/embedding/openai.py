@@ -5,7 +5,6 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +15,7 @@ from contextgraph.errors import (
     EmbeddingError,
     SettingsError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
 from contextgraph.model_api import Budget, UsageLog
 from contextgraph.remote import (

@@ -1,7 +1,6 @@
 """The embedding space of a memory: active space, change of space, health."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from contextgraph.embedding.fitting import (
@@ -36,6 +35,7 @@ from contextgraph.errors import (
     SettingsError,
     StoreError,
 )
+from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     NO_USAGE,
     Embeddings,

@@ -4,7 +4,6 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from contextgraph.advising.matching import (
@@ -13,6 +12,7 @@ from contextgraph.advising.matching import (
     remedy_of,
     same_remedy,
 )
+from contextgraph.lazy import dataclass
 from contextgraph.model import (
     RawTrajectory,
     RemedyAction,

@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -20,6 +19,7 @@ from contextgraph.evaluation.moments import (
     is_later,
 )
 from contextgraph.evaluation.saving import LiveReplay, LiveReplays
+from contextgraph.lazy import dataclass
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory

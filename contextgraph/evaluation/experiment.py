@@ -10,7 +10,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
@@ -32,6 +32,7 @@ from contextgraph.errors import (
     ReadError,
     SettingsError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 from typing import TypeAlias
@@ -26,6 +25,7 @@ from contextgraph.evaluation.experiment import (
     ExperimentFolder,
     TaskPurpose,
 )
+from contextgraph.lazy import dataclass
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report as write_html_report
 from contextgraph.text import number_of

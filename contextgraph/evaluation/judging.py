@@ -4,7 +4,6 @@ import gzip
 import posixpath
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -49,6 +48,7 @@ from contextgraph.evaluation.moments import (
     MomentKind,
     MomentVerdict,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -1,7 +1,6 @@
 """Computes measures with intervals from judged moments: bootstrap by instance, McNemar tests."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from contextgraph.evaluation.moments import (
     MomentKind,
     MomentVerdict,
 )
+from contextgraph.lazy import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,11 +3,10 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -1,7 +1,6 @@
 """A report of an evaluation: a verdict, figures, its record, page and pictures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from textwrap import wrap
@@ -32,6 +31,7 @@ from contextgraph.evaluation.moments import (
     MomentKind,
 )
 from contextgraph.evaluation.saving import saved_measures
+from contextgraph.lazy import dataclass
 from contextgraph.learning.figures import new_figure, save_figures
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report

@@ -4,7 +4,6 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from contextgraph.advising.gate import TOKENS_OF_A_STEP
 from contextgraph.advising.matching import (
@@ -21,6 +20,7 @@ from contextgraph.evaluation.measures import (
     estimate,
 )
 from contextgraph.evaluation.moments import OURS, MomentKind
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

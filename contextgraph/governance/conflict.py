@@ -7,12 +7,11 @@ The lists of words were chosen on the development half of `benchmarks/labels/not
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.text import compiled, stem, stems, words
 
 _TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"

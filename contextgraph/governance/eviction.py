@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import log, log1p
 from typing import Protocol
+
+from contextgraph.lazy import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

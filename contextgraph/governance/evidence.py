@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import sqrt
 from typing import NamedTuple
 
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     AdviceRecord,
     Effect,

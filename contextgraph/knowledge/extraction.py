@@ -8,10 +8,9 @@ project.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
 from contextgraph.text import compiled, stems, words
 

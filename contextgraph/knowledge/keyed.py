@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
@@ -27,7 +26,7 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.governance import age_weight
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import Json
 from contextgraph.text import (
     clip,

@@ -4,7 +4,6 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial, reduce
 from hashlib import blake2b
@@ -37,6 +36,7 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Link,
     LinkType,

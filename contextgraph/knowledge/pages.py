@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
@@ -21,7 +20,7 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Link,
     LinkType,

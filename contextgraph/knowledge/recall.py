@@ -2,13 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import exp
 
 from contextgraph.codec import encoded
 from contextgraph.governance import age_weight, credibility
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Explanation,
     Link,

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -12,7 +11,7 @@ from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import searched_text, superseded_in
 from contextgraph.knowledge.statements import Statements
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     LinkType,
     Note,

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -19,6 +18,7 @@ from contextgraph.governance import (
     EvictionPolicy,
     RecallStats,
 )
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     Action,
     Json,

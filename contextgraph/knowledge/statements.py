@@ -9,7 +9,6 @@ same. What supersedes is read from the links, so that it ends when the later ses
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -19,6 +18,7 @@ from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Link,
     LinkType,

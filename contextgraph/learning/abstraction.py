@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from datetime import timedelta
 from hashlib import blake2b
 from itertools import combinations, groupby, islice
@@ -13,6 +13,7 @@ from contextgraph.advising.gate import Credits, credits_for
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
 from contextgraph.governance import Credit, confidence
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.learning.grouping import ConsolidationPolicy, groups_of
 from contextgraph.llm import RemoteSummarizer, template_summary
 from contextgraph.model import (

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.learning.masking import (
     error_id,
     fragment_id,

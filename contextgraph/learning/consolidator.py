@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,6 +13,7 @@ from contextgraph.embedding import (
     renewing,
 )
 from contextgraph.errors import EmbeddingError, MemoryNotFoundError
+from contextgraph.lazy import replace
 from contextgraph.learning.abstraction import (
     BATCH,
     Abstraction,

@@ -1,7 +1,7 @@
 """Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, fields
 from itertools import islice
 from typing import TypeAlias
 
@@ -29,6 +29,7 @@ from contextgraph.advising.matching import (
     remedy_of,
     same_remedy,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     FittedGate,
     RawTrajectory,

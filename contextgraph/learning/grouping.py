@@ -6,10 +6,10 @@ other projects can share. Runs agree where they support the same one.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
 
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Clearance,
     CommonRemedy,

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 from math import comb
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from contextgraph.advising.gate import TOKENS_OF_A_STEP
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.governance import effect_of
+from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     Clearance,
     Effect,

@@ -1,7 +1,6 @@
 """Learns a run: one bundle, one transaction."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -13,6 +12,7 @@ from contextgraph.errors import (
     SettingsError,
     StoreError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.masking import (
     RunIds,

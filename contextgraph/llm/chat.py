@@ -1,7 +1,6 @@
 """A language model behind OpenAI's chat API, or that of a compatible server."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -14,7 +13,7 @@ from contextgraph.errors import (
     RemoteError,
     SettingsError,
 )
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex
 from contextgraph.model import HealthCheck, Usage
 from contextgraph.model_api import (
     Budget,
@@ -75,6 +74,9 @@ class Prices:
         return total / _TOKENS_PER_PRICE
 
 
+_UNKNOWN = Prices()
+
+
 @dataclass(frozen=True, slots=True)
 class ChatModel:
     """A model behind the API, and its prices."""
@@ -88,7 +90,7 @@ class ChatModel:
         return f"{MAKER}/{self.name}"
 
 
-def chat_model(name: str, given: Prices = Prices()) -> ChatModel:
+def chat_model(name: str, given: Prices = _UNKNOWN) -> ChatModel:
     """The model *name*, at the prices *given* or else at the published ones."""
     prompt, answer = _PRICES.get(_DATE.sub("", name), (None, None))
     prices = Prices(

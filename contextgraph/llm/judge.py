@@ -1,6 +1,5 @@
 """A language model as judge of whether two statements contradict each other."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import orjson
 
 from contextgraph.errors import RemoteError
 from contextgraph.governance import Relation, Verdict
+from contextgraph.lazy import dataclass
 from contextgraph.llm.chat import (
     Chat,
     fields_in,

@@ -1,13 +1,12 @@
 """Summaries of methodologies: by a template, and by a language model, whose answer is checked."""
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.llm.chat import (
     Chat,
     fields_in,

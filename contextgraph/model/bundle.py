@@ -1,11 +1,11 @@
 """The bundle of a run with its vector, and its stored parts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
+from contextgraph.lazy import dataclass, field
 from contextgraph.model.error import ErrorPattern, RemedyPattern
 from contextgraph.model.fragment import (
     CausedError,

@@ -1,12 +1,12 @@
 """Queries and answers: state, scope, candidates, context, explanation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from secrets import token_urlsafe
 from typing import NamedTuple
 
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model.error import (
     ErrorPattern,
     ErrorSignature,

@@ -1,8 +1,9 @@
 """Error signatures, and the actions that cleared an error."""
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
+
+from contextgraph.lazy import dataclass, replace
 
 
 class Family(StrEnum):

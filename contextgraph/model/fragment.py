@@ -1,9 +1,9 @@
 """Fragments of a run, its loops, and how errors in it were cleared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from contextgraph.lazy import dataclass, field
 from contextgraph.model.error import RemedyAction
 from contextgraph.model.trajectory import TRANSIENT, TaskType, also_accepts
 

@@ -1,10 +1,10 @@
 """Methodologies: what several runs have in common, with their wording."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from contextgraph.lazy import dataclass, field
 from contextgraph.model.error import ErrorPattern, RemedyAction
 from contextgraph.model.fragment import Phase, Recovered
 from contextgraph.model.trajectory import TRANSIENT, Outcome, TaskType

@@ -1,8 +1,9 @@
 """Notes: statements of people and agents."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from contextgraph.lazy import dataclass, field
 
 
 class NoteKind(StrEnum):

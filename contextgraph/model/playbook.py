@@ -1,8 +1,8 @@
 """The playbook of a repository: what its runs agree on. Counts are of independent instances."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from contextgraph.lazy import dataclass
 from contextgraph.model.error import Cause, RemedyPattern
 from contextgraph.model.note import Note
 

@@ -1,14 +1,13 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
 from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

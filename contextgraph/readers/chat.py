@@ -5,11 +5,10 @@ SWE-Gym, R2E-Gym), answered by ``tool`` or ``user`` messages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,

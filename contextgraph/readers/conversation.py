@@ -1,13 +1,13 @@
 """The turns of a conversation between a person, an agent and its tools, as steps of a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (

@@ -3,14 +3,13 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import orjson
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import RawTrajectory, instance_id_in, repo_of
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})

@@ -1,12 +1,12 @@
 """The formats that are read, recognised by content, and the wrapper rows around them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import replace
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers import (
     chat,

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,

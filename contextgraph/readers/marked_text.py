@@ -7,13 +7,12 @@ commands and outputs, and for most edits only the file. The others are experimen
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,

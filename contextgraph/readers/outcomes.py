@@ -3,12 +3,11 @@
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.format import file_stem, loads
 from contextgraph.readers.repository import git_output

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import IO, Any, TypeAlias, TypeVar
 import orjson
 
 from contextgraph.errors import ReadError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by

@@ -4,12 +4,11 @@ import glob
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 
 StrPath: TypeAlias = str | os.PathLike[str]
 

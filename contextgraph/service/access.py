@@ -1,7 +1,6 @@
 """Access control: other sites, tokens, scopes, rate limits."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope as AsgiScope, Send
 
+from contextgraph.lazy import dataclass
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import TokenScope
 from contextgraph.service.monitoring import TENANT, problem

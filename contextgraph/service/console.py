@@ -1,7 +1,7 @@
 """The console: pages for people at /pages. Scripts add keys and a theme, nothing else."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
 from contextgraph.knowledge.search import Found
+from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import Friction, OutcomePeriod, outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from inspect import Parameter, Signature, getdoc, signature
@@ -25,6 +24,7 @@ from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
 from contextgraph.errors import OF_STORE, NeedsStoreError, ReadError
 from contextgraph.knowledge import shareable_snapshot
+from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Exposure, Json, Outcome, RawTrajectory, Snapshot
 from contextgraph.operations import (

@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice, takewhile
@@ -25,6 +24,7 @@ from contextgraph.agents.live import LiveRun
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.learning import RUNS_AT_ONCE, masked
 from contextgraph.learning.statistics import Friction
 from contextgraph.memory import AgentMemory

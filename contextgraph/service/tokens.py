@@ -7,7 +7,6 @@ import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
+from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import checked_source
 from contextgraph.operations import TokenScope
 

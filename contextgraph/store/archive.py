@@ -8,7 +8,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
@@ -22,6 +21,7 @@ from contextgraph.errors import (
     ReadError,
     StoreError,
 )
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Bundle,
     Exposure,

@@ -14,7 +14,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import islice
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import networkx as nx
 
 from contextgraph.errors import StoreError
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     AdviceRecord,
     Bundle,

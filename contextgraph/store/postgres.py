@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import blake2b
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -14,6 +13,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
     NoteKind,

@@ -7,7 +7,6 @@ of them are shared; its dense vector is named after its space.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import blake2b
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
     NoteKind,

@@ -3,13 +3,13 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from contextgraph.errors import SpaceMismatchError, StoreError
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Bundle,
     ChangeStatus,

@@ -1,10 +1,10 @@
 """Adding, replacing, judging and forgetting runs: in the same way whatever the database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, TypeVar
 
+from contextgraph.lazy import dataclass
 from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.columns import packed

@@ -7,12 +7,11 @@ anything else needs a hint and a rule of the same name.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.text.secret_values import (
     follows_command_option,
     follows_option,

@@ -4,12 +4,11 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import Action, Json, Step
 from contextgraph.trace.kinds import (
     EDITOR_TOOLS,

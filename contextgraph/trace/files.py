@@ -3,11 +3,10 @@
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from sys import stdlib_module_names
 from typing import TypeAlias
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.trace.actions import NEW_TEXT, new_text
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace

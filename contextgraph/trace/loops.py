@@ -3,10 +3,9 @@
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     Action,
     ErrorSignature,

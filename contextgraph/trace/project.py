@@ -2,11 +2,10 @@
 
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from sys import intern
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Action,

@@ -1,10 +1,10 @@
 """Traces a whole run, and the signs that it would be submitted too early."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from contextgraph.lazy import dataclass
 from contextgraph.model import LoopInfo, LoopSeverity, RawTrajectory, TaskType
 from contextgraph.text import compiled
 from contextgraph.trace.files import is_edit

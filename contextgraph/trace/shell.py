@@ -4,10 +4,9 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, field, regex, replace
 
 _TOKEN = regex(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, State
 from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of

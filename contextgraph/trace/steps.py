@@ -3,9 +3,8 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
 from contextgraph.trace.actions import (
     ActionReader,

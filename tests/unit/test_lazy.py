@@ -1,28 +1,36 @@
-"""Regular expressions that are compiled at first use."""
+"""Regular expressions and dataclasses that are made at first use."""
 
+import copy
+import dataclasses
+import inspect
+import operator
+import pickle
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
 
 import pytest
 
 import contextgraph
+from contextgraph import lazy
 from contextgraph.lazy import Regex, regex
+from contextgraph.model import Action, State, Step
 
 _OPTIONAL = "contextgraph.store.", "contextgraph.agents.", "contextgraph.embedding."
 
 
 def test_a_pattern_is_compiled_when_it_is_first_used():
-    lazy = regex(r"(?P<word>\w+)", re.ASCII)
-    assert vars(lazy).keys() == {"pattern", "flags"}
-    assert lazy.findall("- one") == ["one"]
-    assert lazy.sub("x", "a b") == "x x"
-    assert lazy.flags & re.ASCII
-    assert lazy.pattern == r"(?P<word>\w+)"
+    word = regex(r"(?P<word>\w+)", re.ASCII)
+    assert vars(word).keys() == {"pattern", "flags"}
+    assert word.findall("- one") == ["one"]
+    assert word.sub("x", "a b") == "x x"
+    assert word.flags & re.ASCII
+    assert word.pattern == r"(?P<word>\w+)"
 
 
 def test_no_module_compiles_a_pattern_when_it_is_imported():
-    lazy = 0
+    count = 0
     for found in walk_packages(contextgraph.__path__, "contextgraph."):
         if found.name.endswith("__main__"):
             continue
@@ -34,13 +42,104 @@ def test_no_module_compiles_a_pattern_when_it_is_imported():
             raise
         compiled = [name for name, value in vars(module).items() if isinstance(value, re.Pattern)]
         assert compiled == [], found.name
-        lazy += sum(isinstance(value, Regex) for value in vars(module).values())
         for value in vars(module).values():
             if isinstance(value, Regex):
                 re.compile(value.pattern, value.flags)
-    assert lazy > 300
+                count += 1
+    assert count > 300
 
 
 def test_a_pattern_that_is_none_fails_at_its_use():
     with pytest.raises(re.error):
         regex("(").search("")
+
+
+def _made_by(decorator, field):
+    @decorator(frozen=True, slots=True, order=True)
+    class Base:
+        """A value."""
+
+        number: int
+        name: str = "a"
+
+        def __post_init__(self) -> None:
+            if self.number < 0:
+                raise ValueError("negative")
+
+    @decorator(frozen=True, slots=True)
+    class Value(Base):
+        """A value with more."""
+
+        names: list[str] = field(default_factory=list, hash=False)
+        noted: str = field(default="b", compare=False, repr=False)
+        made: int = field(default=3, init=False)
+
+    @decorator(slots=True)
+    class Mutable:
+        """A value that changes."""
+
+        number: int
+
+    @decorator(frozen=True, slots=True, eq=False)
+    class Identity:
+        """A value like no other."""
+
+    return Base, Value, Mutable, Identity
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        lambda base, value, *_: [repr(base(1)), repr(value(1, "n", ["x"], "y"))],
+        lambda base, value, *_: [str(inspect.signature(one)) for one in (base, value)],
+        lambda base, *_: [compare(base(1), base(2)) for compare in (operator.lt, operator.ge)],
+        lambda _, value, *__: [
+            value(1) == value(1, noted="c"),
+            value(1) == value(2),
+            value(1) == 1,
+        ],
+        lambda _, value, *__: hash(value(1, names=["x"])) == hash(value(1, noted="c")),
+        lambda _, value, *__: dataclasses.asdict(value(1, names=["x"])),
+        lambda _, value, *__: [
+            (one.name, one.type, one.compare, one.init) for one in dataclasses.fields(value)
+        ],
+        lambda _, value, *__: repr(dataclasses.replace(value(1), number=2)),
+        lambda _, value, *__: repr(copy.deepcopy(value(1, names=["x"]))),
+        lambda base, value, *_: [value.__match_args__, value.__slots__, base.__slots__],
+        lambda _, value, *__: value(1).names is value(1).names,
+        lambda _, __, mutable, ___: [mutable.__hash__, mutable(1) == mutable(1)],
+        lambda _, __, ___, identity: [identity() == identity(), len({identity(), identity()})],
+        lambda *classes: [one.__dataclass_params__.frozen for one in classes],
+    ],
+)
+def test_a_dataclass_is_as_that_of_the_standard_library(observed: Callable[..., object]):
+    lazily, standard = (
+        _made_by(lazy.dataclass, lazy.field),
+        _made_by(dataclasses.dataclass, dataclasses.field),
+    )
+    assert observed(*lazily) == observed(*standard)
+
+
+def test_a_frozen_value_refuses_changes_and_a_mutable_one_takes_them():
+    base, value, mutable, _ = _made_by(lazy.dataclass, lazy.field)
+    for one in (base(1), value(1)):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.number = 2
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            del one.number
+    changed = mutable(1)
+    changed.number = 2
+    assert changed == mutable(2)
+    with pytest.raises(ValueError, match="negative"):
+        value(-1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'number'"):
+        value()
+
+
+def test_values_are_replaced_and_pickled():
+    step = Step(0, "why", Action("bash", "ls", {"command": "ls"}), "out")
+    assert pickle.loads(pickle.dumps(step)) == step
+    assert lazy.replace(step, thought="") == dataclasses.replace(step, thought="") != step
+    assert dataclasses.is_dataclass(State)
+    with pytest.raises(TypeError):
+        lazy.replace(step, unknown=1)  # type: ignore[call-arg]

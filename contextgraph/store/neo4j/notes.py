@@ -1,8 +1,8 @@
 """`NoteStore` on a Neo4j server."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
     NoteKind,

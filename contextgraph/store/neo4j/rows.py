@@ -3,11 +3,11 @@
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from contextgraph.errors import StoreError
+from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     CausedError,
     ErrorPattern,

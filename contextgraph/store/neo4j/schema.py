@@ -10,12 +10,11 @@ import hashlib
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.store.neo4j.queries import cypher_folder, query, statements
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ time, so that a space can be prepared beside the active one, with an index of it
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
 from contextgraph.errors import StoreError
+from contextgraph.lazy import dataclass
 from contextgraph.model import (
     Bundle,
     Near,

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from sqlite3 import Connection
 from threading import local
 
 from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.lazy import dataclass, field
 from contextgraph.processes import FORKS_WAIT, create_private, replacing
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.graph import CurrentGraph

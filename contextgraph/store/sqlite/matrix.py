@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from contextgraph.lazy import dataclass
 from contextgraph.store import rules
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 from contextgraph.vectors import (

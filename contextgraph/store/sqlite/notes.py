@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
     NoteKind,

@@ -1,9 +1,9 @@
 """`RunStore` in SQLite: runs with their fragments."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from contextgraph.lazy import dataclass
 from contextgraph.model import (
     Bundle,
     CausedError,

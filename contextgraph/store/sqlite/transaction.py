@@ -1,11 +1,11 @@
 """One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any, TypeAlias
 
 from contextgraph.errors import StoreError
+from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     ErrorPattern,
     Fragment,

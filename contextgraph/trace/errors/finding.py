@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.text import compiled
 

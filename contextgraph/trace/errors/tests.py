@@ -1,10 +1,9 @@
 """Reports of pytest, unittest, doctest and tox: the first failure."""
 
 import re
-from dataclasses import replace
 from functools import partial
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import Family
 from contextgraph.trace.errors.finding import (
     Finding,

@@ -3,13 +3,12 @@
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, product
 from typing import Self
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
 from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity

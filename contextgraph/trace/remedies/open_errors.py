@@ -3,9 +3,8 @@
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
 from contextgraph.trace.actions import ActionReading, imported_names
 from contextgraph.trace.files import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity

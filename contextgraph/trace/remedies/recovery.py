@@ -4,10 +4,9 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import dataclass, regex
 from contextgraph.model import (
     EXCEPTIONS,
     Action,

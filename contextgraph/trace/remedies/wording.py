@@ -3,12 +3,11 @@
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.files import Change
 from contextgraph.trace.remedies.commands import ANY_VERSION
