@@ -19,13 +19,14 @@ from sklearn.linear_model import LogisticRegression
 
 from contextgraph.advising.cases import ranking_of
 from contextgraph.advising.channels import WEIGHTS, query_of
+from contextgraph.advising.gate import CaseFeatures
 from contextgraph.evaluation import read_related
 from contextgraph.memory import AgentMemory
 from contextgraph.model import State
 
 LIMIT = 10
 REPOSITORIES = 3
-BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+BOUNDS = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8)
 
 
 def main() -> None:
@@ -67,7 +68,7 @@ def _answer(
         (*case.features.columns, case.hits[0].trajectory.instance_id in linked)
         for case in ranking_of(query, cases, WEIGHTS, LIMIT)
     ]
-    return np.array(rows, dtype=float).reshape(-1, 4)
+    return np.array(rows, dtype=float).reshape(-1, len(CaseFeatures._fields) + 1)
 
 
 def _print_bounds(model: LogisticRegression, answers: list[NDArray[np.float64]]) -> None:

@@ -98,18 +98,24 @@ def ranking_of(
     best: dict[str, str] = {}
     for run in ordered:
         best.setdefault(by_run[run][0].trajectory.instance_id, run)
-    ranking = [*best.values()][:limit]
+    runs = [*best.values()]
+    closeness = {run: scores[run] / scores[runs[0]] for run in runs}
+    lead = 1 - closeness[runs[1]] if runs[1:] else 1.0
     return [
-        RankedRun(run, by_run[run], scores[run], _features(query, by_run[run], closeness))
-        for run in ranking
-        for closeness in [scores[run] / scores[ranking[0]]]
+        RankedRun(
+            run,
+            by_run[run],
+            scores[run],
+            _features(query, by_run[run], closeness[run], 0.0 if place else lead),
+        )
+        for place, run in enumerate(runs[:limit])
     ]
 
 
-def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFeatures:
+def _features(query: Query, hits: Sequence[CaseHit], closeness: float, lead: float) -> CaseFeatures:
     similarity = max(hits[0].task_overlap, *(hit.similarity for hit in hits))
     shared = query.weights.keys() & word_counts(hits[0].trajectory.task).keys()
-    return CaseFeatures(similarity, len(shared), closeness)
+    return CaseFeatures(similarity, len(shared), closeness, lead)
 
 
 def _channel_scores(

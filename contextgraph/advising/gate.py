@@ -83,8 +83,8 @@ def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
 
 
 # Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
-CASE_COEFFICIENTS = (2.93, 1.69, 7.77)
-CASE_INTERCEPT = -13.57
+CASE_COEFFICIENTS = (2.0, 1.79, 5.69, 4.72)
+CASE_INTERCEPT = -11.96
 # Long tasks share many words; that they share more than this says nothing. Any two texts share a
 # word.
 _MOST_SHARED, _LEAST_SHARED = 10, 2
@@ -94,17 +94,19 @@ class CaseFeatures(NamedTuple):
     """Features of the probability of a past run.
 
     *similarity* of the tasks is from 0 to 1, *shared* the number of words that both have,
-    *closeness* the score of the run over that of the best one.
+    *closeness* the score of the run over that of the best one, and *lead* how far the best one is
+    before the next: where several are as close, none may be meant.
     """
 
     similarity: float
     shared: int
     closeness: float
+    lead: float = 0.0
 
     @property
-    def columns(self) -> tuple[float, float, float]:
+    def columns(self) -> tuple[float, ...]:
         """The features as the regression takes them."""
-        return self.similarity, log1p(min(self.shared, _MOST_SHARED)), self.closeness
+        return self.similarity, log1p(min(self.shared, _MOST_SHARED)), self.closeness, self.lead
 
 
 def case_probability(features: CaseFeatures) -> float:
@@ -162,8 +164,8 @@ class Gate:
 
     min_precision: float = 0.3
     min_case_precision: float = 0.25
-    # From this probability on .78 of the past runs that come first were linked to the task.
-    close_case_precision: float = 0.6
+    # From this probability on .83 of the past runs that come first were linked to the task.
+    close_case_precision: float = 0.65
     min_note_precision: float = 0.1
     min_statement_precision: float = PROBABLE
 

@@ -50,6 +50,7 @@ _HEAD_AT_ERROR = "Earlier runs cleared this so (data):"
 _HEAD_OF_ONE = "Earlier runs:"
 HEADS = (_HEAD_OF_ONE, _HEAD_AT_ERROR)
 _PLACEHOLDER = regex(r"<[a-z][^<>\n]*>")
+_SEVERAL_WORDS = regex(r"[^\W_]_+[^\W_]|[a-z][A-Z]")
 _OF_FOLDER = regex(r"folder|root")
 _CUT = regex(r"`[^`]*…[^`]*`")
 _FILES, _SENTENCE_CHARS, _REMEDY_CHARS = 3, 400, 240
@@ -539,12 +540,17 @@ def case_line(case: SimilarCase) -> str:
     return f"{head}: {case.title}{changed}"
 
 
+def _telling(names: Iterable[str]) -> list[str]:
+    """The first of *names* of several words: single words may be those of any language."""
+    return sorted(names, key=lambda name: not _SEVERAL_WORDS.search(name))[:_IDENTIFIERS]
+
+
 def _patch(changed: PatchSummary) -> str:
     """Return what a patch changed in its files, in brackets; empty for nothing."""
     named = (
         ("in", changed.symbols[:_SYMBOLS]),
-        ("adds", changed.added[:_IDENTIFIERS]),
-        ("removes", changed.removed[:_IDENTIFIERS]),
+        ("adds", _telling(changed.added)),
+        ("removes", _telling(changed.removed)),
     )
     parts = "; ".join(f"{what} {', '.join(names)}" for what, names in named if names)
     return f" ({parts})" if parts else ""

@@ -61,6 +61,15 @@ def test_a_channel_of_your_own_ranks_runs_by_words(store):
     assert [ranked.run for ranked in ranking] == [trajectory(2).id, trajectory(1).id]
 
 
+def test_a_case_that_leads_by_more_is_more_probable(store):
+    """Where two are as close, neither may be meant."""
+    alone, close, behind = (
+        cases(store, task=[hit(1, 0.5), *others])[0].probability
+        for others in ([], [hit(2, 0.49)], [hit(2, 0.1)])
+    )
+    assert close < behind < alone
+
+
 def test_a_much_higher_word_overlap_outweighs_a_slightly_higher_similarity(store):
     words = [hit(2, 0.5), hit(1, 0.1)]
     meaning = [hit(1, 0.1, 0.51), hit(2, 0.5, 0.50)]

@@ -114,9 +114,9 @@ def test_files_of_a_similar_task_are_named_in_its_own_repository_only():
 
 
 def test_a_similar_task_says_what_its_patch_changed():
-    patch = PatchSummary(("total",), ("rate", "tariff"), ("net",))
+    patch = PatchSummary(("total",), ("var", "rate", "let", "tariff_of", "netRate"), ("net",))
     text = render(MemoryContext("ctx_1", similar_cases=(replace(case(), changed=patch),)))
-    assert "; changed lib/tariffs.py (in total; adds rate, tariff; removes net)\n" in text
+    assert "; changed lib/tariffs.py (in total; adds tariff_of, netRate, var; removes net)" in text
 
 
 def test_what_only_one_run_supports_is_marked():
