@@ -213,9 +213,9 @@ def _first_shown(ranked: Sequence[Judged]) -> JudgedRemedy | None:
     by = [
         (probability(remedy.features), remedy)
         for remedy in ranked
-        if isinstance(remedy, JudgedRemedy)
+        if isinstance(remedy, JudgedRemedy) and not remedy.features.unsupported
     ]
-    admitted = [pair for pair in by if not CONSERVATIVE.refusal(pair[1].features, pair[0])]
+    admitted = [pair for pair in by if pair[0] >= CONSERVATIVE.min_precision]
     return max(admitted, key=itemgetter(0))[1] if admitted else None
 
 

@@ -251,7 +251,7 @@ def _never(candidate: RecoveryCandidate, signature: ErrorSignature, wording: Wor
     if candidate.error_type in MISSING_PROGRAM and not candidate.verified:
         return "what was installed then never worked"
     # What is said counts: in general terms the text of an edit is not.
-    return "its form is not known to be harmless" if is_hazardous(wording.actions) else ""
+    return "it is not on the list of harmless forms" if is_hazardous(wording.actions) else ""
 
 
 def _scored(

@@ -24,6 +24,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     Recollection,
+    Remedy,
     RemedyAction,
     RemedyFeatures,
     ShownItem,
@@ -169,18 +170,21 @@ class Gate:
     min_note_precision: float = 0.1
     min_statement_precision: float = PROBABLE
 
-    def refusal(self, features: RemedyFeatures, probability: float, worth: float = 1.0) -> str:
-        """Return why a remedy is not worth showing; empty where it is."""
+    def refusal(self, remedy: Remedy) -> str:
+        """Return why *remedy* is not worth showing; empty where it is."""
         if not self.min_precision:
             return ""
         # Recorded runs count some remedies without evidence as right: `install <the missing
         # module>` is what cleared such an error, whichever module was named.
-        if features.unsupported:
-            return "nothing shows that it applies here, or one run alone did it"
-        if probability < self.min_precision:
-            return f"probability {probability:.2f}, and {self.min_precision:.2f} is needed"
-        if worth <= 0:
-            return f"probability {probability:.2f}: it would cost {-worth:.1f} steps on average"
+        if remedy.features.unsupported:
+            is_single = remedy.why.instances < 2
+            return (
+                "one task alone did it" if is_single else "the state does not show that it applies"
+            )
+        if remedy.probability < self.min_precision:
+            return f"improbable: {self.min_precision:.2f} is needed"
+        if remedy.worth <= 0:
+            return "saying it costs more steps than it saves on average"
         return ""
 
     def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:

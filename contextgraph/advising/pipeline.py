@@ -396,9 +396,7 @@ def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
 
 
 def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
-    reason = gate.refusal(remedy.features, remedy.probability, remedy.worth) or (
-        gate.min_precision and unsaid(remedy)
-    )
+    reason = gate.refusal(remedy) or (gate.min_precision and unsaid(remedy))
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
 
 

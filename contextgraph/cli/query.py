@@ -1,7 +1,8 @@
 """``contextgraph query``: advice for a state."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from datetime import datetime
@@ -27,6 +28,7 @@ from contextgraph.cli.output import (
     PARTLY_DONE,
     emit,
     print_panel,
+    print_table,
     print_text,
     styled,
     warn,
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
         Why,
     )
 
-_ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS, _EXAMPLES = 160, 600, 3, 2
+_ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS, _NEAREST = 160, 600, 3, 3
 _LINES, _LINE_WIDTH = 4, 150
 STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
@@ -307,23 +309,31 @@ def _answer(
     elif context:
         (_show if details else _show_summary)(context)
     else:
-        print_text(f"nothing useful known{_reason(memory, context, question.state.repo, why=why)}")
-    if why and not common.as_json:
-        print_panel("Found and not shown", _silences(context.silenced))
+        print_text(f"nothing useful known{_reason(memory, context, question.state, why=why)}")
+    if why and context.silenced and not common.as_json:
+        if details:
+            print_panel("Found and not shown", map(_silenced, context.silenced))
+        else:
+            _show_silences(context.silenced)
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
 
 
-def _reason(memory: "AgentMemory", context: "MemoryContext", repo: str, *, why: bool) -> str:
-    """Return why nothing is shown; empty where nothing was found either."""
+def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, why: bool) -> str:
+    """Return why nothing is shown."""
+    error = f" for {context.error.error_type}" if context.error else ""
     if silenced := len(context.silenced):
         hint = "" if why else "; --why says why"
-        return f": {number_of(silenced, 'remedy')} found and silenced{hint}"
-    repo = masked_name(repo)
-    if not repo or memory.store.runs.ids(repo=repo):
-        return ""
-    return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
+        return f"{error}: {number_of(silenced, 'remedy')} found and silenced{hint}"
+    repo = masked_name(state.repo)
+    if repo and not memory.store.runs.ids(repo=repo):
+        return (
+            f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
+        )
+    if state.current_error and context.error is None:
+        return ": no error is recognised in the text"
+    return f"{error}: no earlier run cleared it" if error else ""
 
 
 def _show_summary(context: "MemoryContext") -> None:
@@ -397,18 +407,31 @@ def _remedy(remedy: "Remedy") -> "list[Text]":
     ]
 
 
-def _silences(remedies: "Iterable[Remedy]") -> "Iterator[list[Text]]":
-    """Yield each reason of a silence, with the first remedies that it silenced."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for remedy in remedies:
-        assert remedy.silence is not None
-        place = (remedy.silence.step, remedy.silence.reason)
-        by_reason.setdefault(place, []).append(remedy.description)
-    for (step, reason), silenced in by_reason.items():
-        named = [styled(one_line(text, _TEXT_WIDTH)) for text in silenced[:_EXAMPLES]]
-        rest = len(silenced) - len(named)
-        more = [styled((f"and {rest} more: --json has them", "dim"))] if rest > 0 else []
-        yield [styled((f"{step}: {reason}", "bold")), *named, *more]
+def _show_silences(remedies: "Sequence[Remedy]") -> None:
+    """Print the remedies that came nearest to being shown, and how many each reason silenced."""
+    likely = sorted(remedies, key=lambda remedy: -remedy.probability)[:_NEAREST]
+    rows = (
+        (f"{one.probability:.2f}", one_line(one.description, _TEXT_WIDTH), *_silence(one)[1:])
+        for one in likely
+    )
+    columns = ("probability", "nearest to being shown", "reason")
+    print_table("Found and not shown", columns, rows, columns[:1])
+    reasons = Counter(map(_silence, remedies)).most_common()
+    counts = ((f"{count}", *silence) for silence, count in reasons)
+    print_table("Reasons", ("remedies", "step", "reason"), counts, ("remedies",))
+    print_text(("--details lists each remedy with its reason", "dim"))
+
+
+def _silence(remedy: "Remedy") -> tuple[str, str]:
+    """Return the step and the reason of the silence of *remedy*."""
+    assert remedy.silence is not None
+    return remedy.silence.step.value, remedy.silence.reason
+
+
+def _silenced(remedy: "Remedy") -> "list[Text]":
+    step, reason = _silence(remedy)
+    text = styled(one_line(remedy.description, _TEXT_WIDTH))
+    return [text, styled((f"step '{step}': {reason}", "dim"))]
 
 
 def _case(item: "SimilarCase") -> "list[Text]":

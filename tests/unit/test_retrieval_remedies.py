@@ -226,9 +226,9 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
     )
     supported = [bool(one.features.same_template) for one in (here, there, agreed)]
     assert supported == [True, False, True]
-    refusals = [CONSERVATIVE.refusal(one.features, 0.9) for one in (here, there)]
-    assert [bool(refusal) for refusal in refusals] == [False, True]
-    assert not UNGATED.refusal(there.features, 0.0)
+    likely = [replace(one, probability=0.9, worth=1.0) for one in (here, there)]
+    assert [*map(CONSERVATIVE.refusal, likely)] == ["", "one task alone did it"]
+    assert not UNGATED.refusal(replace(there, probability=0.0))
 
 
 def test_what_is_configured_has_to_be_named_by_the_state(store):
@@ -428,9 +428,9 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
     found += [recovery(number, actions=(INSTALL,)) for number in (5, 6)]
     first, second = remedies_of(query, found)
     between = Gate(min_precision=(first.probability + second.probability) / 2)
-    refusals = [between.refusal(one.features, one.probability) for one in (first, second)]
+    refusals = [between.refusal(one) for one in (first, second)]
     assert [bool(refusal) for refusal in refusals] == [False, True]
-    assert "probability" in refusals[1]
+    assert refusals[1].startswith("improbable")
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
@@ -498,11 +498,15 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     assert PipelineStep.NEW in {one.silence.step for one in again.silenced if one.silence}
 
 
-def test_what_is_expected_to_save_nothing_is_not_shown():
+def test_what_is_expected_to_save_nothing_is_not_shown(store):
     at_once = replace(SHIPPED, saving=(0.0, 1.0))
     assert expected_worth(0.9, 1, at_once) < 0 < expected_worth(0.3, 7, at_once)
     assert expected_worth(0.9, 200, at_once) == expected_worth(0.9, MOST_STEPS, at_once)
-    assert "cost" in CONSERVATIVE.refusal(RemedyFeatures(), 0.9, -0.2)
+    (costly,) = remedies_of(
+        query_of(State(repo="acme/shop", current_error=NO_MODULE), store),
+        [recovery(1), recovery(2)],
+    )
+    assert "cost" in CONSERVATIVE.refusal(replace(costly, worth=-0.2))
     by_itself = replace(at_once, surplus={"search <current folder>": -4.0})
     assert expected_worth(0.9, 3, by_itself, "search <current folder>") < 0
     assert expected_worth(0.9, 3, by_itself, "install pytest") > 0
