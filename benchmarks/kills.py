@@ -664,7 +664,7 @@ def kill(number: int, seed: int, operation: Operation, expected: Undisturbed) ->
     # At the same path: it is in what is stored of logs.
     folder = expected.begins_with.with_name("work")
     shutil.copytree(expected.begins_with, folder)
-    by_event = number % 2 == 0 and expected.events > 0
+    by_event = chance.random() < 0.5 and expected.events > 0
     event = chance.randint(1, max(1, expected.events)) if by_event else 0
     seconds = chance.uniform(0, 1.1 * expected.seconds)
 

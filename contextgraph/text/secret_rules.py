@@ -22,6 +22,7 @@ from contextgraph.text.secret_values import (
     is_cookie,
     is_key,
     is_login_of_command,
+    is_name,
     is_option_value,
     is_password,
     is_random,
@@ -136,7 +137,7 @@ _KEY_NAMES = "|".join(
     for separator in ("_", "-", "")
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
-_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value))"""
+_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value|</))"""
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
@@ -148,7 +149,7 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
-        r"|(?P<atlassian>TATT3)|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
+        r"|(?P<atlassian>TATT3)|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
         r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?P<jwt>(?<=eyJ))",
@@ -170,6 +171,10 @@ _FOLDED = {
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
     )""",
     "w": rf"""w(?:
+        d(?:(?P<positional>(?<=htpasswd)(?=[^\n|;&]{{0,99}}\ -\w{{0,9}}b)
+                (?:\ [^\s|;&<>]{{1,99}}+){{1,6}}(?=\ [^\s|;&<>-]))
+            |(?P<piped>(?<=chpasswd)))
+        |
         (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
@@ -179,6 +184,8 @@ _FOLDED = {
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
         | (?P<password3>nha{_ASSIGNED})
+        | t(?P<positional8>(?<=config\ set|figure\ set|secret\ set|ecrets\ set)\ [\w.:/@-]{{0,60}}
+            (?:key|token|secret|password|passwd|pass|auth)\w{{0,10}}(?=\ ))
         | (?<=[as]se)(?:
             (?P<password2>(?<=passphrase){_ASSIGNED})
             | (?P<option4>(?<=passphrase){_BLANK})
@@ -192,6 +199,7 @@ _FOLDED = {
     '"auth"': r'"auth"(?P<docker>(?=[ ]{0,4}:))',
     "pass": rf"""pass(?:
         (?P<suffix>(?<=[a-z_]pass){_ASSIGNED})
+        | (?P<positional6>(?<=requirepass)(?=\ ))
         | (?P<option5>(?<=[a-z-]pass){_BLANK})
         | (?P<pass>:(?<=[ ]pass:))
     )""",
@@ -201,9 +209,28 @@ _FOLDED = {
     "private-": r"private-(?P<putty>(?:lines|mac):[ ])",
     "5432:": r"5432(?P<pgpass>:)",
     "*:*": r"\*:\*(?P<pgpass1>:)",
+    # What comes after a name: of a user, of a share, of a file.
+    "identified by": r"identified\ by(?P<positional1>(?:\ values)?(?=\ ))",
+    "net user": r"net\ user(?P<positional4>\ [^\s\"'/]{1,64}(?=\ ))",
+    "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
+    "securestring": r"securestring(?P<positional7>(?:\ {1,4}-string)?(?=\ ))",
+    # Two arguments, a name and its password.
+    "credential": r"credentials?(?P<pair>\()",
+    "auth": r"auth(?P<pair1>(?:=|:\ |\ =\ )?[(\[])",
+    "login(": r"login(?P<pair2>\()",
+    # Passwords that are hashed.
+    "$": r"\$(?:[156y]|2[abxy]|apr1|argon2(?:id|i|d))(?P<crypt>\$)",
+    "{ssha": r"\{ssha[0-9]{0,3}(?P<crypt1>\})",
+    "sqlplus": r"sqlplus(?P<login_of_database>(?:\ -\w{1,9}(?:\ \d)?)?\ [\"']?\w{1,64}/)",
     "\t/\t": r"\t/(?P<jar>(?<=\ttrue\t/)|(?<=\tfalse\t/))",
 }
-_RARE = frozenset(("mnemonic", "parola", "1//0", "dapi", "private-", "5432:", "*:*", "\t/\t"))
+_RARE = frozenset(
+    (
+        *("mnemonic", "parola", "1//0", "dapi", "private-", "5432:", "*:*", "\t/\t"),
+        *("identified by", "net user", "smbclient", "sqlplus", "securestring"),
+        *("credential", "auth", "login(", "{ssha"),
+    )
+)
 # Of texts with other characters than ASCII, in lower case.
 _FOREIGN = (
     "contraseña пароль 密码 密碼 口令 パスワード 비밀번호 hasło lösenord şifre jelszó"
@@ -211,8 +238,14 @@ _FOREIGN = (
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
     (?P<login>(?:u|-user)(?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
+    | u[ ]["']?[\w.\\/-]{1,64}%(?P<percent>)
     | (?P<command_option>[paw](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
+# Of what a program reads from its input, or after the name of a user.
+_INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd))"
+_USERS = (
+    r"(?:user(?<=add_user)|password(?<=change_password))(?P<positional2>\ [^\s\"']{1,64}(?=\ ))"
+)
 # Ends of names whose value is a secret where it is scrambled.
 _SUFFIXES = rf"""(?:pat|[a-z]{{0,2}}keys?|credentials?|creds?|auth|pw|pwd|salt|jwt|bearer|session
     |cookie|seed|otp|pepper|license|hmac|cipher|webhook)(?P<suffix>{_ASSIGNED})"""
@@ -252,9 +285,9 @@ def _separator_pattern(separator: str) -> str:
     ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
     pattern = rf"{_TAIL}(?P<provider>{ends})"
     if separator == "-":
-        pattern = f"(?:{pattern}|{_OPTIONS})"
+        pattern = f"(?:{pattern}|{_OPTIONS}|{_INPUTS})"
     if separator == "_":
-        pattern = f"(?:{pattern}|{_SUFFIXES})"
+        pattern = f"(?:{pattern}|{_SUFFIXES}|{_USERS})"
     if separator == ".":
         pattern = f"(?:{pattern}|{_DISCORD})"
     return re.escape(separator) + pattern
@@ -323,7 +356,9 @@ _ANNOTATION = r"(?:\s{0,3}:\s{0,3}[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}
 _SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
 _QUOTE = r"[bBrRuU]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
 _QUOTE_END = r"(?=\\{0,7}[\"'`]|\\{1,7}u002[27]|\n|\Z)"
-_QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
+_QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,4096}}+){_QUOTE_END}"
+# All of a line of settings, which may have what would end an expression.
+_LINE = r"(?P<line>[^\"'`\s\\<>(){}\[\]&]{8,256}+)(?=[ \t]{0,9}(?:\r?\n|\\n|\Z))"
 _BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
@@ -331,18 +366,29 @@ _PHRASE = (
 )
 # `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
 _MARKED_UP = (
-    r">(?P<element>[^<>\s]{8,256}+)(?=</)"
+    r"(?:>|</\w{1,20}>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
     r"|\s{1,3}[vV]alue\s?=\s?[\"'](?P<attribute>[^\"'\s<>]{8,256}+)(?=[\"'])"
 )
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 _OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}"
-_ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE}){_OTHERWISE})"
-_PASSWORD = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_BARE}){_OTHERWISE})"
+_ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
+_PASSWORD = (
+    f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
+)
 # A header (`X-Api-Key: a_b1`), or a part of a connection string (`;Pwd=…`): never an expression.
 _HEADER = regex(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IGNORECASE)
 _HEX = regex(r"[0-9a-f]+")
+_UNQUOTED = frozenset(("bare", "line"))
 _VARIABLE = regex(r"[A-Z][A-Z0-9_]+\Z")
+_PASSWORD_ENDS = ("_PASS", "_PW", "_PWD")
 _NAMES_CONTENT = regex("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
+# An option or a query (`-Ddb.password=…`, `--set a.token=…`, `?token=…`), one setting of several
+# (`host=… password=…`), and a line of settings.
+_SETTING = regex(
+    r"(?:\s-[DoEe]\s?|\s--[\w-]{1,30}[ =]|[?&])[\w.,=:/-]{0,60}\Z"
+    r"|\b(?:host|dbname|database|user|username|uid|server)=[^\s,;\"']{1,64}[ ;][^,\n]{0,60}\Z"
+)
+_LINE_BEFORE = regex(r"(?:\A|\n)[ \t+-]{0,12}(?:(?:export|ENV|ARG|set)[ ])?[\w.-]{0,60}\Z")
 _IN_STRING = regex(r";\s?\w{0,20}\Z")
 
 
@@ -363,36 +409,62 @@ def _assigned(
 ) -> Rule:
     """The value of `name = value`, read from the end of the keyword in the name.
 
-    *by_name*: a variable of the environment may hold a secret in hexadecimal digits.
+    *by_name*: a variable of the environment may hold a password, or hexadecimal digits.
     """
 
     def accepts(match: re.Match[str]) -> bool:
         group = str(match.lastgroup)
         value = match[group]
-        if by_name and len(value) >= 32 and _HEX.fullmatch(value):
+        if by_name:
             name = _VARIABLE.search(match.string[max(0, match.start() - 40) : match.start()])
-            return name is not None and not _NAMES_CONTENT.search(name[0])
+            if name and name[0].endswith(_PASSWORD_ENDS):
+                return is_password(value)
+            if len(value) >= 32 and _HEX.fullmatch(value):
+                return name is not None and not _NAMES_CONTENT.search(name[0])
         if group == "argument":
             return is_key(value) and looks_literal(value) and is_bare_literal(value)
-        return looks_literal(value) and (group != "bare" or is_bare_literal(value) or _plain(match))
+        return looks_literal(value) and (
+            group not in _UNQUOTED or is_bare_literal(value) or _plain(match)
+        )
 
     return Rule(kind, pattern, _after, accepts)
 
 
 def _plain(match: re.Match[str]) -> bool:
     """Whether the value of *match*, though not quoted, is not an expression there."""
-    name = match.string[max(0, match.start() - 24) : match.start()]
-    if match["sign"].strip() == ":":
-        return bool(_HEADER.search(name))
-    return match["sign"] == "=" and (name[-1:].isupper() or bool(_IN_STRING.search(name)))
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    name, value = before[-24:], match[str(match.lastgroup)]
+    if match["sign"].strip() == ":" and _HEADER.search(name):
+        return True
+    if match["sign"] == "=" and (name[-1:].isupper() or _IN_STRING.search(name)):
+        return True
+    is_setting = match["sign"] == "=" and _SETTING.search(before)
+    is_line = _LINE_BEFORE.search(before) and match.string[match.end() :][:1] in ("", "\n", "\r")
+    return bool(is_setting or is_line) and not is_name(value)
 
 
 _OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
+_POSITIONAL = r"[ ]{1,4}[\"']?(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
+_PIPED = (
+    r"(?:echo|printf)(?:\s-[ne]{1,2})?\s{1,4}[\"']?(?:%s(?:\\n)?[\"']?\s{1,4}[\"']?)?(?:[\w.-]{1,64}:)?"
+    r"(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)(?:\\n)?[\"']?\s{0,4}\|"
+)
 _COMMAND_OPTION = r"(?P<blank>[ ]?)[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+)"
 _LOGIN = (
     r"[ =]{0,2}[\"']?(?:[\w.@+{}-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
     r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[\"'])"
 )
+
+
+def _echo(hit: re.Match[str]) -> int:
+    """Where the command is that writes what the program of *hit* reads; the end for none."""
+    start, text = max(0, hit.start() - 200), hit.string
+    found = max(text.rfind(word, start, hit.start()) for word in ("echo", "printf"))
+    return found if found >= 0 else len(text)
+
+
+def _is_value(match: re.Match[str]) -> bool:
+    return is_option_value(match["secret"])
 
 
 def _scheme_end(hit: re.Match[str]) -> int:
@@ -413,7 +485,7 @@ _URL = (
     r"|[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)@)"
 )
 _COOKIE = (
-    r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{8,256}+"
+    r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{1,256}+"
     r"(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}+)"
 )
 _COOKIE_JAR = (
@@ -497,6 +569,23 @@ _RULES = {
         lambda match: is_basic_login(match["secret"]),
     ),
     "url": Rule("url-password", _URL, _scheme_end, is_url_secret),
+    "pair": Rule(
+        "password",
+        r"\s{0,40}[\"'][^\"'\s]{1,100}[\"'],\s{0,40}[\"'](?P<secret>[^\"'\s]{8,128}+)[\"']",
+        _after,
+        lambda match: is_password(match["secret"]),
+    ),
+    "twilio_pair": Rule(
+        "twilio-key",
+        r"[0-9a-f]{32}[\"']?[:,]\s?[\"']?(?P<secret>[0-9a-f]{32})(?![0-9a-f])",
+        _after,
+        _random,
+    ),
+    "crypt": Rule("password-hash", r"(?P<secret>[A-Za-z0-9./+=,$]{20,200}+)", _after, _random),
+    "positional": Rule("option", _POSITIONAL, _after, _is_value),
+    "piped": Rule("option", _PIPED, _echo, _is_value),
+    "login_of_database": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
+    "percent": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
     "login": Rule("login", _LOGIN, _after, is_login_of_command),
     "option": Rule("option", _OPTION, _after, follows_option),
     "command_option": Rule("option", _COMMAND_OPTION, _after, follows_command_option),

@@ -47,6 +47,7 @@ _VERSIONED = regex(r"^(?:[A-Za-z]+|v?\d+)(?:[_:./-](?:[A-Za-z]+|v?\d+))+$")
 _DIGIT_RUN = regex(r"[0-9]+")
 _CASE_CHANGE = regex(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 _STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
+_TYPES = ("int", "float", "string", "array", "bytes", "buffer", "bool", "list", "dict", "option")
 _SYMBOLS = frozenset("!@#$%^&*+=?|~")
 
 # Words of messages and labels about passwords; a passphrase of random words has none of them.
@@ -168,6 +169,12 @@ def is_bare_literal(value: str) -> bool:
     return len(_DIGIT_RUN.findall(value)) >= 3 and "_" not in value and "." not in value
 
 
+def is_name(value: str) -> bool:
+    """Whether *value*, unquoted, is rather the name of a type or of a variable than a literal."""
+    lowered = value.lower()
+    return "_" in value or any(word in lowered for word in (*_STAND_INS, *_TYPES))
+
+
 def is_placeholder(value: str) -> bool:
     """Whether *value* stands for a secret without being one."""
     lowered = value.lower()
@@ -178,7 +185,8 @@ def is_placeholder(value: str) -> bool:
 
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
-    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
+    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
+    r"|\b(?:with|encrypted|set|new)\s{1,4}password|\bmysqladmin\b[^\n|;&]{0,100}\spassword)\Z",
     re.IGNORECASE,
 )
 _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")

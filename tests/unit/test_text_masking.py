@@ -371,6 +371,29 @@ PASSWORD = "vT4" + "!kQ9zLm2xR"
         "db.example:5432:app:app:{}\n",
         "*:*:*:app:{}\n",
         ".example.com\tTRUE\t/\tTRUE\t1893456000\tsession\t{}\n",
+        "htpasswd -cbB .htpasswd bob {} >> log\n",
+        "echo 'bob:{}' | chpasswd",
+        "echo {} | sudo -S apt update",
+        "printf '%s\\n' {} | docker login -u bob --password-stdin",
+        "CREATE USER a IDENTIFIED BY '{}';",
+        "ALTER ROLE a WITH ENCRYPTED PASSWORD '{}';",
+        "rabbitmqctl add_user bob {}",
+        "net user bob {} /add",
+        "smbclient //h/share {} -U bob",
+        "smbclient //h/share -U bob%{}",
+        "sqlplus -S bob/{}@db",
+        "requirepass {}\n",
+        "mysqladmin -u root password {}",
+        "helm install --set db.password={} x",
+        "psql 'host=db user=bob password={} sslmode=require'",
+        "aws configure set aws_secret_access_key {} --profile a",
+        '$s = ConvertTo-SecureString "{}" -AsPlainText',
+        "<key>ApiToken</key>\n\t<string>{}</string>",
+        "new NetworkCredential('bob', '{}')",
+        'get(url, auth=("bob", "{}"), timeout=5)',
+        "Cookie: theme=dark; session={}; lang=de",
+        "bob:$6$saltsaltsalt${}:20011:0:99999:7:::",
+        "userPassword: {{SSHA}}{}",
         '{{"a": "{{\\"password\\": \\"{}\\"}}"}}',
         '{{"a": "{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}"}}',
         "{{\\u0022password\\u0022:\\u0022{}\\u0022}}",
@@ -378,6 +401,7 @@ PASSWORD = "vT4" + "!kQ9zLm2xR"
 )
 def test_a_password_is_masked_wherever_programs_and_files_put_it(form):
     value = RANDOM[:24] + "7!" if "=" in form or "\t" in form else PASSWORD
+    value = RANDOM if "$" in form or "SSHA" in form else value
     masked = mask_secrets(form.format(value))
     assert value not in masked
     assert "<secret:" in masked
@@ -446,6 +470,13 @@ def test_a_token_that_is_broken_up_is_masked(between):
         'getToken("identifier_name2")',
         "<key>CFBundleVersion</key>",
         '("password", "validators_2")',
+        "htpasswd -b file user PASSWORD",
+        "echo foo | sudo -S make",
+        "    password: Uint8Array\n",
+        "password=user_password2\n",
+        "set auth_mode method2",
+        "auth(first, second2)",
+        "total=$12$34",
         "partition_key=tenant_42",
     ],
 )
