@@ -82,7 +82,7 @@ else:
         for base in cls.__mro__[:0:-1]:
             fields |= base.__dict__.get("_lazy_fields", {})
         slots = []
-        for name, annotation in namespace.get("__annotations__", {}).items():
+        for name, annotation in cls.__annotations__.items():
             default = namespace.pop(name, _MISSING)
             if not isinstance(default, _Field):
                 default = field() if default is _MISSING else field(default=default)
