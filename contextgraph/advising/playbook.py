@@ -66,6 +66,7 @@ _REMEMBERED_RUNS = 4_096
 _PINNED = 20
 # Scripts and code that a run wrote, interpreters, and what is not there.
 _NO_CHECK = regex(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
+_ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
@@ -452,6 +453,31 @@ def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
             is_same = record.command.removesuffix(f" {TESTS}") == _runner(given)
             if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
                 yield record
+        yield from _made_to_run(given, runs)
+
+
+def _made_to_run(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+    """What was installed where *given* did not run at first, and did afterwards."""
+    tried: set[str] = set()
+    installed: dict[str, dict[str, set[str]]] = {}
+    for run in runs:
+        uses = run.facts.commands
+        places = [place for place, use in enumerate(uses) if _runner(use) == _runner(given)]
+        ran = next((place for place in places if uses[place].ran), None)
+        if not places or ran == places[0]:
+            continue
+        tried.add(run.instance_id)
+        between = uses[places[0] : ran] if ran is not None else ()
+        for use in between:
+            if use.kind is ActionKind.INSTALL and use.ran and _ONE_PACKAGE.fullmatch(use.form):
+                installer, _, package = use.form.rpartition(" ")
+                packages = installed.setdefault(installer, {})
+                packages.setdefault(package, set()).add(run.instance_id)
+    for installer, packages in installed.items():
+        most = max(map(len, packages.values()))
+        often = {package for package, tasks in packages.items() if 2 * len(tasks) >= most}
+        if most >= max(2, _COMMON * len(tried)):
+            yield CommandRecord(f"{installer} {' '.join(sorted(often))}", "", most, len(tried))
 
 
 def _installed(command: str) -> frozenset[str]:

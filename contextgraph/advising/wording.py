@@ -323,8 +323,14 @@ def command_warning(history: CommandHistory) -> str:
                 f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
             )
             text += f" ({record.error_type})" if record.error_type else ""
-            return text + "".join(f"; {_record(other).text} did" for other in history.others[:1])
+            return text + "".join(map(_instead, history.others[:1]))
     return ""
+
+
+def _instead(other: CommandRecord) -> str:
+    """A clause on what ran where a command did not, or what made it run."""
+    text = _record(other).text
+    return f"; after {text} it did" if " install " in other.command else f"; {text} did"
 
 
 def _digest(text: str) -> str:

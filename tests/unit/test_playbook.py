@@ -10,7 +10,11 @@ import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.advising.playbook import Loss, RunLosses, machine_facts
-from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
+from contextgraph.advising.wording import (
+    PLAYBOOK_TOKENS,
+    playbook_lines,
+    render_playbook,
+)
 from contextgraph.config import Settings
 from contextgraph.model import (
     Action,
@@ -569,3 +573,11 @@ def test_what_an_editor_refuses_is_said_at_the_start(target: Term, said: str) ->
     lines = playbook_lines(RepositoryPlaybook("acme/shop", runs=4, tasks=4, facts=facts))
     assert bool(said) is bool(text := "".join(line.text for line in lines))
     assert said in text
+
+
+def test_a_warning_names_what_made_the_command_run(memory: AgentMemory) -> None:
+    installed = [("python -m pytest a.py", NO_PYTEST, 1), ("pip install pytest", "ok", 0)]
+    learn(memory, *installed, ("python -m pytest a.py", PASSED, 0), runs=3)
+    warning = memory.before("acme/shop", "python -m pytest b.py")
+    assert warning is not None
+    assert "; after `pip install pytest` (3 of 3) it did" in warning
