@@ -8,13 +8,12 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.lazy import dataclass, field, replace
+from contextgraph.lazy import dataclass, field, fields, replace
 from contextgraph.text import mask_secrets, plain
 
 ENV_PREFIX = "CONTEXTGRAPH_"

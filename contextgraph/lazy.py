@@ -31,10 +31,10 @@ def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", Regex(pattern, flags))
 
 
-__all__ = ["Regex", "dataclass", "field", "regex", "replace"]
+__all__ = ["Regex", "dataclass", "field", "fields", "regex", "replace"]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass, field, replace
+    from dataclasses import dataclass, field, fields, replace
 else:
     # `dataclasses` compiles six functions for each class when it is defined, and imports `inspect`.
     # Here a class has one, compiled with its first instance; `dataclasses.fields` and all that
@@ -45,17 +45,18 @@ else:
             return "<factory>"  # as `inspect` shows the default of a parameter that is made anew
 
     _MISSING = _Missing()
+    _UNSAID = {"default": _MISSING, "default_factory": _MISSING, "metadata": {}}
 
     class _Field:
         """What `field` says of a field."""
 
-        __slots__ = ("annotation", "details")
+        __slots__ = ("details", "name", "type")
 
         def __init__(self, details):
             self.details = details
 
         def __getattr__(self, name):
-            return self.details.get(name, _MISSING if name.startswith("default") else None)
+            return self.details.get(name, _UNSAID.get(name))
 
     def field(**details):
         """See `dataclasses.field`."""
@@ -69,6 +70,10 @@ else:
             return _defined(cls, frozen, eq, order)
 
         return define
+
+    def fields(value):
+        """See `dataclasses.fields`; they have a name, a type and metadata."""
+        return tuple(value._lazy_fields.values())
 
     def replace(value, /, **changes):
         """See `dataclasses.replace`."""
@@ -88,7 +93,7 @@ else:
                 default = field() if default is _MISSING else field(default=default)
             if name not in fields:
                 slots.append(name)
-            default.annotation = annotation
+            default.name, default.type = name, annotation
             fields[name] = default
         for name in ("__dict__", "__weakref__"):
             namespace.pop(name, None)
@@ -153,7 +158,7 @@ else:
             exec(f"def __init__({', '.join(parameters)}): {body}", scope)
             init = scope["__init__"]
             init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
-            kinds = {name: known.annotation for name, known in cls._lazy_fields.items()}
+            kinds = {name: known.type for name, known in cls._lazy_fields.items()}
             init.__annotations__ = {name: kinds[name] for name in cls.__match_args__}
             init.__annotations__["return"] = None
             cls.__init__ = init
@@ -175,7 +180,7 @@ else:
             namespace = {
                 name: dataclasses.field(**known.details) for name, known in cls._lazy_fields.items()
             }
-            kinds = {name: known.annotation for name, known in cls._lazy_fields.items()}
+            kinds = {name: known.type for name, known in cls._lazy_fields.items()}
             namespace |= {"__annotations__": kinds, "__doc__": "", "__module__": cls.__module__}
             make = dataclasses.dataclass(repr=False, eq=eq, order=order, frozen=frozen)
             twin = make(type(cls.__name__, (), namespace))

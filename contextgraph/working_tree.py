@@ -1,6 +1,5 @@
 """The current files of a repository, in which names in advice are looked up."""
 
-import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -73,8 +72,10 @@ class WorkingTree:
             content = file.read_bytes()
         except (OSError, ValueError):
             return None
+        from hashlib import sha1  # slow to load
+
         header = f"blob {len(content)}\0".encode()
-        return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+        return sha1(header + content, usedforsecurity=False).hexdigest()
 
     def is_unchanged(self, path: str) -> bool | None:
         """Whether the file at *path* has a recorded content; None where that is not known.

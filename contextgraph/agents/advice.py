@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -340,6 +339,8 @@ def _put_conversations(
 
 def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
     """*advice* as JSON, without what is empty."""
+    from dataclasses import asdict  # which a hook need not load
+
     record = {name: value for name, value in asdict(advice).items() if value}
     if isinstance(advice, ErrorAdvice) and advice.remedies:
         record["remedies"] = [

@@ -121,15 +121,16 @@ AGENTS = {
 def hook_command(store: str | None, *, is_shared: bool = False) -> str:
     """Return the command line of the hook, which does nothing where it is not installed.
 
-    One that *is_shared* finds the program by its name; any other may outlive its environment.
+    One that *is_shared* finds the program by its name; any other may outlive its environment, and
+    starts Python without what a hook does not need (`contextgraph.__main__`).
     """
     option = f" --store {shlex.quote(store)}" if store else ""
     if is_shared:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
-    program = shutil.which("contextgraph")
-    file = shlex.quote(program or sys.executable)
-    command = file if program else f"{file} -P -m contextgraph"
-    return f"test -x {file} && {command} hook{option} || true"
+    python = shlex.quote(sys.executable)
+    program = shlex.quote(str(Path(__file__).parents[1] / "__main__.py"))
+    command = f"{python} -I -S {program} hook{option}"
+    return f"test -x {python} && test -f {program} && {command} || true"
 
 
 class SettingsFile:

@@ -4,12 +4,11 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import dataclass, fields, regex
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
@@ -94,7 +93,8 @@ class HookFiles:
 
     def append(self, record: HookRecord) -> None:
         """Append *record*, whose text is masked, to the file of its session."""
-        written = {name: value for name, value in asdict(record).items() if value not in _EMPTY}
+        values = {field.name: getattr(record, field.name) for field in fields(record)}
+        written = {name: value for name, value in values.items() if value not in _EMPTY}
         of_error = {"error_type", "template"} & written.keys()
         written |= {name: mask_secrets(written[name]) for name in of_error}
         _append(self._of(record.session), written)

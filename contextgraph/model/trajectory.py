@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
-from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from contextgraph.lazy import dataclass, field, regex
@@ -278,6 +277,8 @@ def instance_id_in(text: str) -> str | None:
 
 def task_instance(repo: str, task: str) -> str:
     """The id of a *task* that has none: ``owner/repo#`` and a checksum of its text."""
+    from hashlib import blake2b  # slow to load
+
     digest = blake2b(task.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return f"{repo}#{digest}"
 

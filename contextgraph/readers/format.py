@@ -4,13 +4,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, TypeAlias
-
-import orjson
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.errors import ReadError
 from contextgraph.lazy import dataclass, regex
 from contextgraph.model import RawTrajectory, instance_id_in, repo_of
+
+if TYPE_CHECKING:
+    import orjson
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
@@ -127,6 +128,8 @@ def loads(text: bytes | str) -> Any:
     of more than 64 bits are rounded. More than 100 levels of nesting and more than some 20 million
     values are refused.
     """
+    import orjson  # slow to load: most outputs that a hook sees hold no JSON
+
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(content) > _MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ValueError(f"more than {_MAX_VALUES:,} values")
@@ -169,7 +172,7 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
-def _lenient(text: bytes, reason: orjson.JSONDecodeError) -> Any:
+def _lenient(text: bytes, reason: "orjson.JSONDecodeError") -> Any:
     try:
         value = json.loads(
             text, parse_constant=lambda _: None, parse_int=_integer, parse_float=_float

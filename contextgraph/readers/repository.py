@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -106,6 +105,8 @@ def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str
     """
     if not os.path.isdir(folder):  # `Path` raises for a name that is too long
         return ""
+    import subprocess  # slow to load
+
     try:
         done = subprocess.run(  # the command is fixed, the folder one argument
             ["git", *_NO_PROGRAMS, "-C", folder, *command],

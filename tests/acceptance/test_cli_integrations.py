@@ -818,10 +818,10 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
 def test_a_hook_whose_environment_is_gone_does_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "contextgraph"
+    program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho called\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", f"{program}")
     line = hook_command("m.db")
     assert subprocess.run(line, shell=True, capture_output=True, check=True).stdout == b"called\n"
     program.unlink()
