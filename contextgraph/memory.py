@@ -844,13 +844,17 @@ class AgentMemory:
 
         return import_memory(self.store, path, vectors=vectors, progress=progress)
 
-    def health(self) -> Sequence[HealthCheck]:
-        """Whether the store is well and models answer, with a remedy for what is not."""
-        checks = [*self.store.admin.health()]
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+        """Whether the store is well and models answer, with a remedy for what is not.
+
+        A *quick* answer neither reads all that is stored, nor writes, nor calls a model.
+        """
+        checks = [*self.store.admin.health(quick=quick)]
         if all(check.ok for check in checks):
-            checks += [*self._notes_health(), *self.spaces.health(), *self.consolidator.health()]
+            models = () if quick else self.spaces.health()
+            checks += [*self._notes_health(), *models, *self.consolidator.health()]
         chat = self._parts.chat
-        return [*checks, chat.health()] if chat else checks
+        return [*checks, chat.health()] if chat and not quick else checks
 
     def _notes_health(self) -> Iterator[HealthCheck]:
         """Whether notes can be read, which may be in a database of their own."""

@@ -46,6 +46,7 @@ from contextgraph.model import (
     ResolvedBy,
     RunFilter,
     Scope,
+    ShownTally,
     SimilarTo,
     Space,
     TaskType,
@@ -128,6 +129,11 @@ class RunStore(Protocol):
     def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
         """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
 
+    def repositories(
+        self, limit: int, skip: int = 0, containing: str = ""
+    ) -> Sequence[tuple[str, int]]:
+        """Repositories with *containing* in their name, and how many runs each has, most first."""
+
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         """Runs whose task or summary has any of *words*, most relevant first."""
 
@@ -163,8 +169,10 @@ class RecoveryStore(Protocol):
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
         """The recoveries of these fragments, by fragment id, error id and error step."""
 
-    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
-        """How the newest runs that met each of these errors went with it, by id of the error."""
+    def histories(
+        self, error_ids: Sequence[str], limit: int, repo: str | None = None
+    ) -> Sequence[ErrorHistory]:
+        """How the newest runs (of *repo*) that met each of these errors went, by its id."""
 
     def errors(
         self,
@@ -286,8 +294,14 @@ class ExposureStore(Protocol):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
 
-    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
-        """Return contexts that were shown or withheld, newest first, after *skip* newer ones."""
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+        """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
+
+        With a *name* those that have this advice or item.
+        """
+
+    def tally(self, since: datetime) -> ShownTally:
+        """Count what was shown since then, and what came of it."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         """All contexts that were shown or withheld, by id, a few of them in memory at a time.
@@ -346,7 +360,10 @@ class AdminStore(Protocol):
         """Nodes, relations, outcomes and repositories."""
 
     def explain(self, node_id: str) -> Explanation | None:
-        """A node, or a context that was shown, with its edges; None for an unknown id."""
+        """A node, or a context that was shown, with its edges; None for an unknown id.
+
+        Of an error, the edges to fragments of the newest 100 runs that met it.
+        """
 
     def graph(self) -> "Graph":
         """A read-only view of nodes, notes among them, and relations; see `store.graph`.
@@ -354,8 +371,11 @@ class AdminStore(Protocol):
         Each call updates it.
         """
 
-    def health(self) -> Sequence[HealthCheck]:
-        """Reachable, schema version, integrity, writable, sizes; one that fails raises nothing."""
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+        """Reachable, schema version, integrity, writable, sizes; one that fails raises nothing.
+
+        A *quick* answer is without integrity, which reads everything, and writable, which writes.
+        """
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Create the memory, or apply pending migrations (not with *dry_run*); their names."""

@@ -162,6 +162,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "admin.after": st.none() | st.just(0),  # revisions are numbers of one store
     "bundles": st.lists(_BUNDLES, max_size=3),
     "runs.replace.bundles": st.dictionaries(st.sampled_from(TRAJECTORY_IDS), _BUNDLES, max_size=3),
+    "containing": st.sampled_from(("", "Engine", "nothing")),
     "context_id": st.sampled_from((*CONTEXT_IDS, "never shown")),
     "error_ids": some(ERROR_IDS),
     "errors": some(ERROR_IDS),
@@ -178,6 +179,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "limit": st.sampled_from((50, 3, 1, 0)),
     "loop_command": st.none() | st.sampled_from((*LOOP_COMMANDS, "absent")),
     "model": st.none() | st.binary(max_size=8),
+    "name": st.sampled_from(("", *ADVICE_IDS[1:], *ITEM_IDS)),
     "new": notes(),
     "node_id": st.sampled_from(NODE_IDS),
     "notes": notes(),
@@ -189,6 +191,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     ),
     "repo": st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
     "runs": st.none() | some(TRAJECTORY_IDS),
+    "since": moments(),
     "signatures": st.lists(st.sampled_from(SIGNATURES), max_size=4),
     "skip": st.sampled_from((0, 1, 50)),
     "source": st.sampled_from(("", "ci")),

@@ -29,7 +29,7 @@ from contextgraph.model import (
     RemedyFeatures,
     ShownItem,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import ALL, Store
 from contextgraph.ranking import PROBABLE
 from contextgraph.trace import is_hazardous
 
@@ -295,7 +295,7 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
 
 
 def _shown_as(store: Store, name: str) -> Iterator[tuple[Exposure, ShownItem]]:
-    for exposure in store.exposures.all():
+    for exposure in store.exposures.newest(ALL, name=name):
         yield from ((exposure, item) for item in exposure.items if name in (item.id, item.advice))
 
 

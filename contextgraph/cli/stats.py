@@ -501,7 +501,7 @@ def receipt(
 def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> list[_Given]:
     """Return what was shown from *since* on, oldest first: by hooks, and by all other ways."""
     from contextgraph.codec import decoded
-    from contextgraph.model import ShownItem
+    from contextgraph.model import ShownItem, ShownTally
 
     given = {
         record.context: _Given(
@@ -525,7 +525,7 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                 known = known or _Given(
                     exposure.context_id, exposure.shown_at, _in_words(exposure.items)
                 )
-                saved = memory.stats.get_steps_saved([exposure], known.tokens)
+                saved = memory.stats.get_steps_saved(ShownTally.of([exposure]), known.tokens)
                 given[exposure.context_id] = replace(
                     known,
                     advice=_advice(exposure.items),

@@ -82,12 +82,13 @@ def gate_due(store: Store) -> bool:
 
 
 def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
-    """The gate that fits at most 300 errors of *store*; with fewer than 100 the shipped one.
+    """The gate that fits at most 300 errors of *store*; the shipped one with fewer than 100.
 
-    Runs are taken in the order of their ids, which is random. *check* is called at each.
+    The same where nothing could be advised at any of them. Runs are taken in the order of their
+    ids, which is random. *check* is called at each.
     """
     errors = list(islice(_judged(store, check), MOST_ERRORS))
-    if len(errors) < LEAST_ERRORS:
+    if len(errors) < LEAST_ERRORS or not any(errors):
         return replace(SHIPPED, runs=_runs(store))
     return gate_of(errors, _runs(store))
 

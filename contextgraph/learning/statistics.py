@@ -20,7 +20,6 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorSteps,
     ErrorTally,
-    Exposure,
     FailurePattern,
     FittedGate,
     MemoryCounts,
@@ -33,6 +32,7 @@ from contextgraph.model import (
     RemedyAction,
     RemedyPattern,
     Scope,
+    ShownTally,
     SignatureLevel,
     Step,
     TaskType,
@@ -182,14 +182,15 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
     cleared it. Ties by tasks and id.
     """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
-    histories = store.recoveries.histories([tally.error.id for tally in tallies], runs)
+    ids = [tally.error.id for tally in tallies]
+    histories = store.recoveries.histories(ids, runs, repo or None)
     known = store.runs.trajectories(
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
     by_id = {tally.error.id: tally for tally in tallies}
     frictions = [
         entry
-        for entry in (_friction(by_id[h.error.id], h, known, repo) for h in histories)
+        for entry in (_friction(by_id[h.error.id], h, known) for h in histories)
         if entry.tasks >= _LEAST_TASKS
     ]
     return tuple(
@@ -200,23 +201,18 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
     )
 
 
-def _friction(
-    tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory], repo: str
-) -> Friction:
-    def is_selected(trajectory_id: str) -> bool:
-        return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
-
+def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]) -> Friction:
     from statistics import median  # loads what no query needs
 
     met = [
         occurrence.trajectory_id
         for occurrence in history.occurrences
-        if is_selected(occurrence.trajectory_id)
+        if occurrence.trajectory_id in runs
     ]
     cleared = [
         clearance
         for clearance in history.clearances
-        if is_selected(clearance.trajectory_id) and clearance.recovered.verified
+        if clearance.trajectory_id in runs and clearance.recovered.verified
     ]
     return Friction(
         error_id=history.error.id,
@@ -611,7 +607,7 @@ class StatisticsEngine:
         """
         return friction(self._store, repo, limit, runs)
 
-    def get_steps_saved(self, shown: Iterable[Exposure], tokens: int = 0) -> float:
+    def get_steps_saved(self, shown: ShownTally, tokens: int = 0) -> float:
         """Estimate the steps that advice saved, net, by the convention of the evaluation.
 
         Advice that was followed and cleared its error saves the median of the steps that the error
@@ -621,20 +617,14 @@ class StatisticsEngine:
         """
         from statistics import median
 
-        followed, wrong = Counter[str](), 0
-        for exposure in shown:
-            if exposure.error_id and exposure.helped:
-                is_right = any(item.helped for item in exposure.items)
-                followed[exposure.error_id] += is_right
-                wrong += 0 if is_right else len(exposure.items)
-        histories = self._store.recoveries.histories([*followed], _NEWEST)
+        histories = self._store.recoveries.histories([*shown.helped], _NEWEST)
         saved = sum(
-            followed[history.error.id]
+            shown.helped[history.error.id]
             * max(0.0, median(one.steps for one in history.clearances) - 1)
             for history in histories
             if history.clearances
         )
-        return saved - wrong - tokens / TOKENS_OF_A_STEP
+        return saved - shown.wrong - tokens / TOKENS_OF_A_STEP
 
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Near as Near,
         SeenContext as SeenContext,
         ShownItem as ShownItem,
+        ShownTally as ShownTally,
         Space as Space,
         Verdict as Verdict,
         run_text as run_text,

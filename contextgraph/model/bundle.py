@@ -1,5 +1,6 @@
 """The bundle of a run with its vector, and its stored parts."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -118,13 +119,16 @@ class ShownItem:
 
     Items of the same advice share their record; it is the id where nothing else is known.
     *patterns* are those of its actions. *helped* is None where that is not known, or the run that
-    was shown the item did not try it.
+    was shown the item did not try it. *text* is what was said, *why* for which reason; both are
+    empty where that was not recorded.
     """
 
     id: str
     advice: str = ""
     patterns: tuple[RemedyPattern, ...] = ()
     helped: bool | None = None
+    text: str = ""
+    why: str = ""
 
     def __post_init__(self) -> None:
         if not self.advice:
@@ -162,6 +166,41 @@ class Exposure:
         """A context with *items* that nothing is reported for yet."""
         shown = tuple({(item.id, item.advice): item for item in items}.values())
         return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTally:
+    """How many contexts were *shown*, *at_errors* among them, and what came of them.
+
+    Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
+    an item of *followed* ones was tried. *helped* is how many of these cleared which error, *wrong*
+    how many items stood in contexts whose error something else cleared.
+    """
+
+    shown: int
+    at_errors: int
+    known: int
+    cleared: int
+    followed: int
+    helped: Mapping[str, int] = field(hash=False)
+    wrong: int = 0
+
+    @classmethod
+    def of(cls, exposures: Iterable[Exposure]) -> Self:
+        """Count *exposures*; those that were withheld are not shown."""
+        shown = [exposure for exposure in exposures if not exposure.is_withheld]
+        known = [one for one in shown if one.error_id and one.helped is not None]
+        cleared = [one for one in known if one.helped]
+        right = [one for one in cleared if any(item.helped for item in one.items)]
+        return cls(
+            shown=len(shown),
+            at_errors=sum(1 for one in shown if one.error_id),
+            known=len(known),
+            cleared=len(cleared),
+            followed=sum(1 for one in shown if any(item.helped is not None for item in one.items)),
+            helped=dict(sorted(Counter(one.error_id or "" for one in right).items())),
+            wrong=sum(len(one.items) for one in cleared) - sum(len(one.items) for one in right),
+        )
 
 
 # What a verdict about a source begins with.

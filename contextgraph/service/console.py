@@ -14,7 +14,7 @@ from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
 from contextgraph.knowledge.search import Found
 from contextgraph.lazy import dataclass
-from contextgraph.learning.statistics import Friction, OutcomePeriod, outcomes_over_time
+from contextgraph.learning.statistics import OutcomePeriod, outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Explanation,
@@ -26,6 +26,7 @@ from contextgraph.model import (
     RunFilter,
     RunOrder,
     Scope,
+    ShownTally,
     Trajectory,
 )
 from contextgraph.operations import TokenScope
@@ -156,9 +157,9 @@ async def overview(
         return {
             "title": "Overview",
             "days": days,
-            "tiles": _period_tiles(memory, _since(memory, since)),
+            "tiles": _tiles(memory, memory.store.exposures.tally(since)),
             "runs_known": memory.store.runs.word_counts([]).total,
-            "friction": _friction(visitor, ""),
+            "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
             "runs": newest[:_FEW],
             "periods": periods,
             "bars": _bars(periods) if periods else (),
@@ -168,41 +169,13 @@ async def overview(
     return await _page(visitor, "overview", "overview.html", values)
 
 
-def _friction(visitor: Caller, repo: str) -> Sequence[Friction]:
-    """Return what costs most steps, computed again when runs were learned or forgotten."""
-    memory, cached = visitor.memory, visitor.tenant.friction
-    key = repo, memory.store.runs.word_counts([]).total
-    if key not in cached:
-        stale = [other for other in cached if other[1] != key[1]]
-        for other in stale:
-            cached.pop(other, None)
-        cached[key] = memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT)
-    return cached[key]
-
-
-def _since(memory: AgentMemory, since: datetime) -> list[Exposure]:
-    """Return the contexts that were shown since then."""
-    shown: list[Exposure] = []
-    while page := memory.store.exposures.newest(_ROWS, len(shown)):
-        shown += [exposure for exposure in page if exposure.shown_at >= since]
-        if page[-1].shown_at < since:
-            break
-    return shown
-
-
-def _period_tiles(memory: AgentMemory, recorded: Sequence[Exposure]) -> list[tuple[str, str, str]]:
-    shown = [exposure for exposure in recorded if not exposure.is_withheld]
-    at_errors = [exposure for exposure in shown if exposure.error_id]
-    known = [exposure for exposure in at_errors if exposure.helped is not None]
-    followed = [
-        exposure for exposure in shown if any(item.helped is not None for item in exposure.items)
-    ]
-    cleared = [exposure for exposure in known if exposure.helped]
+def _tiles(memory: AgentMemory, tally: ShownTally) -> list[tuple[str, str, str]]:
+    saved = memory.stats.get_steps_saved(tally)
     return [
-        ("advice shown", f"{len(shown):,}", f"{len(at_errors):,} at errors"),
-        ("followed", f"{len(followed):,}", "an item was tried"),
-        ("errors cleared after it", f"{len(cleared):,}", f"of {len(known):,} with a known end"),
-        ("steps saved", f"{memory.stats.get_steps_saved(shown):,.0f}", "an estimate"),
+        ("advice shown", f"{tally.shown:,}", f"{tally.at_errors:,} at errors"),
+        ("followed", f"{tally.followed:,}", "an item was tried"),
+        ("errors cleared after it", f"{tally.cleared:,}", f"of {tally.known:,} with a known end"),
+        ("steps saved", f"{saved:,.0f}", "an estimate"),
     ]
 
 
@@ -256,11 +229,11 @@ class RunQuestion:
 
 
 @router.get("/health")
-async def health(visitor: Visitor) -> Response:
-    """Check the store, which reads all of it, and say what a problem asks for."""
+async def health(visitor: Visitor, whole: bool = False) -> Response:
+    """Say what is not well; the *whole* check reads all that is stored."""
 
     def values(memory: AgentMemory) -> Values:
-        return {"title": "Health", "checks": memory.health()}
+        return {"title": "Health", "checks": memory.health(quick=not whole), "whole": whole}
 
     return await _page(visitor, "overview", "health.html", values)
 
@@ -340,7 +313,7 @@ async def errors(visitor: Visitor) -> Response:
     def values(memory: AgentMemory) -> Values:
         return {
             "title": "Errors",
-            "friction": _friction(visitor, ""),
+            "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
             "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
         }
 
@@ -352,7 +325,7 @@ async def error(visitor: Visitor, identity: str) -> Response:
     """Show an error: how often it was met, how it goes now, what cleared it."""
 
     def values(memory: AgentMemory) -> Values:
-        node = memory.explain(identity)
+        node = memory.store.admin.explain(identity)
         if node is None or node.label != "ErrorPattern":
             raise HTTPException(404, f"no error {identity}")
         (history,) = memory.store.recoveries.histories([identity], _LOOKED_AT)
@@ -383,15 +356,19 @@ async def error(visitor: Visitor, identity: str) -> Response:
 
 
 @router.get("/repositories")
-async def repositories(visitor: Visitor, repo: Word = "") -> Response:
+async def repositories(visitor: Visitor, repo: Word = "", page: Page = 0) -> Response:
     """List repositories, or show one: playbook, commands, decisions, advice, runs."""
     if repo:
         return await _page(visitor, "repositories", "repository.html", _repository(visitor, repo))
 
     def values(memory: AgentMemory) -> Values:
-        counted = [(name, len(memory.store.runs.ids(name))) for name in _repositories(memory)]
-        ranked = sorted(counted, key=lambda item: (-item[1], item[0]))
-        return {"title": "Repositories", "repositories": ranked}
+        found = memory.store.runs.repositories(_ROWS + 1, page * _ROWS)
+        return {
+            "title": "Repositories",
+            "repositories": found[:_ROWS],
+            "first": "/pages/repositories" if page else None,
+            "next": f"/pages/repositories?page={page + 1}" if len(found) > _ROWS else None,
+        }
 
     return await _page(visitor, "repositories", "repositories.html", values)
 
@@ -412,17 +389,12 @@ def _repository(visitor: Caller, repo: str) -> Callable[[AgentMemory], Values]:
             ],
             "decisions": memory.statements.of(repo)[:_FEW],
             "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
-            "friction": _friction(visitor, repo),
+            "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
             "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
             **_methodologies(visitor, store.get(store.ids(repo, limit=_ROWS))),
         }
 
     return values
-
-
-def _repositories(memory: AgentMemory) -> Sequence[str]:
-    """Return all repositories of the memory, in lower case."""
-    return memory.store.admin.unconsolidated(0).repos
 
 
 @router.get("/advice")
@@ -453,11 +425,9 @@ def _entries(memory: AgentMemory, shown: Sequence[Exposure]) -> list[dict[str, A
     texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
     for recovery in memory.store.recoveries.of_fragments(ids):
         texts.setdefault(recovery.fragment_id, describe_remedy(recovery.actions))
-    names = {}
-    for exposure in shown:
-        if exposure.error_id and exposure.error_id not in names:
-            node = memory.store.admin.explain(exposure.error_id)
-            names[exposure.error_id] = node.name if node else exposure.error_id
+    at = {exposure.error_id for exposure in shown if exposure.error_id}
+    histories = memory.store.recoveries.histories([*at], 0)
+    names = {history.error.id: history.error.name for history in histories}
     advice_ids = [item.advice for exposure in shown for item in exposure.items]
     off = _quarantined(memory, advice_ids)
     return [
@@ -582,8 +552,8 @@ async def search(visitor: Visitor, q: Word = "") -> Response:
         return {
             "title": "Search",
             "query": q,
-            "node": memory.explain(q),
-            "repositories": [repo for repo in _repositories(memory) if q and q.casefold() in repo],
+            "node": memory.store.admin.explain(q),
+            "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
             "found": [{"found": item, "address": _address(item)} for item in found],
         }
 

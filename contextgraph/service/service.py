@@ -26,7 +26,6 @@ from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.learning import RUNS_AT_ONCE, masked
-from contextgraph.learning.statistics import Friction
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
 from contextgraph.readers import from_record, to_record
@@ -389,8 +388,6 @@ class Tenant:
         self.live: dict[str, OpenRun] = {}
         self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
-        self.friction: dict[tuple[str, int], Sequence[Friction]] = {}
-        """What costs most steps, by repository and number of runs: slow where runs are many."""
 
     def left(self) -> Iterable[WaitingRun]:
         """Return the runs that earlier processes left, live ones as they were; read on demand."""

@@ -66,6 +66,7 @@ from contextgraph.model import (
     RunFilter,
     RunOrder,
     Scope,
+    ShownTally,
     SignatureLevel,
     SimilarTo,
     Source,
@@ -469,6 +470,14 @@ class NetworkxRuns(_Part):
         found.sort(key=lambda run: (keys[wanted.order](run), run.id))
         return found[skip : skip + max(0, limit)]
 
+    def repositories(
+        self, limit: int, skip: int = 0, containing: str = ""
+    ) -> Sequence[tuple[str, int]]:
+        runs = Counter(run.repo for run in self._memory.within(Scope()) if run.repo)
+        found = [one for one in runs.items() if containing.casefold() in one[0]]
+        found.sort(key=lambda one: (-one[1], one[0]))
+        return found[skip : skip + max(0, limit)]
+
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         texts = {run.id: rules.trajectory_text(run) for run in self._memory.within(Scope())}
         found = [(run, texts[run.id]) for run in self._memory.within(scope)]
@@ -539,14 +548,16 @@ class NetworkxRecoveries(_Part):
         named = {*fragment_ids}
         return [one for one in self._memory.candidates(Scope()) if one.fragment_id in named]
 
-    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
+    def histories(
+        self, error_ids: Sequence[str], limit: int, repo: str | None = None
+    ) -> Sequence[ErrorHistory]:
         known = sorted({*error_ids} & self._memory.nodes("ErrorPattern").keys())
-        return [self._history(error, max(0, limit)) for error in known]
+        return [self._history(error, max(0, limit), Scope(repo)) for error in known]
 
-    def _history(self, error: str, limit: int) -> ErrorHistory:
+    def _history(self, error: str, limit: int, scope: Scope) -> ErrorHistory:
         memory = self._memory
         met = dict(memory.into(error, "MET"))
-        newest = _newest([run for run in memory.within(Scope()) if run.id in met])[:limit]
+        newest = _newest([run for run in memory.within(scope) if run.id in met])[:limit]
         return ErrorHistory(
             error=memory.pattern(error),
             occurrences=tuple(
@@ -897,11 +908,17 @@ class NetworkxExposures(_Part):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         self._memory.verdicts |= {verdict.advice: verdict for verdict in verdicts}
 
-    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
-        found = sorted(
-            self.all(), key=lambda shown: (-shown.shown_at.timestamp(), shown.context_id)
-        )
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+        found = [
+            shown
+            for shown in self.all()
+            if not name or any(name in (item.id, item.advice) for item in shown.items)
+        ]
+        found.sort(key=lambda shown: (-shown.shown_at.timestamp(), shown.context_id))
         return found[skip : skip + max(0, limit)]
+
+    def tally(self, since: datetime) -> ShownTally:
+        return ShownTally.of(one for one in self.all() if one.shown_at >= since)
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return iter([*self._memory.nodes("Context").values()])
@@ -1027,6 +1044,8 @@ class NetworkxAdmin(_Part):
             return self._explain_context(node["value"])
         if node is None or node["label"] not in _LABELS:
             return None
+        met = memory.known(run for run, _ in memory.into(node_id, "MET"))
+        newest = {run.id for run in _newest(met.values())[: rules.EXPLAINED_RUNS]}
         edges = [
             (target, own, True) for _, target, own in memory.graph.out_edges(node_id, data=True)
         ]
@@ -1043,7 +1062,12 @@ class NetworkxAdmin(_Part):
                 {name: value for name, value in own.items() if name not in ("type", "value")},
             )
             for other, own, is_outgoing in edges
-            if own["type"] in _RELATIONS and memory.graph.nodes[other]["label"] in _LABELS
+            if own["type"] in _RELATIONS
+            and memory.graph.nodes[other]["label"] in _LABELS
+            and (
+                (node["label"], memory.graph.nodes[other]["label"]) != ("ErrorPattern", "Fragment")
+                or memory.graph.nodes[other]["value"].trajectory_id in newest
+            )
         )
         facts = self._facts(node_id, node["value"])
         known = {name: fact for name, fact in facts.items() if fact is not None}
@@ -1104,7 +1128,7 @@ class NetworkxAdmin(_Part):
         )
         return view
 
-    def health(self) -> Sequence[HealthCheck]:
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         runs = number_of(len(self._memory.nodes("Trajectory")), "run")
         return (
             HealthCheck("reachable", True, "a graph of this process"),

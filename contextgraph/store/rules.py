@@ -29,6 +29,7 @@ from contextgraph.model import (
     RemedyPattern,
     SeenContext,
     ShownItem,
+    ShownTally,
     Space,
     Trajectory,
     adds_to,
@@ -44,6 +45,8 @@ from contextgraph.vectors import Vector
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10
+# So many of the newest runs that met an error are among its relations.
+EXPLAINED_RUNS = 100
 # Each further word costs as much as the one before it and says less: the rarest few decide.
 MOST_WORDS = 8
 # A query reads every text with one of its words: common words cost most and say least.
@@ -53,6 +56,8 @@ COSINE_DECIMALS = 4
 CONTEXT_PREFIX = "ctx_"
 # Of each advice so many of the newest reported contexts count.
 REPORTS_USED = 100
+# Checks that a quick answer on health is without.
+THOROUGH = ("integrity", "writable")
 
 _ITEMS_AT_ONCE = 256
 
@@ -392,6 +397,25 @@ def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) 
     )
     name = f"context {exposure.context_id}"
     return Explanation(exposure.context_id, "Context", name, facts, in_order(items))
+
+
+def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> ShownTally:
+    """Sum the counts of each error: shown, known, cleared, followed, right, and wrong items.
+
+    Contexts of no error come under the empty id.
+    """
+    of_errors = {error: counts for error, *counts in counted}
+    total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 6
+    of_none = of_errors.pop("", [0] * 6)
+    return ShownTally(
+        shown=total[0],
+        at_errors=total[0] - of_none[0],
+        known=total[1] - of_none[1],
+        cleared=total[2] - of_none[2],
+        followed=total[3],
+        helped={error: counts[4] for error, counts in sorted(of_errors.items()) if counts[4]},
+        wrong=total[5] - of_none[5],
+    )
 
 
 def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:

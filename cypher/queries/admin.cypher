@@ -145,12 +145,24 @@ CALL () {
     UNION
     MATCH (n:Fragment {tenant: $tenant, id: $id}) RETURN n
     UNION
-    MATCH (n:ErrorPattern {tenant: $tenant, id: $id}) RETURN n
-    UNION
     MATCH (n:Methodology {tenant: $tenant, id: $id}) RETURN n
 }
 MATCH (n)-[r:HAS_FRAGMENT|CAUSED_ERROR|RECOVERED|RESOLVED_BY|DERIVED_FROM|SUPERSEDES|SIMILAR_TO]
     -(other)
+RETURN type(r) AS type, startNode(r) = n AS outgoing, other.id AS id,
+    head(labels(other)) AS label, other.name AS name,
+    r {.order, .steps, .error_step, .cleared_step, .verified, .success_rate, .avg_steps, .support,
+    .error_id, .weight} AS properties
+UNION ALL
+MATCH (n:ErrorPattern {tenant: $tenant, id: $id})
+CALL (n) {
+    MATCH (n)-[r:RESOLVED_BY]-(other) RETURN r, other
+    UNION
+    MATCH (n)<-[m:MET]-(t:Trajectory)
+    WITH n, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
+    MATCH (t)-[:HAS_FRAGMENT]->(other:Fragment)-[r:CAUSED_ERROR|RECOVERED]->(n)
+    RETURN r, other
+}
 RETURN type(r) AS type, startNode(r) = n AS outgoing, other.id AS id,
     head(labels(other)) AS label, other.name AS name,
     r {.order, .steps, .error_step, .cleared_step, .verified, .success_rate, .avg_steps, .support,

@@ -16,7 +16,7 @@ CALL (row) {
     MERGE (i:ShownItem {tenant: $tenant, id: item.id})
     ON CREATE SET i.name = item.id
     CREATE (c)-[:SHOWED {tenant: $tenant, position: item.position, advice: item.advice,
-        patterns: item.patterns, helped: item.helped}]->(i)
+        patterns: item.patterns, helped: item.helped, text: item.text, why: item.why}]->(i)
 }
 
 // name: put_reports
@@ -52,11 +52,27 @@ ORDER BY c.id
 // name: newest_exposures
 // Contexts that were shown, with their items, the newest first.
 MATCH (c:Context {tenant: $tenant})
-WHERE c.id > ''
+WHERE c.id > '' AND ($name = '' OR EXISTS {
+    MATCH (c)-[s:SHOWED]->(i:ShownItem) WHERE $name IN [i.id, s.advice]
+})
 WITH c ORDER BY c.shown_at DESC, c.id SKIP $skip LIMIT $limit
 RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.shown_at DESC, c.id
+
+// name: exposure_tally
+// What was shown since a time, by error: how many; how many of known effect, cleared, followed, both.
+MATCH (c:Context {tenant: $tenant})
+WHERE c.shown_at >= $since AND coalesce(c.is_withheld, false) = false
+WITH c, COLLECT { MATCH (c)-[s:SHOWED]->() WHERE s.helped IS NOT NULL RETURN s.helped } AS tried,
+    COUNT { (c)-[:SHOWED]->() } AS items
+WITH coalesce(c.error_id, '') AS error, count(*) AS shown, count(c.helped) AS known,
+    sum(CASE WHEN c.helped THEN 1 ELSE 0 END) AS cleared,
+    sum(CASE WHEN size(tried) > 0 THEN 1 ELSE 0 END) AS followed,
+    sum(CASE WHEN c.helped AND true IN tried THEN 1 ELSE 0 END) AS helped,
+    sum(CASE WHEN c.helped AND NOT true IN tried THEN items ELSE 0 END) AS wrong
+RETURN [error, shown, known, cleared, followed, helped, wrong] AS counts
+ORDER BY error
 
 // name: advice_record
 // For each advice, or item, the newest contexts in which its effect is known.

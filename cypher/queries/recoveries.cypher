@@ -101,6 +101,7 @@ UNWIND $ids AS id
 MATCH (e:ErrorPattern {tenant: $tenant, id: id})
 RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, COLLECT {
     MATCH (e)<-[m:MET]-(t:Trajectory)
+    WHERE $repo IS NULL OR m.repo = $repo
     WITH m, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
     RETURN {trajectory_id: t.id, repo: t.repo, task_type: t.task_type, outcome: t.outcome,
         seen_at: t.seen_at, instance_id: t.instance_id, contributor: t.contributor,

@@ -264,6 +264,13 @@ ORDER BY t.tenant DESC,
 LIMIT $limit
 RETURN collect(t.id) AS found
 
+// name: repositories_listed
+// Repositories and how many runs each has.
+MATCH (t:Trajectory {tenant: $tenant})
+WHERE t.repo > '' AND t.repo CONTAINS $text
+WITH t.repo AS repo, count(*) AS runs
+RETURN repo, runs ORDER BY runs DESC, repo SKIP $skip LIMIT $limit
+
 // name: trajectories_for_text
 // Runs by the sum of the weights of their words; each word is searched within the scope.
 UNWIND $words AS word

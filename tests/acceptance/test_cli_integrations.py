@@ -20,6 +20,7 @@ from contextgraph.agents.install import hook_command
 from contextgraph.model import (
     Action,
     RawTrajectory,
+    ShownTally,
     Step,
 )
 from tests.acceptance.command_line import contextgraph, write_runs
@@ -797,7 +798,7 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert (record["shown"], record["followed"], record["cleared"]) == (1, 1, 1)
     assert record["tokens"] > 0
     with AgentMemory.open(store) as memory:
-        shown_before = [*memory.store.exposures.all()]
+        shown_before = ShownTally.of(memory.store.exposures.all())
         net = memory.stats.get_steps_saved(shown_before, record["tokens"])
     assert record["steps_saved"] == pytest.approx(net, abs=0.05)
     (item,) = record["items"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from benchmarks.corpus import START
 from contextgraph import AgentMemory
 from contextgraph.advising.gate import (
     SHIPPED,
@@ -13,6 +14,7 @@ from contextgraph.advising.gate import (
     probability,
     stored_gate,
 )
+from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
     LEAST_RUNS,
@@ -24,6 +26,7 @@ from contextgraph.learning.gate_fitting import (
 )
 from contextgraph.model import RemedyFeatures
 from contextgraph.trace import trace
+from tests.builders import recovering_run
 from tests.unit.test_consolidation import learn_all, missing_module
 
 SURE = RemedyFeatures(0.9, 0.0, same_type=0.5, relevance=1.0, attempt=1.0)
@@ -106,3 +109,12 @@ def test_a_remedy_that_runs_do_by_themselves_is_worth_less_than_its_steps():
     ]
     gate = gate_of(judged)
     assert expected_worth(0.9, 4.0, gate, at_once) < 0.3 < expected_worth(0.9, 4.0, gate, late)
+
+
+def test_a_memory_in_which_nothing_can_be_advised_keeps_the_shipped_gate() -> None:
+    # What cleared their errors was pruned: only the runs themselves show it.
+    raws = [recovering_run(number) for number in range(LEAST_ERRORS + 1)]
+    alone = [replace(bundle_of(raw, START), errors=(), caused=(), recovered=()) for raw in raws]
+    with AgentMemory.open(":memory:") as memory:
+        memory.store.runs.add(alone)
+        assert fitted_gate(memory.store, lambda: None) == replace(SHIPPED, runs=len(raws))

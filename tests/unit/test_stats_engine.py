@@ -10,7 +10,7 @@ from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
-from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem
+from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem, ShownTally
 from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
@@ -201,7 +201,9 @@ def test_steps_saved_are_net_as_in_the_evaluation(memory: AgentMemory) -> None:
         items = tuple(ShownItem(f"frg_{n}", helped=one) for n, one in enumerate(helped))
         return Exposure("ctx_1", MONDAY, error.error.id, cleared, items)
 
-    saved = memory.stats.get_steps_saved
+    def saved(shown: list[Exposure], tokens: int = 0) -> float:
+        return memory.stats.get_steps_saved(ShownTally.of(shown), tokens)
+
     assert saved([shown(True)]) == 3  # the fourth step follows the advice
     assert saved([shown(True, None)] * 2) == 6
     assert saved([shown(None, False)]) == -2  # something else cleared it

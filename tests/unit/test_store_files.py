@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,37 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.model import LearnStatus, Scope
+from contextgraph.model import Exposure, LearnStatus, Scope, ShownItem
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import database, schema
 from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
+# What `upgrade_18.sql` adds, taken out again.
+_ADDED = {
+    "place": ["runs"],
+    "error_pattern": ["runs", "steps", "cleared"],
+    "shown_item": ["text", "why"],
+}
+_INDEXES = (
+    *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
+    *("exposure_newest", "shown_item_of_advice"),
+)
+_BEFORE_THE_CONSOLE = "".join(
+    [
+        *(
+            f"DROP TRIGGER checksum_{table}_{event};"
+            for table in _ADDED
+            for event in ("insert", "update", "delete")
+        ),
+        *(f"DROP INDEX {index};" for index in _INDEXES),
+        *(f"ALTER TABLE {table} DROP COLUMN {one};" for table in _ADDED for one in _ADDED[table]),
+        "CREATE INDEX met_by_error ON met (error, trajectory_id, tenant, seen_at);",
+        "CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice);",
+        "PRAGMA user_version = 18;",
+    ]
+)
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -49,8 +74,7 @@ def learned(path: Path) -> Path:
 def change(path: Path, statement: str) -> None:
     connection = sqlite3.connect(path)
     connection.create_function("row_hash", -1, lambda *row: 0)  # checksums stay as they are
-    connection.execute(statement)
-    connection.commit()
+    connection.executescript(statement)
     connection.close()
 
 
@@ -408,8 +432,32 @@ def test_a_memory_of_version_0_1_is_migrated_with_all_it_holds(path: Path, learn
     vectors = [bundle.embedded.vector for bundle in bundles if bundle and bundle.embedded]
     assert [vector.numbers().tolist() for vector in vectors if vector] == [[1.0, 0.0]]
     assert all(check.ok for check in store.admin.health())
+    far = datetime(2999, 1, 1, tzinfo=UTC)
+    counted = store.recoveries.errors(Scope(as_of=far), 9)
+    assert counted
+    assert store.recoveries.errors(Scope(), 9) == counted
+    assert sum(runs for _, runs in store.runs.repositories(9)) == 2
     store.close()
     assert shape(old) == shape(learned)
+
+
+def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) -> None:
+    store, before = SqliteStore(str(learned)), shape(learned)
+    store.exposures.add([Exposure.of("ctx_1", [ShownItem("adv_1")], datetime.now(UTC))])
+    errors, shown = store.recoveries.errors(Scope(), 9), [*store.exposures.all()]
+    store.close()
+    change(learned, _BEFORE_THE_CONSOLE)
+    assert shape(learned) != before
+
+    store = SqliteStore(str(learned))
+    assert store.admin.migrate() == ("upgrade_18",)
+    assert errors
+    assert store.recoveries.errors(Scope(), 9) == errors
+    assert [*store.exposures.all()] == shown
+    assert [name for name, _ in store.runs.repositories(9)] == ["ada/engine"]
+    assert all(check.ok for check in store.admin.health())
+    store.close()
+    assert shape(learned) == before
 
 
 def test_a_memory_of_a_schema_that_no_release_wrote_is_refused(learned: Path) -> None:

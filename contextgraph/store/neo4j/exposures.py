@@ -1,12 +1,14 @@
 """The exposure store: what was shown to agents, and whether it helped."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from operator import attrgetter
 
 from contextgraph.model import (
     AdviceRecord,
     Bundle,
     Exposure,
+    ShownTally,
     Verdict,
 )
 from contextgraph.ports import OnDamaged
@@ -61,9 +63,14 @@ class Neo4jExposures:
         ]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
-    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
-        found = self._connection.rows("newest_exposures", limit=max(0, limit), skip=skip)
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+        named = {"limit": max(0, limit), "skip": skip, "name": name}
+        found = self._connection.rows("newest_exposures", **named)
         return list(map(rows.exposure_of, found))
+
+    def tally(self, since: datetime) -> ShownTally:
+        counted = self._connection.rows("exposure_tally", since=rows.moment(since))
+        return rules.tally_of(row["counts"] for row in counted)
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return rules.paged(self._page, rows.exposure_of, on_damaged)

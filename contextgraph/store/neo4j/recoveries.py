@@ -82,9 +82,15 @@ class Neo4jRecoveries:
         keys = self._connection.collected("recoveries_of_fragments", ids=sorted(set(fragment_ids)))
         return list(self._values.recoveries([RecoveryKey(*key) for key in keys]).values())
 
-    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
-        ids = sorted(set(error_ids))
-        histories = self._connection.rows("error_histories", ids=ids, runs=limit)
+    def histories(
+        self, error_ids: Sequence[str], limit: int, repo: str | None = None
+    ) -> Sequence[ErrorHistory]:
+        histories = self._connection.rows(
+            "error_histories",
+            ids=sorted(set(error_ids)),
+            runs=limit,
+            repo=None if repo is None else repo.casefold(),
+        )
         return list(map(_error_history, histories))
 
     def errors(

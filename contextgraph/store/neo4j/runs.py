@@ -424,6 +424,13 @@ class Neo4jRuns:
         )
         return self._values.trajectories(ids)
 
+    def repositories(
+        self, limit: int, skip: int = 0, containing: str = ""
+    ) -> Sequence[tuple[str, int]]:
+        named = {"limit": max(0, limit), "skip": skip, "text": containing.casefold()}
+        found = self._connection.rows("repositories_listed", **named)
+        return [(row["repo"], row["runs"]) for row in found]
+
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         ids = self._connection.collected(
             "trajectories_for_text",

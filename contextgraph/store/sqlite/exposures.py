@@ -1,11 +1,13 @@
 """`ExposureStore` in SQLite: advice that was shown, and whether it helped."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from contextgraph.model import (
     AdviceRecord,
     Bundle,
     Exposure,
+    ShownTally,
     Verdict,
 )
 from contextgraph.ports import OnDamaged
@@ -16,7 +18,8 @@ from contextgraph.store.sqlite.transaction import Transaction, insertion
 
 _EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
-SELECT item, advice, patterns, helped FROM shown_item WHERE exposure = ? ORDER BY position"""
+SELECT item, advice, patterns, helped, text, why FROM shown_item
+WHERE exposure = ? ORDER BY position"""
 _BY_ID = f"""
 SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = ? AND e.context_id IN (SELECT value FROM json_each(?)) ORDER BY e.context_id"""
@@ -25,7 +28,23 @@ SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = ? AND e.context_id > ? ORDER BY e.context_id LIMIT ?"""
 _NEWEST = f"""
 SELECT {_EXPOSURE} FROM exposure e
-WHERE e.tenant = ? ORDER BY e.shown_at DESC, e.context_id LIMIT ? OFFSET ?"""
+WHERE e.tenant = :tenant {{named}}
+ORDER BY e.shown_at DESC, e.context_id LIMIT :limit OFFSET :skip"""
+_NAMED = """AND e.key IN (
+    SELECT exposure FROM shown_item WHERE tenant = :tenant AND item = :name
+    UNION SELECT exposure FROM shown_item WHERE tenant = :tenant AND advice = :name)"""
+_TALLY = """
+SELECT coalesce(error_id, ''), count(*), count(helped), coalesce(sum(helped), 0), sum(followed),
+    coalesce(sum(helped AND did), 0), coalesce(sum((helped AND NOT did) * items), 0)
+FROM (
+    SELECT e.error_id, e.helped,
+        EXISTS (SELECT 1 FROM shown_item s WHERE s.exposure = e.key AND s.helped IS NOT NULL)
+            AS followed,
+        EXISTS (SELECT 1 FROM shown_item s WHERE s.exposure = e.key AND s.helped) AS did,
+        (SELECT count(*) FROM shown_item s WHERE s.exposure = e.key) AS items
+    FROM exposure e INDEXED BY exposure_newest
+    WHERE e.tenant = ? AND e.shown_at >= ? AND coalesce(e.is_withheld, 0) = 0)
+GROUP BY error_id"""
 _OF_ADVICE = f"""
 SELECT DISTINCT {_EXPOSURE} FROM json_each(:names) named CROSS JOIN exposure e
 WHERE e.key IN (
@@ -37,8 +56,8 @@ WHERE e.key IN (
     ORDER BY r.shown_at DESC, r.context_id DESC LIMIT {rules.REPORTS_USED})
 ORDER BY e.context_id"""
 _BASE_RATES = """
-SELECT p.id, count(*), sum(m.cleared) FROM error_pattern p JOIN met m ON m.error = p.key
-WHERE p.tenant = ? AND p.id IN (SELECT value FROM json_each(?)) GROUP BY p.id"""
+SELECT id, runs, cleared FROM error_pattern
+WHERE tenant = ? AND runs > 0 AND id IN (SELECT value FROM json_each(?)) ORDER BY id"""
 _VERDICTS = f"""
 SELECT {rows.columns_of(rows.VERDICTS)} FROM verdict WHERE tenant = ? ORDER BY advice"""
 _SOURCES = """
@@ -95,10 +114,16 @@ class SqliteExposures:
                 [(transaction.tenant, *rows.VERDICTS.row(verdict)) for verdict in verdicts],
             )
 
-    def newest(self, limit: int, skip: int = 0) -> Sequence[Exposure]:
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         with self._database.reading() as transaction:
-            found = transaction.rows(_NEWEST, (transaction.tenant, max(0, limit), skip))
-            return _values(transaction, found)
+            sql = _NEWEST.format(named=_NAMED if name else "")
+            asked = {"tenant": transaction.tenant, "limit": max(0, limit), "skip": skip}
+            return _values(transaction, transaction.rows(sql, {**asked, "name": name}))
+
+    def tally(self, since: datetime) -> ShownTally:
+        with self._database.reading() as transaction:
+            counted = transaction.rows(_TALLY, (transaction.tenant, rows.moment(since)))
+            return rules.tally_of(counted)
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         return rules.paged(self._page, self._value, on_damaged)
@@ -142,8 +167,9 @@ def _insert(transaction: Transaction, exposure: Exposure) -> None:
     sql = f"{insertion('exposure', row)} ON CONFLICT DO NOTHING RETURNING key"
     if key := transaction.number(sql, row):
         transaction.write_all(
-            "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO shown_item "
+            "(exposure, tenant, position, item, advice, patterns, helped, text, why) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(item))
                 for position, item in enumerate(exposure.items)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from contextgraph.model import Note, Relation
+from contextgraph.store import rules
 from contextgraph.store.graph import add_relation, labelled, put_notes, remove_abstracted
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
@@ -102,7 +103,9 @@ _OF_RUNS = (
         "f",
         "e",
         ("r.error_step", "r.cleared_step", "r.verified"),
-        "recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error",
+        # The sign keeps SQLite from reading all recoveries from an error.
+        "recovered r JOIN fragment f ON f.key = r.fragment "
+        "JOIN error_pattern e ON e.key = +r.error",
         f"r.key {_RANGE}",
     ),
 )
@@ -140,6 +143,10 @@ _ABSTRACTED = (
     ),
 )
 
+_MET_BY_NEWEST = f"""
+e.key = :key AND t.key IN (
+    SELECT trajectory FROM met INDEXED BY met_by_error WHERE error = :key
+    ORDER BY seen_at DESC, trajectory_id LIMIT {rules.EXPLAINED_RUNS})"""
 _NEWER = "t.tenant = :tenant AND t.revision > :revision"
 _NODES = {
     "Trajectory": f"SELECT t.id, {{name}}, t.repo, t.outcome FROM trajectory t WHERE {_NEWER}",
@@ -248,7 +255,13 @@ def relations_of(transaction: Transaction, label: str, key: int) -> list[Relatio
             if LABELS[alias] != label:
                 continue
             other_label = LABELS[edges.target if outgoing else edges.source]
-            for row in transaction.rows(edges.sql(f"{alias}.key = ?"), (key,)):
+            # An error that thousands of runs met is shown with the newest of them.
+            sql = (
+                edges.of_runs(_MET_BY_NEWEST)
+                if alias == "e" and edges.of_run
+                else edges.sql(f"{alias}.key = :key")
+            )
+            for row in transaction.rows(sql, {"key": key}):
                 other, name = row[2:4] if outgoing else row[:2]
                 properties = edges.named(row[4:])
                 relations.append(

@@ -29,6 +29,7 @@ from contextgraph.store.sqlite import (
     word_index,
 )
 from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 
 _INDEXED = word_index.Indexed("recovered", "trajectory")
@@ -50,6 +51,10 @@ WHERE {level} AND {scope} ORDER BY r.verified DESC, r.seen_at DESC"""
 _MET = """
 SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
 FROM met m {index} WHERE {scope} {also} GROUP BY m.error"""
+# Of all runs, the sums are known.
+_MOST_COMMON_OF_ALL = """
+SELECT key, runs, steps, cleared FROM error_pattern INDEXED BY error_pattern_common
+WHERE tenant = :tenant AND runs > 0 ORDER BY runs DESC, id LIMIT :limit"""
 _MET_IN_PHASE = """
 SELECT c.error, count(*) AS runs, sum(c.steps), sum(EXISTS (
     SELECT 1 FROM met m WHERE m.trajectory = c.trajectory AND m.error = c.error AND m.cleared))
@@ -73,14 +78,20 @@ _ERROR_STEPS = """
 SELECT t.id, f.id, e.id, e.error_type, c.steps
 FROM caused c JOIN error_pattern e ON e.key = c.error JOIN fragment f ON f.key = c.fragment
 JOIN trajectory t ON t.key = c.trajectory WHERE c.tenant = ? ORDER BY t.id, f.id, e.id"""
+# The index alone says which runs these are.
 _RUNS_THAT_MET = """
-SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
-FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
-ORDER BY m.seen_at DESC, m.trajectory_id LIMIT ?"""
+SELECT t.id, t.repo, t.task_type, m.context, m.trajectory FROM (
+    SELECT m.trajectory, m.error FROM met m INDEXED BY {index} WHERE m.error = :error AND {scope}
+    ORDER BY m.seen_at DESC, m.trajectory_id LIMIT :limit) AS newest
+CROSS JOIN met m ON m.trajectory = newest.trajectory AND m.error = newest.error
+CROSS JOIN trajectory t ON t.key = m.trajectory
+ORDER BY m.seen_at DESC, m.trajectory_id"""
 _CLEARED = f"""
 SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at, t.instance_id, t.contributor,
     f.phase, {rows.columns_of(rows.RECOVERIES, "r")}
-FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajectory = named.value
+FROM json_each(?) AS named CROSS JOIN recovered r
+    ON r.key BETWEEN named.value << {RUN_BITS} AND ((named.value + 1) << {RUN_BITS}) - 1
+    AND +r.error = ?
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
 _OF_FRAGMENTS = """
@@ -146,9 +157,14 @@ class SqliteRecoveries:
             named = rows.text_of(set(fragment_ids)), transaction.tenant
             return transaction.recoveries(transaction.column(_OF_FRAGMENTS, named))
 
-    def histories(self, error_ids: Sequence[str], limit: int) -> Sequence[ErrorHistory]:
+    def histories(
+        self, error_ids: Sequence[str], limit: int, repo: str | None = None
+    ) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:
-            histories = (_history(transaction, error, limit) for error in sorted(set(error_ids)))
+            within = transaction.scoped(Scope(repo))
+            histories = (
+                _history(transaction, within, error, limit) for error in sorted(set(error_ids))
+            )
             return [history for history in histories if history]
 
     def errors(
@@ -245,7 +261,9 @@ def _tallies(
 ) -> list[ErrorTally]:
     """Tallies within *scope*, of the phase and the runs that *parameters* name."""
     named = {**scope.parameters, **parameters}
-    if phase is not None:
+    if phase is None and not scope.is_narrow and "runs" not in named:
+        counted = ""
+    elif phase is not None:
         in_place = scope.where("c", by_place=True)
         counted = _MET_IN_PHASE.format(scope=in_place, also=_also_of_runs(named, "c"))
     else:
@@ -253,7 +271,8 @@ def _tallies(
         index = "" if "runs" in named else f"INDEXED BY {scope.index('met_by_error')}"
         also = _also_of_runs(named, "m")
         counted = _MET.format(index=index, scope=scope.where("m"), also=also)
-    counts = transaction.rows(_MOST_COMMON.format(counted=counted), named)
+    common = _MOST_COMMON.format(counted=counted) if counted else _MOST_COMMON_OF_ALL
+    counts = transaction.rows(common, named)
     patterns = transaction.errors([row[0] for row in counts])
     newest = _NEWEST_RUNS.format(
         index=scope.index("met_by_error"),
@@ -280,11 +299,14 @@ def _tally(
     return ErrorTally(patterns[error], runs, steps, cleared, tuple(newest))
 
 
-def _history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory | None:
+def _history(
+    transaction: Transaction, scope: SqlScope, error_id: str, runs: int
+) -> ErrorHistory | None:
     error = _error_key(transaction, error_id)
     if not error:
         return None
-    met = transaction.rows(_RUNS_THAT_MET, (error, runs))
+    sql = _RUNS_THAT_MET.format(index=scope.index("met_by_error"), scope=scope.where("m"))
+    met = transaction.rows(sql, {**scope.parameters, "error": error, "limit": runs})
     cleared = transaction.rows(_CLEARED, (str([row[4] for row in met]), error))
     return ErrorHistory(
         error=transaction.errors([error])[error],

@@ -108,9 +108,16 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
         ("recovered", _recovered_rows(bundle, run, keys, errors)),
     ):
         transaction.insert(table, [{**of_run, **row} for row in table_rows])
+    _count(transaction, [run.key], by=1)
     _insert_texts(transaction, run, bundle)
     if bundle.embedded:
         insert_vector(transaction, run, bundle.embedded)
+
+
+def _count(transaction: Transaction, keys: Sequence[int], *, by: int) -> None:
+    """Add the runs with these *keys* to the sums of their errors and repositories, or subtract."""
+    for statement in _COUNTED:
+        transaction.write(statement, {"runs": str(list(keys)), "by": by})
 
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
@@ -236,6 +243,7 @@ def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list
     errors = transaction.column(
         "SELECT DISTINCT error FROM met WHERE trajectory IN (SELECT value FROM json_each(?))", named
     )
+    _count(transaction, keys, by=-1)
     for run in map(Run, keys):
         word_index.remove_texts(transaction, "recovered", *run.keys)
         word_index.remove_texts(transaction, "trajectory", run.key, run.key)
@@ -380,6 +388,24 @@ ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} {agent} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
+_COUNTED = (
+    """UPDATE place SET runs = place.runs + :by * counted.number FROM (
+        SELECT t.place, count(*) AS number FROM json_each(:runs) named
+        CROSS JOIN trajectory t ON t.key = named.value GROUP BY t.place) AS counted
+    WHERE place.key = counted.place""",
+    """UPDATE error_pattern SET runs = error_pattern.runs + :by * counted.number,
+        steps = error_pattern.steps + :by * counted.steps,
+        cleared = error_pattern.cleared + :by * counted.cleared
+    FROM (
+        SELECT m.error, count(*) AS number, sum(m.steps) AS steps, sum(m.cleared) AS cleared
+        FROM json_each(:runs) named CROSS JOIN met m ON m.trajectory = named.value
+        GROUP BY m.error) AS counted
+    WHERE error_pattern.key = counted.error""",
+)
+_REPOSITORIES = """
+SELECT repo, runs FROM place INDEXED BY place_largest
+WHERE tenant = :tenant AND runs > 0 AND repo <> '' {containing}
+ORDER BY runs DESC, repo LIMIT :limit OFFSET :skip"""
 _LISTED = "SELECT t.key FROM trajectory t WHERE {where} ORDER BY {order}, t.id"
 # An index has those that were solved and the others, each by time.
 _NEWEST = """
@@ -566,6 +592,15 @@ class SqliteRuns:
             keys = transaction.column(f"{sql} LIMIT :limit OFFSET :skip", parameters)
             trajectories = transaction.trajectories(keys)
             return [trajectories[key] for key in keys]
+
+    def repositories(
+        self, limit: int, skip: int = 0, containing: str = ""
+    ) -> Sequence[tuple[str, int]]:
+        with self._database.reading() as transaction:
+            sql = _REPOSITORIES.format(containing="AND instr(repo, :text)" if containing else "")
+            text = containing.casefold()
+            named = {"tenant": transaction.tenant, "limit": max(0, limit), "skip": skip}
+            return transaction.rows(sql, {**named, "text": text})
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:

@@ -1,4 +1,4 @@
--- The tables of a memory file, as a new one gets them. Older files get them by `upgrade_0_1.sql`.
+-- The tables of a memory file, as a new one gets them. Older files get them by `upgrade_*.sql`.
 --
 -- Keys of fragments and recoveries are the key of their run, shifted by RUN_BITS, plus their order:
 -- the rows of one run are stored together, and keys of runs are never reused (the graph and the word
@@ -16,7 +16,8 @@ CREATE TABLE tenant (
 -- A repository of a tenant as one small number, for indexes and full text.
 CREATE TABLE place (
     key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
-    repo TEXT NOT NULL, UNIQUE (tenant, repo));
+    repo TEXT NOT NULL, runs INTEGER NOT NULL DEFAULT 0, UNIQUE (tenant, repo));
+CREATE INDEX place_largest ON place (tenant, runs DESC, repo);
 
 -- Runs -------------------------------------------------------------------------------------------
 
@@ -66,6 +67,7 @@ CREATE TABLE fragment (
     repo TEXT NOT NULL, task_type TEXT NOT NULL,
     loop_kind TEXT, loop_command TEXT NOT NULL DEFAULT '',
     repetitions INTEGER NOT NULL DEFAULT 0, loop_ending TEXT);
+CREATE INDEX fragment_id ON fragment (tenant, id);
 CREATE INDEX fragment_newest ON fragment (place, phase, seen_at DESC);
 CREATE INDEX fragment_of_loop
     ON fragment (tenant, loop_command, seen_at DESC) WHERE loop_command <> '';
@@ -80,10 +82,14 @@ CREATE INDEX touched_newest
 
 -- Errors and what cleared them -------------------------------------------------------------------
 
+-- With the sums of `met`: a page of the most common errors reads no run.
 CREATE TABLE error_pattern (
     key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL,
     family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
+    runs INTEGER NOT NULL DEFAULT 0, steps INTEGER NOT NULL DEFAULT 0,
+    cleared INTEGER NOT NULL DEFAULT 0,
     UNIQUE (tenant, id), UNIQUE (tenant, family, error_type, template));
+CREATE INDEX error_pattern_common ON error_pattern (tenant, runs DESC, id);
 
 -- How one run met one error. The words of a pattern are those of the run of least id: they depend
 -- neither on the order of learning nor on runs that were forgotten.
@@ -94,8 +100,9 @@ CREATE TABLE met (
     seen_at INTEGER NOT NULL, steps INTEGER NOT NULL, cleared INTEGER NOT NULL,
     keywords TEXT NOT NULL, context TEXT NOT NULL,
     PRIMARY KEY (trajectory, error)) WITHOUT ROWID;
+CREATE INDEX met_first ON met (error, trajectory_id);
 CREATE INDEX met_by_error
-    ON met (error, trajectory_id, tenant, seen_at, trajectory, steps, cleared);
+    ON met (error, seen_at DESC, trajectory_id, tenant, trajectory, steps, cleared);
 CREATE INDEX met_by_error_in_place
     ON met (place, error, seen_at DESC, trajectory_id, trajectory, steps, cleared);
 
@@ -206,13 +213,14 @@ CREATE TABLE exposure (
     context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, error_id TEXT, helped INTEGER,
     source TEXT NOT NULL DEFAULT '', is_withheld INTEGER,
     UNIQUE (tenant, context_id));
+CREATE INDEX exposure_newest ON exposure (tenant, shown_at DESC, context_id);
 CREATE TABLE shown_item (
     exposure INTEGER NOT NULL, position INTEGER NOT NULL, tenant INTEGER NOT NULL,
     item TEXT NOT NULL, advice TEXT NOT NULL, patterns TEXT NOT NULL, helped INTEGER,
+    text TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (exposure, position)) WITHOUT ROWID;
 CREATE INDEX shown_item_of ON shown_item (tenant, item);
-CREATE INDEX shown_item_of_advice
-    ON shown_item (tenant, advice) WHERE helped IS NOT NULL;
+CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice, helped);
 CREATE TABLE verdict (
     tenant INTEGER NOT NULL, advice TEXT NOT NULL, is_quarantined INTEGER NOT NULL,
     decided_at INTEGER NOT NULL, PRIMARY KEY (tenant, advice)) WITHOUT ROWID;

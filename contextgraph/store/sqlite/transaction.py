@@ -70,6 +70,11 @@ class SqlScope:
     has_excluded: bool
     has_as_of: bool
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it admits only some runs of the tenant."""
+        return self.repository is not None or self.has_excluded or self.has_as_of
+
     def where(
         self,
         alias: str,
@@ -253,7 +258,7 @@ class Transaction:
             "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
             "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
             "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
-            "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+            "INDEXED BY met_first WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
             rows.ERRORS.value,
         )
 

@@ -1,0 +1,86 @@
+"""Pages of the console read as much of a large memory as of a small one."""
+
+import sqlite3
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from benchmarks.console import addresses
+from benchmarks.corpus import bundles, runs
+from contextgraph import AgentMemory
+from contextgraph.config import Settings
+from contextgraph.model import Exposure, Scope, ShownItem
+from contextgraph.service.app import create_app
+from contextgraph.service.service import Limits
+
+# So many that an error was met by more runs than a page looks at.
+_RUNS = 500
+# These list what is behind so many others, or sort and search all: a few bytes of each run.
+_READ_ALL = ("page=", "sort=", "text=", "search")
+
+
+def filled(store: Path, count: int) -> None:
+    """A memory of *count* runs, to each of which advice was shown."""
+    with AgentMemory.open(str(store)) as memory:
+        memory.store.runs.add([*islice(bundles(runs(None)[:4], 10**9), count)])
+        (tally,) = memory.store.recoveries.errors(Scope(), 1)
+        now = datetime.now(UTC) - timedelta(days=30)
+        memory.store.exposures.add(
+            [
+                Exposure.of(f"ctx_{n}", [ShownItem(f"adv_{n}")], now, tally.error.id)
+                for n in range(count)
+            ]
+        )
+        # Else the service would consolidate meanwhile.
+        memory.store.admin.mark_consolidated(memory.store.admin.unconsolidated().revision)
+
+
+def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How many times ten instructions SQLite executes for each page, once caches are filled."""
+    executed = Counter[str]()
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_progress_handler(count, 10)
+        return connection
+
+    def count() -> int:
+        executed["now"] += 1
+        return 0
+
+    connect = sqlite3.connect
+    found = {}
+    with patch.context() as patched:
+        patched.setattr(sqlite3, "connect", connected)
+        pages = addresses(str(store))
+        app = create_app(Settings(store=str(store)), None, Limits())
+        with TestClient(app, base_url="http://localhost") as client:
+            for path in pages:
+                costs = []
+                for _ in range(4):
+                    executed.clear()
+                    assert client.get(path).status_code == 200
+                    costs.append(executed["now"])
+                found[path.partition("trj_")[0]] = min(costs)
+    return found
+
+
+def test_a_page_costs_as_much_in_a_memory_of_three_times_as_many_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path / "small.db", _RUNS)
+    filled(tmp_path / "large.db", 3 * _RUNS)
+    small, large = (work(tmp_path / f"{n}.db", monkeypatch) for n in ("small", "large"))
+
+    assert len(small) > 15
+    costs = {
+        path: (small[path], large[path])
+        for path in small
+        if not any(part in path for part in _READ_ALL)
+    }
+    assert {path: cost for path, cost in costs.items() if cost[1] > 1.5 * cost[0] + 50} == {}
