@@ -100,7 +100,11 @@ def ranking_of(
         best.setdefault(by_run[run][0].trajectory.instance_id, run)
     runs = [*best.values()]
     closeness = {run: scores[run] / scores[runs[0]] for run in runs}
-    lead = 1 - closeness[runs[1]] if runs[1:] else 1.0
+    # The same task, given again, is no rival.
+    rivals = (
+        run for run in runs if by_run[run][0].trajectory.task != by_run[runs[0]][0].trajectory.task
+    )
+    lead = 1 - closeness.get(next(rivals, ""), 0.0)
     return [
         RankedRun(
             run,

@@ -164,7 +164,7 @@ class Gate:
     """
 
     min_precision: float = 0.3
-    min_case_precision: float = 0.25
+    min_case_precision: float = 0.15
     # From this probability on .83 of the past runs that come first were linked to the task.
     close_case_precision: float = 0.65
     min_note_precision: float = 0.1

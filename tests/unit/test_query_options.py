@@ -81,8 +81,9 @@ OTHERS: dict[str, list[Any]] = {
 
 
 def test_all_fields_are_tried() -> None:
-    # What an agent without the tool is not shown: tests/unit/test_retrieval_remedies.py
-    assert {"tools", *OTHERS} == {field.name for field in fields(State)}
+    # What an agent without the tool is not shown: tests/unit/test_retrieval_remedies.py; the vector
+    # of a state: tests/unit/test_embedding_memory.py
+    assert {"tools", "embedding", *OTHERS} == {field.name for field in fields(State)}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -107,7 +108,7 @@ def test_each_parameter_of_a_query_changes_some_answer(
         "already_shown": {remedy.description},
         "degrade": True,
     }
-    assert {"self", "state", *options} == {*signature(AgentMemory.query).parameters}
+    assert {"self", "current_state", *options} == {*signature(AgentMemory.query).parameters}
     for name, value in options.items():
         if name == "degrade":  # what it does: tests/unit/test_memory.py
             continue

@@ -9,6 +9,7 @@ from contextgraph.advising.cases import cases_of, ranking_of
 from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
 from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.playbook import Playbooks
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,
@@ -31,7 +32,8 @@ def store() -> Iterator[SqliteStore]:
 
 def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) -> CaseHit:
     evidence = max(overlap, similarity)
-    return CaseHit(trajectory(number), evidence, overlap, similarity=similarity, **fields)  # type: ignore[arg-type]
+    run = trajectory(number, task=f"Totals are wrong, {number}")
+    return CaseHit(run, evidence, overlap, similarity=similarity, **fields)  # type: ignore[arg-type]
 
 
 TASK = "totals are wrong"
@@ -62,12 +64,14 @@ def test_a_channel_of_your_own_ranks_runs_by_words(store):
 
 
 def test_a_case_that_leads_by_more_is_more_probable(store):
-    """Where two are as close, neither may be meant."""
-    alone, close, behind = (
-        cases(store, task=[hit(1, 0.5), *others])[0].probability
-        for others in ([], [hit(2, 0.49)], [hit(2, 0.1)])
+    """Where two are as close, neither may be meant, unless they are the same task."""
+    first = hit(1, 0.5)
+    same = replace(first, trajectory=replace(first.trajectory, id="trj_2", instance_id="again-2"))
+    alone, close, behind, again = (
+        cases(store, task=[first, *others])[0].probability
+        for others in ([], [hit(2, 0.49)], [hit(2, 0.1)], [same])
     )
-    assert close < behind < alone
+    assert close < behind < alone == again
 
 
 def test_a_much_higher_word_overlap_outweighs_a_slightly_higher_similarity(store):
