@@ -77,6 +77,18 @@ def codex_cli() -> Path:
     return from_npm("@openai/codex@0.169.0", ".bin/codex")
 
 
+@pytest.fixture(scope="session")
+def gemini_cli() -> Path:
+    """The program of Gemini CLI."""
+    return from_npm("@google/gemini-cli@0.61.0", ".bin/gemini")
+
+
+@pytest.fixture(scope="session")
+def opencode() -> Path:
+    """The program of opencode."""
+    return from_npm("opencode-ai@1.18.33", ".bin/opencode")
+
+
 def from_npm(package: str, pattern: str) -> Path:
     """A file of *package*, which npm installs once for the clone.
 

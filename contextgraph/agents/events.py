@@ -14,9 +14,17 @@ if TYPE_CHECKING:
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
 _FORGETTING = ("compact", "clear")
-_OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error")
+_OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error", "llmContent")
 # The agents that hooks know, by the names that their logs have when they are read.
-HOOKED = ("claude-code", "codex-cli", "openhands")
+HOOKED = (
+    "claude-code", "codex-cli", "openhands", "gemini-cli", "cursor", "copilot-cli", "opencode"
+)  # fmt: skip
+# Names that Gemini CLI gives to events.
+_GEMINI_CLI = {
+    "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+}
 # A UUID, or a short name.
 _USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 
@@ -25,21 +33,30 @@ _USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.AS
 class HookEvent:
     """One event as an agent describes it; what it does not say is empty.
 
-    Claude Code and Codex CLI name the event `hook_event_name`, OpenHands `event_type`.
+    OpenHands names the event `event_type`, all others `hook_event_name`.
     """
 
     fields: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """The name that all agents give it, such as ``SessionStart``."""
-        return self.text("hook_event_name") or self.text("event_type")
+        """The name that most agents give it, such as ``SessionStart``."""
+        name = self.text("hook_event_name") or self.text("event_type")
+        return _GEMINI_CLI.get(
+            name, name[:1].upper() + name[1:]
+        )  # Cursor begins with a small letter
 
     @property
     def agent(self) -> str:
         """The agent, by the name that its logs have when they are read."""
         if "event_type" in self.fields:
             return "openhands"
+        if "agent" in self.fields:  # said by the plug-in of opencode
+            return self.id("agent")
+        if "cursor_version" in self.fields:
+            return "cursor"
+        if "timestamp" in self.fields:
+            return "gemini-cli" if "transcript_path" in self.fields else "copilot-cli"
         # The log of a session is named so by Codex CLI.
         rollout = os.path.basename(self.text("transcript_path")).startswith("rollout-")
         return "codex-cli" if rollout or "turn_id" in self.fields else "claude-code"
@@ -47,8 +64,15 @@ class HookEvent:
     @property
     def cwd(self) -> str:
         """The folder that the agent works in; OpenHands may name it from where the hook runs."""
-        path = self.text("cwd") or self.text("working_dir")
-        return os.path.abspath(path) if path else ""
+        roots = self.fields.get("workspace_roots")
+        root = roots[0] if isinstance(roots, list) and roots else ""
+        path = self.text("cwd") or self.text("working_dir") or root
+        return os.path.abspath(path) if isinstance(path, str) and path else ""
+
+    @property
+    def session(self) -> str:
+        """The id of the session; that of Cursor is a conversation."""
+        return self.id("session_id") or self.id("conversation_id")
 
     @property
     def log(self) -> str:

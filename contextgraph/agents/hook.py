@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 
 _BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
+# Before a command these agents pass on only why it was refused.
+_REFUSING = ("openhands", "gemini-cli", "opencode")
+# These show a person the systemMessage of a hook.
+_ANNOUNCING = ("claude-code", "gemini-cli")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
 # What an event may take, however long its session is: the agent waits for it.
@@ -196,7 +200,7 @@ class _Responder:
                 command = event.command
                 advised = [file.for_command(self._repo, command, self._tree, event.agent)]
         texts = [self._shown(Advice(text), self._record()) for text in advised if text]
-        if any(texts) and event.agent == "openhands":
+        if any(texts) and event.agent in _REFUSING:
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
         return self._context(*texts)
 
@@ -247,7 +251,7 @@ class _Responder:
     def _receipt(self) -> _Output:
         """Tell the person how much advice the session was given."""
         shown = sum(record.text != "" for record in self._session)
-        if not (shown and self._announces and self._event.agent == "claude-code"):
+        if not (shown and self._announces and self._event.agent in _ANNOUNCING):
             return {}
         pieces = "1 piece" if shown == 1 else f"{shown} pieces"
         message = f"ContextGraph: {pieces} of advice in this session; see contextgraph receipt"
@@ -313,10 +317,14 @@ class _Responder:
         """*texts* as each agent wants them: Codex CLI refuses keys that it does not know."""
         if not (text := "\n".join(filter(None, texts))):
             return {}
-        output: _Output = {"hookEventName": self._event.name, "additionalContext": text}
-        if self._event.agent == "openhands":
-            return {"additionalContext": text}
-        if self._said and self._announces and self._event.agent == "claude-code":
+        name = self._event.text("hook_event_name")
+        output: _Output = {"hookEventName": name, "additionalContext": text}
+        match self._event.agent:
+            case "openhands" | "copilot-cli" | "opencode":
+                return {"additionalContext": text}
+            case "cursor":
+                return {"additional_context": text}
+        if self._said and self._announces and self._event.agent in _ANNOUNCING:
             line = "; ".join(map(headline, self._said))
             return {"hookSpecificOutput": output, "systemMessage": f"ContextGraph: {line}"}
         return {"hookSpecificOutput": output}
@@ -327,7 +335,7 @@ class _Responder:
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             event=event.name,
             agent=event.agent,
-            session=event.id("session_id"),
+            session=event.session,
             subagent=event.id("agent_id"),
             folder=event.folder,
             repo=self._repo,
@@ -357,7 +365,7 @@ class _Responder:
 
     @cached_property
     def _session(self) -> Sequence[HookRecord]:
-        session = self._event.id("session_id")
+        session = self._event.session
         return list(self._files.records(session)) if session else ()
 
     @cached_property

@@ -1,10 +1,12 @@
 """``contextgraph doctor``, ``config``, ``integrations`` and ``hook``: the installation."""
 
 import platform
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -385,13 +387,14 @@ def hook(common: Common) -> None:
 def integrations(
     common: Common,
     action: Annotated[
-        Literal["list", "install", "uninstall"], argument(help="list, install or uninstall.")
+        Literal["list", "install", "uninstall", "export"],
+        argument(metavar="[ACTION]", help="list, install, uninstall or export."),
     ] = "list",
     agents: Annotated[
         list[str] | None,
         argument(
             metavar="[AGENT]...",
-            help="claude-code, codex-cli or openhands; or --auto.",
+            help="Those that the list names; or --auto. Of export: a folder.",
             show_default=False,
         ),
     ] = None,
@@ -406,6 +409,7 @@ def integrations(
     install adds hooks to the settings of an agent and leaves all other entries as they are;
     uninstall removes them again. The agent then gets advice at the start of a session, at prompts,
     before commands and after failures, and its finished sessions are learned. See docs/hooks.md.
+    export writes a plug-in of Claude Code into a folder: the hooks, the MCP server and a skill.
     mini-swe-agent, SWE-agent, the OpenAI Agents SDK and LangGraph need no settings: docs/ has a
     page on each.
 
@@ -414,9 +418,23 @@ def integrations(
       contextgraph integrations install claude-code
       contextgraph integrations install --auto
       contextgraph integrations uninstall claude-code
+      contextgraph integrations export my-plugins/contextgraph
     """
-    from contextgraph.agents.install import chosen_agents, hook_command
+    from contextgraph.agents.install import chosen_agents, hook_command, write_plugin
 
+    if action == "export":
+        if len(agents or ()) != 1:
+            raise click.BadParameter("name the folder that the plug-in is written into")
+        (folder,) = map(Path, agents or ())
+        files = write_plugin(folder, version("contextgraph-memory"), common.store)
+        add = f"claude plugin marketplace add {shlex.quote(str(folder.absolute()))}"
+        names: list[Json] = [str(path) for path in files]
+        exported: dict[str, Json] = {"folder": str(folder), "files": names, "add": add}
+        install = "claude plugin install contextgraph@contextgraph"
+        common.answer(
+            exported, f"{folder}: a plug-in of Claude Code. Add it:\n  {add}\n  {install}"
+        )
+        return
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()

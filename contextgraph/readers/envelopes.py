@@ -32,8 +32,8 @@ _MINI_TASK = regex(
 _PROGRAM_TAGS = (
     "system-reminder|system_reminder|command-name|command-message|command-contents|"
     "local-command-[a-z]+|bash-input|bash-stdout|bash-stderr|task-notification|teammate-message|"
-    "agent-message|cross-session-message|[a-z-]+-hook|hook_context|ide_selection|ide_opened_file|"
-    "ide_diagnostics|environment_details|environment_context|user_instructions|turn_aborted|"
+    "agent-message|cross-session-message|[a-z-]+-hook|hook_context|session_context|"
+    "ide_selection|ide_opened_file|ide_diagnostics|environment_details|environment_context|user_instructions|turn_aborted|"
     "persisted-output|attached_files|additional_data|open_and_recently_viewed_files|user_info|"
     "system_notification|manually_attached_skills|git_status|project_layout"
 )

@@ -397,6 +397,7 @@ GOOSE = "goose"
 OPENCODE = "opencode"
 
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
+_GEMINI_FOLDER = regex(r"\*\*Workspace Directories:\*\*\n {2,4}- (/[^\n]+)")
 _CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
 
@@ -430,7 +431,11 @@ def _rewound(lines: Sequence[Any]) -> list[Any]:
 
 
 def _gemini_facts(row: Row) -> dict[str, str]:
-    return {"session": text(row, "sessionId"), "model": text(row, "model")}
+    facts = {"session": text(row, "sessionId"), "model": text(row, "model")}
+    # What it tells the model of its surroundings is the one place that names the folder.
+    contexts = map(content_text, rows_at(row_at(row, "$set"), "messages"))
+    found = next(filter(None, map(_GEMINI_FOLDER.search, contexts)), None)
+    return {**facts, "folder": found[1]} if found else facts
 
 
 def _gemini_turns(row: Row) -> Iterator[Turn]:

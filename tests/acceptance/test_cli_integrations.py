@@ -828,3 +828,49 @@ def test_a_hook_whose_environment_is_gone_does_nothing(
     program.unlink()
     done = subprocess.run(line, shell=True, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+SAID_BY = {
+    "cursor": {"hook_event_name": "postToolUse", "cursor_version": "2.4", "conversation_id": "c1"},
+    "copilot-cli": {"hook_event_name": "PostToolUse", "timestamp": "2026-01-05T10:00:00Z"},
+}
+
+
+@pytest.mark.parametrize(
+    ("agent", "key"), [("cursor", "additional_context"), ("copilot-cli", "additionalContext")]
+)
+def test_an_agent_is_answered_in_the_form_that_it_documents(
+    agent: str, key: str, store: Path, project: Path
+) -> None:
+    call = {"tool_name": "Shell", "tool_input": {"command": "python reproduce.py"}}
+    event = {**SAID_BY[agent], **call, "workspace_roots": [str(project)], "tool_output": NO_MODULE}
+    if agent == "copilot-cli":
+        event["cwd"] = str(project)
+
+    output = json.loads(answer(json.dumps(event), str(store)))
+
+    assert output.keys() == {key}
+    assert "PYTHONPATH=lib" in output[key]
+    assert contextgraph("log", "--store", store, "--json").records[0]["agent"] == agent
+
+
+@pytest.mark.parametrize(
+    ("agent", "place"),
+    [("cursor", ".cursor/hooks.json"), ("copilot-cli", ".github/hooks/contextgraph.json")],
+)
+def test_hooks_of_a_flat_file_are_added_beside_others_and_removed(
+    agent: str, place: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    file = project / place
+    file.parent.mkdir(parents=True)
+    other = {"version": 1, "hooks": {"sessionStart": [{"command": "date"}]}}
+    file.write_text(json.dumps(other))
+
+    assert contextgraph("integrations", "install", agent, "--project").code == 0
+    hooks = json.loads(file.read_text())["hooks"]
+    assert hooks["sessionStart"][0] == {"command": "date"}
+    ours = [one for entries in hooks.values() for one in entries if "contextgraph" in str(one)]
+    assert ours
+    assert contextgraph("integrations", "uninstall", agent, "--project").code == 0
+    assert json.loads(file.read_text()) == other

@@ -1,10 +1,12 @@
-"""Claude Code, Codex CLI and OpenHands with the installed hooks; only the model is scripted."""
+"""Claude Code, Codex CLI, Gemini CLI and OpenHands with hooks; only the model is scripted."""
 
 import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -126,10 +128,37 @@ def completion(command: str | None) -> Reply:
     return 200, {}, json.dumps(chat_reply(call)).encode()
 
 
+def chunks(command: str | None) -> Reply:
+    """An answer of the route /chat/completions to a client that wants it in parts."""
+    delta: dict[str, Any] = {"role": "assistant", "content": "done"}
+    if command:
+        function = {
+            "name": "bash",
+            "arguments": json.dumps({"command": command, "description": ""}),
+        }
+        call = {"index": 0, "id": os.urandom(4).hex(), "type": "function", "function": function}
+        delta = {"role": "assistant", "tool_calls": [call]}
+    end: dict[str, Any] = {"delta": {}, "finish_reason": "tool_calls" if command else "stop"}
+    parts = [{"index": 0, **choice} for choice in ({"delta": delta}, end)]
+    sent = "".join(f"data: {json.dumps({'choices': [part]})}\n\n" for part in parts)
+    return 200, {"Content-Type": "text/event-stream"}, f"{sent}data: [DONE]\n\n".encode()
+
+
+def candidate(command: str | None) -> Reply:
+    """An answer of the route :streamGenerateContent: a call of run_shell_command, or "done"."""
+    part: dict[str, Any] = {"text": "done"}
+    if command:
+        part = {"functionCall": {"name": "run_shell_command", "args": {"command": command}}}
+    content = {"role": "model", "parts": [part]}
+    sent = {"candidates": [{"content": content, "finishReason": "STOP"}]}
+    return 200, {"Content-Type": "text/event-stream"}, f"data: {json.dumps(sent)}\r\n\r\n".encode()
+
+
 ROUTES: Mapping[str, Callable[[Any], Reply]] = {
     "/responses": response,
     "/messages": message,
     "/completions": completion,
+    ":streamGenerateContent": candidate,
 }
 
 
@@ -142,12 +171,18 @@ def shown_to(
     """Return the advice in each request of *commands*, whose model makes these *calls*."""
 
     def answer(number: int, handler: Handler) -> Reply:
-        call = calls[number] if number < len(calls) else None
+        body = server.requests[number]
+        number -= sum(map(asks_for_a_title, server.requests[:number]))
+        call = calls[number] if number < len(calls) and not asks_for_a_title(body) else None
         path = handler.path.partition("?")[0]
+        if path.endswith("/completions") and body.get("stream"):
+            assert call is None or isinstance(call, str)
+            return chunks(call)
         return next(reply for end, reply in ROUTES.items() if path.endswith(end))(call)
 
     with serving(fault=answer) as server:
-        settings = {**settings, "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1")}
+        address = server.url.removesuffix("/v1")
+        settings = {**settings, "ANTHROPIC_BASE_URL": address, "GOOGLE_GEMINI_BASE_URL": address}
         for command in commands:
             done = subprocess.run(
                 [str(one).replace("{url}", server.url) for one in command],
@@ -159,11 +194,17 @@ def shown_to(
                 check=False,
             )
             assert done.returncode == 0, done.stdout + done.stderr
-    return ["\n".join(texts_of(body)) for body in server.requests]
+    asked = (body for body in server.requests if not asks_for_a_title(body))
+    return ["\n".join(texts_of(body)) for body in asked]
+
+
+def asks_for_a_title(body: Body) -> bool:
+    """Whether opencode asks for a title of the session, beside the work."""
+    return body.get("model") == "scripted" and not body.get("tools")
 
 
 def texts_of(body: Body) -> Sequence[str]:
-    return SHOWN.findall(json.dumps(body))
+    return SHOWN.findall(unescape(json.dumps(body)))  # Gemini CLI escapes what hooks say
 
 
 def check(agent: str, requests: Sequence[str], store: Path) -> None:
@@ -190,6 +231,84 @@ def test_claude_code_is_advised_and_its_session_is_learned(
     command: Command = [claude_code, "-p", TASK, "--allowedTools", "Bash"]
 
     check("claude-code", shown_to([command], project, CLAUDE_CODE), store)
+
+
+def test_the_plug_in_of_claude_code_is_valid_and_advises(
+    claude_code: Path, store: Path, project: Path, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "plugin"
+    assert contextgraph("integrations", "export", plugin, "--store", store).code == 0
+    validated = subprocess.run(
+        [claude_code, "plugin", "validate", plugin], capture_output=True, text=True, check=False
+    )
+    assert validated.returncode == 0, validated.stdout
+    assert "MISSING" not in validated.stdout.replace("ICON_MISSING", "")
+    # It finds the program by its name, as a person who installed it has it.
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    program = bin_folder / "contextgraph"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
+    program.chmod(0o755)
+    settings = {**CLAUDE_CODE, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    settings["PYTHONPATH"] = str(Path(__file__).parents[2])
+    command: Command = [claude_code, "--plugin-dir", plugin, "-p", TASK, "--allowedTools", "Bash"]
+
+    check("claude-code", shown_to([command], project, settings), store)
+
+
+def refused_once(agent: str, requests: Sequence[str], store: Path) -> None:
+    """The playbook and the remedy came; what never ran was refused, and ran when sent again."""
+    first, second, third, fourth, last = requests
+    assert "scripts run with" in first
+    assert "set `PYTHONPATH=lib`" in second
+    assert third.count("set `PYTHONPATH=lib`") == 1
+    assert fourth.count(WARNING) == last.count(WARNING) == 1
+    shown = contextgraph("log", "--store", store, "--json").records
+    assert [one["agent"] for one in shown] == [agent] * 3
+
+
+def test_gemini_cli_is_advised_and_its_session_is_learned(
+    gemini_cli: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "gemini-cli", "--store", store).code == 0
+    settings = Path.home() / ".gemini" / "settings.json"
+    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), **chosen}))
+    command: Command = [gemini_cli, "--yolo", "-m", "gemini-2.5-flash", "-p", TASK]
+    environment = {"GEMINI_API_KEY": "scripted", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+    requests = shown_to([command], project, environment, (*COMMANDS, TESTS))
+    refused_once("gemini-cli", requests, store)
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
+    runs = contextgraph("runs", "--store", store, "--agent", "gemini-cli", "--json").records
+    assert [one["repo"] for one in runs] == ["acme/shop"]
+    shown = contextgraph("log", "--store", store, "--json").records
+    assert [one["cleared"] for one in shown if one["family"]] == [True]
+
+
+def test_opencode_is_advised(
+    opencode: Path, store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name)
+    assert contextgraph("integrations", "install", "opencode", "--store", store).code == 0
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": "{env:SCRIPTED}", "apiKey": "scripted"},
+        "models": {"scripted": {"tool_call": True}},
+    }
+    config = {"provider": {"scripted": provider}, "autoupdate": False, "share": "disabled"}
+    environment = {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "PWD": str(project),
+    }
+    command: Command = ["env", "SCRIPTED={url}", opencode, "run", "-m", "scripted/scripted", TASK]
+
+    requests = shown_to([command], project, environment, (*COMMANDS, TESTS))
+    refused_once("opencode", requests, store)
+    assert contextgraph("integrations", "uninstall", "opencode").code == 0
+    assert not [*Path.home().glob(".config/opencode/plugins/*")]
 
 
 def test_claude_code_gets_the_playbook_and_the_open_remedy_again_after_compaction(

@@ -21,9 +21,11 @@ NAMES = st.sampled_from(
     (
         *("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
         *("PostToolUseFailure", "PreCompact", "Stop", "SessionEnd", "Unheard"),
+        *("BeforeAgent", "BeforeTool", "AfterTool", "sessionStart", "postToolUse"),
     )
 )
 KEYS = "session_id cwd tool_name tool_response error prompt message agent_id turn_id".split()
+KEYS += "timestamp transcript_path cursor_version conversation_id workspace_roots agent".split()
 CALLS = st.dictionaries(st.sampled_from(("command", "file_path", "notebook_path")), JSON)
 EVENTS = st.fixed_dictionaries(
     {},
@@ -85,7 +87,11 @@ FILES = st.none() | st.builds(
 )
 
 
-@given(content=FILES, agent=st.sampled_from(sorted(AGENTS)), again=st.booleans())
+@given(
+    content=FILES,
+    agent=st.sampled_from([name for name, agent in AGENTS.items() if agent.events]),
+    again=st.booleans(),
+)
 def test_settings_are_as_they_were_once_hooks_are_uninstalled(
     tmp_path_factory: pytest.TempPathFactory, content: str | None, agent: str, *, again: bool
 ) -> None:
