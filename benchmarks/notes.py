@@ -139,23 +139,40 @@ def intents(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
 
 
 def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
-    """How often the best note is evidence, when only the surest are shown, as coverage grows.
+    """How well probability tells questions with an answer from those without one.
 
-    A third of the questions have no answer: nothing that is shown for them is right.
+    Without one are those about the wrong person, and every third of another conversation.
     """
-    shown: list[tuple[float, bool]] = []
-    for conversation in conversations:
-        for question in (*conversation.questions, *conversation.unanswerable):
-            best = memory.notes.recall(question.text, repo=conversation.repo, limit=1)
-            if best:
-                shown.append((best[0].probability, best[0].note.id in question.evidence))
-    shown.sort(key=lambda pair: -pair[0])
-    for coverage in (0.1, 0.25, 0.5, 0.75, 1.0):
-        some = shown[: round(coverage * len(shown))]
-        print(
-            f"the surest {coverage:.0%}: {_mean([hit for _, hit in some]):.2f} right, "
-            f"probability from {some[-1][0]:.2f}"
+    best: dict[str, list[tuple[float, bool]]] = {}
+    for number, conversation in enumerate(conversations):
+        foreign = [
+            replace(question, evidence=frozenset())
+            for other in (*conversations[:number], *conversations[number + 1 :])
+            for question in other.questions[::3]
+        ]
+        asked = {
+            "answerable": conversation.questions,
+            "unanswerable": conversation.unanswerable,
+            "of another conversation": foreign,
+        }
+        for kind, questions in asked.items():
+            for question in questions:
+                found = memory.notes.recall(question.text, repo=conversation.repo)
+                first = found[0].note.id in question.evidence if found else False
+                most = max((one.probability for one in found), default=0.0)
+                best.setdefault(kind, []).append((most, first))
+    answerable = [most for most, _ in best["answerable"]]
+    for kind, of_kind in best.items():
+        if kind != "answerable":
+            pairs = [(high > low) + (high == low) / 2 for high in answerable for low, _ in of_kind]
+            print(f"answerable against {kind}: AUC {_mean(pairs):.3f}, {len(of_kind)} questions")
+    for threshold in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
+        shares = ", ".join(
+            f"{_mean([most >= threshold for most, _ in of_kind]):.2f} {kind}"
+            for kind, of_kind in best.items()
         )
+        right = _mean([first for most, first in best["answerable"] if most >= threshold])
+        print(f"probability >= {threshold}: answered {shares}; {right:.2f} of answers right")
 
 
 def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:

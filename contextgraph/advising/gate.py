@@ -167,7 +167,7 @@ class Gate:
     min_case_precision: float = 0.15
     # From this probability on .83 of the past runs that come first were linked to the task.
     close_case_precision: float = 0.65
-    min_note_precision: float = 0.1
+    min_note_precision: float = 0.4
     min_statement_precision: float = PROBABLE
 
     def refusal(self, remedy: Remedy) -> str:

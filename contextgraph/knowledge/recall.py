@@ -26,6 +26,7 @@ from contextgraph.ranking import (
     rarity,
 )
 from contextgraph.text import (
+    compiled,
     count_tokens,
     fence,
     gives_instructions,
@@ -49,17 +50,22 @@ _HALF_LIFE = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The stems of a question, its *vector* where texts can be embedded, and where it looks."""
+    """The stems of a question, its *vector* where texts can be embedded, and where it looks.
+
+    *names* are its words as they stand, in lower case.
+    """
 
     words: tuple[str, ...]
     vector: Vector | None
     scope: NoteScope
     now: datetime
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, text: str, vector: Vector | None, scope: NoteScope, now: datetime) -> "Question":
         """The question in *text*; of a long one its first 32 different words."""
-        return cls(tuple(dict.fromkeys(stems(text)))[:MOST_WORDS], vector, scope, now)
+        names = frozenset(compiled(r"\w+").findall(text.casefold()))
+        return cls(tuple(dict.fromkeys(stems(text)))[:MOST_WORDS], vector, scope, now, names)
 
 
 def recollections(store: NoteStore, question: Question) -> list[Recollection]:
@@ -86,7 +92,12 @@ def recollections(store: NoteStore, question: Question) -> list[Recollection]:
         for id_, value in own.items()
         if value > 0 and _is_recalled(notes[id_], question)
     ]
-    return sorted(ranked, key=lambda recollection: (-recollection.score, recollection.note.id))
+    ranked.sort(key=lambda recollection: (-recollection.score, recollection.note.id))
+    probabilities = _probabilities(ranked, weights, question.names)
+    return [
+        replace(one, probability=probability)
+        for one, probability in zip(ranked, probabilities, strict=True)
+    ]
 
 
 def superseded_in(
@@ -199,7 +210,7 @@ def _recollection(
     }
     relevance = min(1.0, (own[note.id] + neighbours) / _HIGHEST)
     score = _RELEVANCE * relevance + _RECENCY * why["recency"] + _CREDIBILITY * why["credibility"]
-    return Recollection(note, score, why, _evidence(question.vector).probability(why))
+    return Recollection(note, score, why, 0.0)
 
 
 def credibility_of(note: Note, now: datetime) -> float:
@@ -216,33 +227,46 @@ def _sum(own: Mapping[str, float], ids: Iterable[str]) -> float:
     return sum(own.get(id_, 0.0) for id_ in sorted(ids))
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """How shared words and meaning make an answer likely: a logistic regression.
+# Above .3 more shared words say no more: short questions share all of theirs with many notes.
+_BIAS, _WORDS, _LEAD, _OF_OTHER, _MOST_WORDS = -4.5, 13.8, 1.8, -4.2, 0.3
 
-    Fitted on three LoCoMo conversations; on two others what it says is right within .03. Above
-    .4 and .7 neither says more: short questions share all of their words with many notes.
+
+def _probabilities(
+    ranked: Sequence[Recollection], weights: Mapping[str, float], names: Collection[str]
+) -> list[float]:
+    """How likely each of *ranked* answers the question with these words and *names*.
+
+    A logistic regression, by shared words; by how much more of the question a note covers than
+    notes of others do, where it names whom it is about; and by whether the note is of another.
+    Fitted on three LoCoMo conversations, with questions that they do not answer, and with those
+    about other conversations; its scale is that of the best note (docs/measurements.md).
     """
+    speakers = [_speaker(one.note) for one in ranked]
+    asked = {speaker for speaker in speakers if speaker in names}
+    of_other = [bool(asked) and speaker not in asked | {""} for speaker in speakers]
+    rest = weights.keys() - set(stems(" ".join(asked)))
+    total = sum(weights[word] for word in rest) or 1.0
+    covered = [
+        sum(weights[word] for word in rest & stem_counts(searched_text(one.note)).keys()) / total
+        for one in ranked
+    ]
+    most = [0.0, 0.0]
+    for share, is_of_other in zip(covered, of_other, strict=True):
+        most[is_of_other] = max(most[is_of_other], share)
+    evidence = [
+        _BIAS
+        + _WORDS * min(one.why["words"], _MOST_WORDS)
+        + _LEAD * (share - most[not is_of_other])
+        + _OF_OTHER * is_of_other
+        for one, share, is_of_other in zip(ranked, covered, of_other, strict=True)
+    ]
+    return [1 / (1 + exp(-one)) for one in evidence]
 
-    bias: float
-    words: float
-    meaning: float = 0.0
 
-    def probability(self, why: Mapping[str, float]) -> float:
-        """How likely a note with this breakdown answers the question."""
-        words, meaning = min(why["words"], 0.4), min(why["meaning"], 0.7)
-        return 1 / (1 + exp(-(self.bias + self.words * words + self.meaning * meaning)))
-
-
-_BY_BOTH = _Evidence(-5.7, 7.4, 3.1)
-_BY_WORDS_ONLY = _Evidence(-4.25, 7.8)
-_CALIBRATED = "local/all-MiniLM-L6-v2"
-
-
-def _evidence(vector: Vector | None) -> _Evidence:
-    """Return the scale of the space of *vector*; cosines differ between spaces."""
-    is_known = vector is not None and vector.space.startswith(_CALIBRATED)
-    return _BY_BOTH if is_known else _BY_WORDS_ONLY
+def _speaker(note: Note) -> str:
+    """Who said *note*, or what it is about: "Ann: yes" or "tox: run it with -p"; else empty."""
+    said = compiled(r"(\w[\w.-]*): ").match(note.content)
+    return said[1].casefold() if said else ""
 
 
 RENDER_TOKENS = 400

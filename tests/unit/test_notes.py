@@ -223,6 +223,24 @@ def test_only_what_probably_answers_is_recalled(notes: Notes) -> None:
     assert not contents(notes, "how long does the service run", min_probability=0.1)
 
 
+def test_what_another_said_is_no_answer(notes: Notes) -> None:
+    notes.remember("Ann: I deploy the shop with terraform on Fridays", repo=SHOP)
+    notes.remember("Bob: nice, I never touch the shop", repo=SHOP)
+    asked = (
+        "how does Ann deploy the shop?",
+        "is the shop deployed?",
+        "how does Bob deploy the shop?",
+    )
+    by_ann, by_nobody, by_bob = (
+        next(one for one in notes.recall(text, repo=SHOP) if one.note.content.startswith("Ann"))
+        for text in asked
+    )
+    assert by_ann.probability > 0.4
+    assert by_nobody.probability > 0.4
+    assert by_bob.probability < 0.1
+    assert not contents(notes, asked[2], min_probability=0.4)
+
+
 def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
     texts = [f"module{number} uses helper{number}" for number in range(14)]
     texts += ["logs rotate nightly by cron", "cron starts backups of the database"]
