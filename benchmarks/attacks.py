@@ -190,7 +190,7 @@ FOREIGN = {"Origin": "https://attacker.example", "Sec-Fetch-Site": "cross-site"}
 
 
 @contextmanager
-def _service(folder: Path) -> Iterator[str]:
+def service(folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     store = ["--store", str(folder / "memory.db"), "--no-auth", "--port", str(port)]
@@ -219,7 +219,7 @@ def _status(url: str, body: bytes | None, headers: Mapping[str, str]) -> int:
 
 
 def _is_taken(path: str, body: bytes, headers: Mapping[str, str], folder: Path) -> bool:
-    with _service(folder) as url:
+    with service(folder) as url:
         host = {"Host": headers["Host"]} if "Host" in headers else {}
         status = _status(f"{url}{path}", body, {**FOREIGN, **headers, **host})
         return 200 <= status < 400

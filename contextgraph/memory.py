@@ -570,7 +570,7 @@ class AgentMemory:
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(trajectory, source)
-        self._add_statements(trajectory, receipt)
+        self._add_statements(trajectory, receipt, source)
         self._trigger.after_learning(receipt, background=background)
         return receipt
 
@@ -615,7 +615,7 @@ class AgentMemory:
                     on_error(error)
             return
         for raw, receipt in zip(raws, receipts, strict=True):
-            self._add_statements(raw, receipt)
+            self._add_statements(raw, receipt, source)
             self._trigger.after_learning(receipt)
             yield receipt
 
@@ -644,10 +644,10 @@ class AgentMemory:
         """Counts, error frequency and transitions, common mistakes, failure patterns."""
         return self.stats.get_stats()
 
-    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
         is_on = self._parts.settings.conversations != "off"
         if is_on and any(step.user_message for step in raw.steps):
-            self.statements.add(raw, receipt.trajectory_id)
+            self.statements.add(raw, receipt.trajectory_id, source or self.source)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
-from itertools import repeat
+from itertools import repeat, zip_longest
 from math import exp, log, sqrt
 from typing import NamedTuple, TypeVar
 
@@ -227,11 +227,12 @@ def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
     content, context = (" ".join(text.split()) for text in (note.content, note.summary))
     is_agreed = note.statement_kind is StatementKind.AGREED
     # What an agent said and a person confirmed needs no context: that is "yes".
+    by = f" by {note.contributor}" if note.contributor else ""
     is_short = len(content) < _SHORT_QUOTE and note.speaker == "user"
     return Quote(
         id=note.id,
         place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
-        head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}: ",
+        head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}{by}: ",
         content=content,
         context=f"{'that is' if is_agreed else 'asked'}: {context}" if context and is_short else "",
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
@@ -244,7 +245,8 @@ def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
 class QuotedSession(NamedTuple):
     """A conversation: the one that amended it, how often it has each word, and its *quotes*.
 
-    *title* are the words of its title, which are counted with those of each quote.
+    *title* are the words of its title, which are counted with those of each quote. *contributor*
+    supplied it.
     """
 
     id: str
@@ -252,6 +254,7 @@ class QuotedSession(NamedTuple):
     title: Sequence[str]
     counts: Mapping[str, int]
     quotes: Sequence[Quote]
+    contributor: str = ""
 
 
 def quotes_about(
@@ -262,11 +265,29 @@ def quotes_about(
     """Return the quotes of the conversation of *found* that a request of *words* is about.
 
     With a score, those that say most first, and with the probability that it is about them. What
-    amended the conversation takes its place; *load* gives one that was not found.
+    amended the conversation takes its place; *load* gives one that was not found. No source
+    displaces another one: each has a conversation, and they take turns, the owner first.
     """
     ranked = shares(words, {id_: Counter(known.counts) for id_, known in found.items()})
-    if not ranked:
-        return [], 0.0
+    by_source: dict[str, list[tuple[float, str]]] = {}
+    for share, id_ in ranked:
+        by_source.setdefault(found[id_].contributor, []).append((share, id_))
+    about = {name: _about(words, of, found, load) for name, of in by_source.items()}
+    probable = {name: one for name, one in about.items() if one[1] >= PROBABLE}
+    if not probable or any(probable):  # what one named source says is seen beside what others do
+        probable = about
+    turns = zip_longest(*(probable[name][0] for name in sorted(probable)))
+    quotes = [rated for turn in turns for rated in turn if rated is not None]
+    return quotes, max((probability for _, probability in probable.values()), default=0.0)
+
+
+def _about(
+    words: Sequence[str],
+    ranked: Sequence[tuple[float, str]],
+    found: Mapping[str, QuotedSession],
+    load: Callable[[str], QuotedSession | None],
+) -> tuple[list[tuple[float, Quote]], float]:
+    """As `quotes_about`, of the conversations *ranked*, all of one source."""
     (share, best), *others = ranked
     chosen, seen = found[best], {best}
     while chosen.replaced_by and chosen.replaced_by not in seen:

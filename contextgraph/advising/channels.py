@@ -539,7 +539,7 @@ def readable(
         note
         for note in notes
         if not (note.security.is_secret or gives_instructions(note.content))
-        and note.source.removeprefix("agent:") not in distrusted
+        and distrusted.isdisjoint((note.source, note.contributor))
         and (as_of is None or (note.created_at <= as_of and note.is_valid(as_of)))
     ]
     said_in = [run for note in shown for run in note.targets(LinkType.SAID_IN)]

@@ -10,7 +10,8 @@ from operator import mul
 from typing import NamedTuple
 
 from contextgraph.advising.channels import emphasised
-from contextgraph.lazy import dataclass, regex
+from contextgraph.governance import is_supported
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     PlaybookFile,
     RepositoryPlaybook,
@@ -57,6 +58,48 @@ def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
 
     files = own(run.files), own(facts.opened), own(facts.listed)
     return KnownRun(run.instance_id, *files, facts, run.contributor)
+
+
+def supported(runs: list[KnownRun]) -> list[KnownRun]:
+    """*runs* without the files, symbols and failing tests that one named source alone shows.
+
+    How commands went is kept: what counts them says so.
+    """
+    if not any(run.source for run in runs):
+        return runs
+    sources: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for fact in _facts_of(run):
+            sources.setdefault(fact, set()).add(run.source)
+    known = {fact for fact, of in sources.items() if is_supported(of, several_sources=True)}
+
+    def files(paths: frozenset[str]) -> frozenset[str]:
+        return frozenset(path for path in paths if ("", path) in known)
+
+    return [
+        replace(
+            run,
+            changed=files(run.changed),
+            opened=files(run.opened),
+            listed=files(run.listed),
+            facts=replace(
+                run.facts,
+                symbols={
+                    path: tuple(name for name in names if (path, name) in known)
+                    for path, names in run.facts.symbols.items()
+                },
+                failing=tuple(test for test in run.facts.failing if ("failing", test) in known),
+            ),
+        )
+        for run in runs
+    ]
+
+
+def _facts_of(run: KnownRun) -> Iterator[tuple[str, str]]:
+    """What *run* shows: files, symbols by their file, and failing tests."""
+    yield from (("", path) for path in run.changed | run.opened | run.listed)
+    yield from ((path, name) for path, names in run.facts.symbols.items() for name in names)
+    yield from (("failing", test) for test in run.facts.failing)
 
 
 def _is_own(file: str, created: Collection[str]) -> bool:

@@ -14,8 +14,10 @@ from contextgraph.advising.files import (
     KnownRun,
     known_run,
     ranked_files,
+    supported,
 )
 from contextgraph.errors import ContextGraphError
+from contextgraph.governance import is_supported
 from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
@@ -135,8 +137,10 @@ class Playbooks:
             return ()
         agent = _harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
-        anywhere = self._store.runs.for_task(None, Scope(None, hidden, as_of), _MACHINE_RUNS, agent)
-        here = self._store.runs.for_task(None, Scope(repo, hidden, as_of), RUNS, agent)
+        anywhere, here = (
+            self._trusted(self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent))
+            for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
+        )
         losses = self._known_losses([*here, *anywhere])
         return machine_facts(losses[: len(here)], losses[len(here) :])
 
@@ -188,9 +192,14 @@ class Playbooks:
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
         if agent and not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent):
             trajectories = self._store.runs.for_task(None, scope, RUNS)
-        named = any(run.contributor for run in trajectories)
-        distrusted = self._store.exposures.record([]).distrusted if named else frozenset()
-        return [self.known(run) for run in trajectories if run.contributor not in distrusted]
+        return supported([self.known(run) for run in self._trusted(trajectories)])
+
+    def _trusted(self, runs: Sequence[Trajectory]) -> Sequence[Trajectory]:
+        """*runs* without those of distrusted sources."""
+        if not any(run.contributor for run in runs):
+            return runs
+        distrusted = self._store.exposures.record([]).distrusted
+        return [run for run in runs if run.contributor not in distrusted]
 
     def content_hashes(
         self,
@@ -259,7 +268,10 @@ class Playbooks:
             for found in self._store.recoveries.of_fragments(cleared):
                 by_run[found.trajectory_id].append(found)
             self._losses |= {run: tuple(losses_of(found)) for run, found in by_run.items()}
-        return [RunLosses(run.instance_id, run.repo, self._losses[run.id]) for run in runs]
+        return [
+            RunLosses(run.instance_id, run.repo, self._losses[run.id], run.contributor)
+            for run in runs
+        ]
 
 
 def _harness(agent: str) -> str:
@@ -276,11 +288,12 @@ class Loss(NamedTuple):
 
 
 class RunLosses(NamedTuple):
-    """A run with what it lost."""
+    """A run with what it lost; *source* supplied it."""
 
     instance_id: str
     repo: str
     losses: tuple[Loss, ...]
+    source: str = ""
 
 
 def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
@@ -330,6 +343,7 @@ def machine_facts(
 def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
     """Each lesson of *runs*, with what it cost."""
     tasks: dict[Lesson, set[str]] = {}
+    sources: dict[Lesson, set[str]] = {}
     steps: Counter[Lesson] = Counter()
     patterns: dict[Lesson, dict[RemedyPattern, None]] = {}
     for run in runs:
@@ -337,14 +351,17 @@ def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
         for loss in run.losses:
             lost.setdefault(loss.lesson, set()).update(loss.steps)
             tasks.setdefault(loss.lesson, set()).add(run.instance_id)
+            sources.setdefault(loss.lesson, set()).add(run.source)
             patterns.setdefault(loss.lesson, {})[loss.pattern] = None
         steps.update({lesson: len(indices) for lesson, indices in lost.items()})
     among = len({run.instance_id for run in runs})
+    several = any(run.source for run in runs)
     return {
         lesson: MachineFact(
             *lesson, len(met), among, steps[lesson] / len(runs), tuple(patterns[lesson])
         )
         for lesson, met in tasks.items()
+        if is_supported(sources[lesson], several_sources=several)
     }
 
 
@@ -401,6 +418,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     """Return checks that a quarter of the tasks ran, as typed, and what they refused first."""
     tasks = len({run.instance_id for run in runs})
+    several = any(run.source for run in runs)
     uses: dict[str, list[_Use]] = {}
     for run in runs:
         for use in run.facts.commands:
@@ -410,7 +428,9 @@ def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     for command, same in sorted(uses.items()):
         ran = {run.instance_id for run, _ in same}
         refused = {run.instance_id for run, use in same if use.error_type}
-        is_common = len(ran) >= max(_TASKS_TO_TELL, _COMMON * tasks)
+        is_common = len(ran) >= max(_TASKS_TO_TELL, _COMMON * tasks) and is_supported(
+            {run.source for run, _ in same}, several_sources=several
+        )
         if is_common and ran > refused and len(refused) > 1:
             reason = _most(Counter(use.error_type for _, use in same if use.error_type))
             yield CommandRecord(command, "", len(ran - refused), len(ran), reason)
@@ -538,15 +558,8 @@ def _most(counted: Counter[str]) -> str:
 
 def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
     failed: dict[str, set[str]] = {}
-    sources: dict[str, set[str]] = {}
     for run in runs:
         for name in run.facts.failing:
             failed.setdefault(name, set()).add(run.instance_id)
-            sources.setdefault(name, set()).add(run.source)
-    tests = (
-        FailingTest(name, len(tasks))
-        for name, tasks in failed.items()
-        # Not what one source alone says, unless it is the owner.
-        if len(tasks) > 1 and (len(sources[name]) > 1 or "" in sources[name])
-    )
+    tests = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
     return tuple(sorted(tests, key=lambda test: (-test.tasks, test.name)))

@@ -40,9 +40,9 @@ CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 """
-_VERSION = 10
+_VERSION = 11
 _WITH_WORDS = """
 SELECT id, count(*) FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
@@ -240,8 +240,8 @@ class AdviceFile:
         from contextgraph.ranking import Quote, QuotedSession
 
         row = self._connection.execute(_CONVERSATION, (repo, id_)).fetchone()
-        replaced_by, title, counts, quotes = json.loads(row[0]) if row else ("", [], {}, [])
-        return QuotedSession(id_, replaced_by, title, counts, [Quote(*quote) for quote in quotes])
+        known = QuotedSession(id_, *(json.loads(row[0]) if row else ("", [], {}, [])))
+        return known._replace(quotes=[Quote(*quote) for quote in known.quotes])
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""

@@ -29,6 +29,7 @@ from contextgraph.governance.evidence import (
     effect_of as effect_of,
     is_active as is_active,
     is_silenced as is_silenced,
+    is_supported as is_supported,
     is_withheld as is_withheld,
     wilson as wilson,
 )

@@ -1,7 +1,7 @@
 """Trust in advice from reported outcomes, and confidence intervals of a lift."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from math import sqrt
 from typing import NamedTuple
@@ -63,6 +63,11 @@ class Credit:
 def is_active(instances: int, sources: int, *, several_sources: bool) -> bool:
     """Whether so many independent *instances* and *sources* make advice more than one opinion."""
     return instances >= ACTIVE_FROM and (sources >= ACTIVE_FROM or not several_sources)
+
+
+def is_supported(sources: Collection[str], *, several_sources: bool) -> bool:
+    """Whether more than one named source alone says something; the owner, who has no name, may."""
+    return not several_sources or "" in sources or len({*sources}) >= ACTIVE_FROM
 
 
 def is_silenced(credit: Credit, *, is_agreed: bool) -> bool:

@@ -80,15 +80,17 @@ class Statements:
     def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
         self._notes, self._store, self._now = notes, store, clock
 
-    def add(self, run: RawTrajectory, run_id: str) -> None:
-        """Store what people said in *run*, which has the id *run_id*.
+    def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
+        """Store what people said in *run*, which has the id *run_id*; *contributor* supplied it.
 
         Doing it again changes nothing; what was rejected stays rejected.
         """
         said = statements_in(run)
         if not said.statements:
             return
-        made = [_note_of(one, said, run, run_id, self._now()) for one in said.statements]
+        made = [
+            _note_of(one, said, run, run_id, contributor, self._now()) for one in said.statements
+        ]
         rejected = self._store.get([_rejection_id(note) for note in made])
         known = self._store.get([note.id for note in made])
         new = [
@@ -263,7 +265,7 @@ class Statements:
                 if relation is Relation.SAME and not links[later.id]:
                     first = next(iter(earlier.targets(LinkType.REPEATS)), earlier.id)
                     links[later.id].append(Link(LinkType.REPEATS, first))
-                elif relation is Relation.SUPERSEDES:
+                elif relation is Relation.SUPERSEDES and _may_amend(later, earlier):
                     links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
         sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
         for amending, amended in _amendments(run_id, {**sessions, run_id: new}):
@@ -289,12 +291,17 @@ def _amendments(
         )
         opening = later[0].title.partition("\n")[0]
         restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
-        if any(map(amends, [opening, *restated])):
+        if any(map(amends, [opening, *restated])) and _may_amend(later[0], earlier[0]):
             yield later, earlier
 
 
 def _note_of(
-    said: Said, session: SaidInRun, run: RawTrajectory, run_id: str, now: datetime
+    said: Said,
+    session: SaidInRun,
+    run: RawTrajectory,
+    run_id: str,
+    contributor: str,
+    now: datetime,
 ) -> Note:
     content, repo = _masked(said.text)[:MAX_NOTE], repo_name(run.repo)
     # A copy of a session under another name says nothing new.
@@ -303,7 +310,7 @@ def _note_of(
         id=f"statement_{blake2b(known_by.encode(), digest_size=8).hexdigest()}",
         content=content,
         repo=repo,
-        source=f"{SOURCE}:agent" if said.by_agent else SOURCE,
+        source=_source(contributor, by_agent=said.by_agent),
         created_at=said.at or run.started_at or now,
         credibility=_CREDIBILITY,
         kind=NoteKind.STATEMENT,
@@ -314,6 +321,13 @@ def _note_of(
         links=(Link(LinkType.SAID_IN, run_id),),
         importance=min(1.0, said.weight / 6),
     )
+
+
+def _source(contributor: str, *, by_agent: bool) -> str:
+    """The source of a statement, which `Note.contributor` reads."""
+    if contributor:
+        return f"{SOURCE}:{contributor}:{'agent' if by_agent else 'user'}"
+    return f"{SOURCE}:agent" if by_agent else SOURCE
 
 
 def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
@@ -374,6 +388,7 @@ def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note
         [*stem_counts(notes[0].title)],
         _words_of(notes),
         [quote_of(note, is_shown=note.id not in superseded) for note in notes],
+        notes[0].contributor,
     )
 
 
@@ -384,6 +399,11 @@ def _words_of(notes: Sequence[Note]) -> Counter[str]:
         counts.update(stem_counts(f"{note.summary} {note.content}"))
         counts.update(stem for tag in note.about for stem in stem_counts(tag))
     return counts
+
+
+def _may_amend(later: Note, earlier: Note) -> bool:
+    """Whether *later* may take the place of *earlier*: not of what another source said."""
+    return later.contributor in ("", earlier.contributor)
 
 
 def _is_agreed(note: Note) -> bool:

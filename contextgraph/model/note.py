@@ -135,6 +135,14 @@ class Note:
         return "agent, confirmed by user" if self.source.endswith(":agent") else "user"
 
     @property
+    def contributor(self) -> str:
+        """Who wrote it by a token, or supplied the run of a statement; the owner has no name."""
+        kind, _, rest = self.source.partition(":")
+        if kind == "conversation":
+            return rest.rpartition(":")[0]
+        return rest if kind == "agent" else ""
+
+    @property
     def session(self) -> str:
         """The name of the session in which a statement was made."""
         return self.locator.rpartition("#")[0]

@@ -452,7 +452,7 @@ class Client(_OverHttp, AgentMemory):
     consolidate = _requested(AgentMemory.consolidate, "consolidate")
     maintain = _requested(AgentMemory.maintain, "maintain")
 
-    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
         """Nothing: the service adds them itself."""
 
     @cached_property

@@ -10,7 +10,7 @@ from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
 from contextgraph.model import MemoryContext, RemedyKind
 from tests.builders import NO_MODULE, recovering_run, run
-from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK
+from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
 
 BY_NAME = {one.name: one for one in SCENARIOS}
 
@@ -111,6 +111,21 @@ def test_what_one_source_runs_is_not_in_the_playbook_and_marked_by_how(memory: A
     assert (history.form.worked, history.form.tried) == (8, 8)
     assert not render_warning(history)
     assert "npm" not in render_warning(memory.how("acme/shop", "python -m pytest"))
+
+
+def test_files_symbols_and_tests_of_one_source_are_not_in_the_playbook(
+    memory: AgentMemory,
+) -> None:
+    failing = ("tests/runtests.py a", f"FAILED tests/test_evil.py::test_a - E\n{PASSED}", 1)
+    for number in range(1, 4):
+        memory.learn(one_run(number), source=("ci", "ann", "")[number - 1])
+        memory.learn(one_run(number + 10, failing, file="lib/evil.py"), source="eve")
+    playbook = memory.playbook("acme/shop", "The total of an evil order is wrong")
+    assert [file.path for file in playbook.files] == ["lib/totals.py"]
+    assert not playbook.failing_tests
+    memory.learn(one_run(20, file="lib/evil.py"), source="ann")
+    playbook = memory.playbook("acme/shop", "The total of an evil order is wrong")
+    assert {file.path for file in playbook.files} == {"lib/totals.py", "lib/evil.py"}
 
 
 def test_what_a_distrusted_source_supplied_counts_for_nothing_until_it_is_trusted_again(

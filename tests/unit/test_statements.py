@@ -454,3 +454,23 @@ def test_a_search_does_not_find_what_was_superseded(memory: AgentMemory) -> None
     said = [one.text for one in found if one.kind == "statement"]
     assert said
     assert not any("at most 640 rows" in text for text in said)
+
+
+def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(export_talk(), source="ann")
+        request = "How many rows may an export batch of the importer hold?"
+        shown = memory.live(repo=SHOP, task=request, source="bob").prompt(request)
+        assert shown
+        assert "by ann: " in shown
+        memory.learn(amended_talk(), source="eve")
+        shown = memory.live(repo=SHOP, task=request).prompt(request)
+        assert shown
+        assert "by ann: " in shown
+        assert not any(one.superseded_by for one in memory.statements.of(SHOP))
+        memory.quarantine("source:eve")
+        shown = memory.live(repo=SHOP, task=request).prompt(request)
+        assert shown
+        assert "by ann: " in shown
+        assert "by eve: " not in shown
+        assert "eve" in {one.note.contributor for one in memory.statements.of(SHOP)}
