@@ -6,7 +6,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -190,6 +189,8 @@ class Remote(ABC, Generic[Connection]):
         policy: RetryPolicy,
     ) -> Answer:
         """The answer, waited for in a thread: the limits of the client are for single steps."""
+        from concurrent.futures import Future, wait  # slow to load
+
         future: Future[Answer] = Future()
 
         def run() -> None:

@@ -7,7 +7,6 @@ import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from math import fsum
-from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.channels import (
@@ -668,7 +667,8 @@ class _Counts:
         features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
         runs = newest_first(sighting.candidate for sighting in sightings)
         likely = 0.0 if group.silence else probability(features, self._query.gate)
-        steps = fmean(one.candidate.cleared_step - one.candidate.error_step for one in sightings)
+        taken = [one.candidate.cleared_step - one.candidate.error_step for one in sightings]
+        steps = sum(taken) / len(taken)
         return Remedy(
             actions=best.wording.actions,
             description=_description(self._query, best.wording),

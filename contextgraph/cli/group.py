@@ -1,7 +1,6 @@
 """The commands as click knows them, made from the signatures of their functions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from enum import Enum
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
@@ -107,6 +106,8 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], self.list_commands(ctx), n=1)
             if not near:
                 raise

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import TextWrapper
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 
@@ -87,12 +88,31 @@ def console(stream: TextIO | None = None) -> "Console":
     is_terminal = target.isatty()
     return Console(
         file=target if is_terminal else cast(TextIO, _PlainText(target)),
-        width=None if is_terminal else int(os.environ.get("COLUMNS") or PIPED_WIDTH),
+        width=None if is_terminal else _piped_width(),
         color_system="auto" if is_terminal else None,
         markup=False,
         highlight=False,
         emoji=False,
     )
+
+
+def _piped_width() -> int:
+    return int(os.environ.get("COLUMNS") or PIPED_WIDTH)
+
+
+def _wrapped(text: str, indent: int) -> Iterator[str]:
+    """Yield the lines of ASCII *text* in a pipe, as rich breaks them; a long word stays whole."""
+    margin = " " * indent
+    wrapper = TextWrapper(
+        max(1, _piped_width()),
+        initial_indent=margin,
+        subsequent_indent=margin,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in text.split("\n"):
+        yield from map(str.rstrip, wrapper.wrap(line) or [""])
 
 
 class _PlainText(io.TextIOBase):
@@ -122,8 +142,13 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
     return made
 
 
-def print_text(*parts: "str | tuple[str, str] | Text", indent: int = 0) -> None:
+def print_text(*parts: str | tuple[str, str], indent: int = 0) -> None:
     """Print one text of *parts*: see `styled`, with *indent* spaces before each line."""
+    bare = "".join(part if isinstance(part, str) else part[0] for part in parts)
+    if bare.isascii() and not sys.stdout.isatty():
+        # Without rich, which takes longer to load than a query to answer.
+        print(*_wrapped(plain(bare), indent), sep="\n")
+        return
     from rich.padding import Padding
 
     console().print(Padding(styled(*parts), (0, 0, 0, indent)) if indent else styled(*parts))

@@ -8,11 +8,14 @@ The lists of words were chosen on the development half of `benchmarks/labels/not
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from contextgraph.lazy import dataclass, regex
 from contextgraph.text import compiled, stem, stems, words
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 _TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"
 _NEGATION = frozenset("not never no cannot without nobody 不 没".split())
@@ -135,7 +138,7 @@ def verdict(new: Statement, old: Statement) -> Verdict:
             if is_later and updates(new.text, old.text)
             else _UNRELATED
         )
-    ratio = SequenceMatcher(None, str(ours), str(theirs), autojunk=False).ratio()
+    ratio = _matcher(str(ours), str(theirs)).ratio()
     preference = ours.preference or theirs.preference
     confidence = conflict_confidence(ratio, ratio, opposite=opposite, preference=preference)
     return _conflict(new, old, confidence) if confidence >= _MIN_CONFIDENCE else _UNRELATED
@@ -315,4 +318,6 @@ def _is_number(word: str) -> bool:
 
 
 def _matcher(first: Sequence[str], second: Sequence[str]) -> "SequenceMatcher[str]":
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, first, second, autojunk=False)

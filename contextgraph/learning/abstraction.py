@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import timedelta
 from hashlib import blake2b
@@ -597,6 +596,8 @@ class Rewriter:
                 return reason or self.model.reword(derived[0], interactive=interactive)
             except (RemoteError, MissingExtraError) as error:
                 return str(error)
+
+        from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_PARALLEL) as pool:
             return list(pool.map(answer_or_reason, batch))

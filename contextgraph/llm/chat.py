@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 MAKER = "openai"
+_PROMPTS = Path(__file__).with_name("prompts")
 _TOKENS_PER_PRICE = 1_000_000
 _DATE = regex(r"-\d{4}-\d{2}-\d{2}$")
 
@@ -138,7 +139,7 @@ class SchemaSupport:
 @cache
 def prompt_text(version: str) -> str:
     """The prompt in the file *version* of prompts/; a changed one is a file of the next number."""
-    return files(__package__).joinpath("prompts", f"{version}.md").read_text("utf-8")
+    return (_PROMPTS / f"{version}.md").read_text("utf-8")
 
 
 def first_messages(version: str, facts: str) -> "list[Message]":

@@ -1,9 +1,10 @@
 """Queries and answers: state, scope, candidates, context, explanation."""
 
+import os
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from secrets import token_urlsafe
 from typing import NamedTuple
 
 from contextgraph.lazy import dataclass, field, replace
@@ -438,7 +439,7 @@ class MemoryContext:
 
 def new_context_id() -> str:
     """An id for an answer; no two are equal."""
-    return f"ctx_{token_urlsafe(6)}"
+    return f"ctx_{urlsafe_b64encode(os.urandom(6)).decode()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from types import NoneType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
 
 import orjson
-import zstandard
 
 from contextgraph.codec import (
     decoded,
@@ -43,11 +42,15 @@ _COMPRESSION = 1
 def packed(raw: RawTrajectory) -> bytes:
     """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
     data = _json(raw, f"run {raw.instance_id or raw.source}")
+    import zstandard
+
     return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
 
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:
     """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
+    import zstandard
+
     try:
         return decoded(RawTrajectory, orjson.loads(zstandard.decompress(data)))
     except (zstandard.ZstdError, ValueError, ReadError) as error:
