@@ -63,6 +63,22 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     assert {page.name for page in ROOT.glob("docs/*.md")} <= listed
 
 
+def test_what_users_have_to_read_stays_short() -> None:
+    """A word has a letter or a digit; examples and tables count.
+
+    Not counted: the reference generated from docstrings, what was measured, and the table of the
+    founding documents, which nobody reads from top to bottom.
+    """
+    others = {"api.md", "checklist.md", "measurements.md"}
+    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    words = {
+        page.name: sum(any(map(str.isalnum, word)) for word in text_of(page).split())
+        for page in pages
+        if page.name not in others
+    }
+    assert sum(words.values()) <= 25_000, words
+
+
 def test_the_first_example_of_the_readme_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
