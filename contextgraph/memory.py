@@ -498,7 +498,8 @@ class AgentMemory:
             return ""
         error = error_id(context.error) if context.error else None
         withheld = self.withholds(context) if self.withhold and error else None
-        self._shown.append(Exposure.of(context.id, items, self._now(), error, is_withheld=withheld))
+        shown = Exposure.of(context.id, items, self._now(), error, is_withheld=withheld, text=text)
+        self._shown.append(shown)
         return fence("" if withheld else text, context.id)
 
     def withholds(self, context: MemoryContext) -> bool:

@@ -384,18 +384,22 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield from _numbered(_Entry(remedy_text(one), shown_item(one)) for one in context.shown)
         return
     for recollection, quoted in statement_lines(context.statements):
-        yield _Entry(quoted, ShownItem(recollection.note.id))
+        yield _Entry(quoted, ShownItem(recollection.note.id, why=_OF_STATEMENT))
     if context.playbook:
         head = _playbook_head(context.playbook)
         for line in _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS):
             name = f"fact_{_digest(line.text)}"
-            item = ShownItem(name, patterns=line.patterns) if line.patterns else None
+            why = f"what {number_of(context.playbook.tasks, 'earlier task')} of the repository show"
+            item = ShownItem(name, patterns=line.patterns, why=why) if line.patterns else None
             yield _Entry(f"{head}\n{line.text}" if head else line.text, item)
             head = ""
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (recollection.note for recollection in context.notes[:_NOTES])
-    noted = (_Entry(note_line(note), ShownItem(note.id)) for note in notes)
+    noted = (
+        _Entry(note_line(note), ShownItem(note.id, why=_OF_PINNED if note.pinned else _OF_NOTE))
+        for note in notes
+    )
     yield from _titled("What people said:", noted)
     # A session whose decisions are quoted is not named again.
     quoted_from = {
@@ -507,9 +511,36 @@ def remedy_text(remedy: Remedy) -> str:
     )
 
 
+_OF_STATEMENT = "a person said so in an earlier session about the same"
+_OF_PINNED = "a note that somebody pinned"
+_OF_NOTE = "a note about the same"
+
+
 def shown_item(remedy: Remedy) -> ShownItem:
     """By which the effect of *remedy* is recorded."""
-    return ShownItem(remedy.id, remedy.advice, tuple(action.pattern for action in remedy.actions))
+    patterns = tuple(action.pattern for action in remedy.actions)
+    return ShownItem(remedy.id, remedy.advice, patterns, why=_why_shown(remedy))
+
+
+def _why_shown(remedy: Remedy) -> str:
+    """The evidence by which *remedy* passed each step of the pipeline."""
+    why, agreement = remedy.why, remedy.why.agreement
+    where = "here" if why.scope is ScopeLevel.REPO else "in other repositories"
+    of_tasks = (
+        f"{agreement.did} of {number_of(agreement.cleared, 'task')} that cleared "
+        f"{'this error' if agreement.level is SignatureLevel.TEMPLATE else 'an error of this type'}"
+        if agreement
+        else ""
+    )
+    parts = (
+        f"did so in {number_of(why.support, 'run')} {where}",
+        of_tasks,
+        caveat(why),
+        "found by " + ", ".join(hit.channel for hit in why.channels) if why.channels else "",
+        f"probability {remedy.probability:.2f}" if remedy.probability else "",
+        f"expected to save {remedy.worth:.1f} steps" if remedy.worth else "",
+    )
+    return "; ".join(filter(None, parts))
 
 
 def caveat(why: Why) -> str:

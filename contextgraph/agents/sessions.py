@@ -184,6 +184,7 @@ def _exposure(record: HookRecord) -> "Exposure":
         datetime.fromisoformat(record.at),
         error,
         is_withheld=record.is_withheld,
+        text=record.text,
     )
 
 

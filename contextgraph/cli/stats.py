@@ -522,9 +522,8 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                     given.pop(exposure.context_id, None)
                     continue
                 known = given.get(exposure.context_id)
-                known = known or _Given(
-                    exposure.context_id, exposure.shown_at, _in_words(exposure.items)
-                )
+                said = exposure.text or _in_words(exposure.items)
+                known = known or _Given(exposure.context_id, exposure.shown_at, said)
                 saved = memory.stats.get_steps_saved(ShownTally.of([exposure]), known.tokens)
                 given[exposure.context_id] = replace(
                     known,
@@ -543,7 +542,7 @@ def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
 
 
 def _in_words(items: "Sequence[ShownItem]") -> str:
-    """Return what *items* advise: the text of an answer that no hook gave is not stored."""
+    """Return what *items* advise, of an answer whose text was not stored."""
     from contextgraph.trace.remedies.wording import describe_pattern
 
     patterns = (pattern for item in items for pattern in item.patterns)

@@ -119,15 +119,14 @@ class ShownItem:
 
     Items of the same advice share their record; it is the id where nothing else is known.
     *patterns* are those of its actions. *helped* is None where that is not known, or the run that
-    was shown the item did not try it. *text* is what was said, *why* for which reason; both are
-    empty where that was not recorded.
+    was shown the item did not try it. *why* says for which reason it was shown; empty where that
+    was not recorded.
     """
 
     id: str
     advice: str = ""
     patterns: tuple[RemedyPattern, ...] = ()
     helped: bool | None = None
-    text: str = ""
     why: str = ""
 
     def __post_init__(self) -> None:
@@ -142,7 +141,7 @@ class Exposure:
     *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
     where it was not reported, says whether the error was cleared; *source* is who reported it.
     *is_withheld*: the items were found and not shown, to compare with; None where that was not
-    drawn at random.
+    drawn at random. *text* is what was said, empty where that was not recorded.
     """
 
     context_id: str
@@ -152,6 +151,7 @@ class Exposure:
     items: tuple[ShownItem, ...]
     source: str = ""
     is_withheld: bool | None = None
+    text: str = ""
 
     @classmethod
     def of(
@@ -162,10 +162,11 @@ class Exposure:
         error_id: str | None = None,
         *,
         is_withheld: bool | None = None,
+        text: str = "",
     ) -> Self:
         """A context with *items* that nothing is reported for yet."""
         shown = tuple({(item.id, item.advice): item for item in items}.values())
-        return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
+        return cls(context_id, shown_at, error_id, None, shown, "", is_withheld, text)
 
 
 @dataclass(frozen=True, slots=True)

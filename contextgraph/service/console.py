@@ -33,7 +33,8 @@ from contextgraph.operations import TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.access import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, words
-from contextgraph.trace import describe_remedy, is_advice_id
+from contextgraph.trace import describe_remedy
+from contextgraph.trace.remedies.wording import describe_pattern
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
@@ -408,7 +409,7 @@ async def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Response
         later = f"/pages/advice?after={quote(ids[_ROWS - 1])}" if len(ids) > _ROWS else None
         return {
             "title": "Advice",
-            "shown": _entries(memory, shown[:_ROWS]),
+            **_shown(memory, shown[:_ROWS]),
             "first": "/pages/advice" if page else None,
             "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
             "next_methodologies": later,
@@ -418,50 +419,36 @@ async def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Response
     return await _page(visitor, "advice", "advice.html", values)
 
 
-def _entries(memory: AgentMemory, shown: Sequence[Exposure]) -> list[dict[str, Any]]:
-    """Return what was shown, in words; items whose run is gone are named by their ids."""
-    ids = [item.id for exposure in shown for item in exposure.items]
-    texts = {note.id: note.content for note in memory.store.notes.get(ids).values()}
+def _shown(memory: AgentMemory, shown: Sequence[Exposure]) -> Values:
+    """Return what was shown, with words for its errors and items."""
+    items = [item for exposure in shown for item in exposure.items]
+    ids = [item.id for item in items]
+    texts = {
+        item.id: "; ".join(filter(None, map(describe_pattern, item.patterns))) for item in items
+    }
+    texts |= {note.id: note.content for note in memory.store.notes.get(ids).values()}
     texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
     for recovery in memory.store.recoveries.of_fragments(ids):
-        texts.setdefault(recovery.fragment_id, describe_remedy(recovery.actions))
+        texts[recovery.fragment_id] = describe_remedy(recovery.actions)
     at = {exposure.error_id for exposure in shown if exposure.error_id}
-    histories = memory.store.recoveries.histories([*at], 0)
-    names = {history.error.id: history.error.name for history in histories}
-    advice_ids = [item.advice for exposure in shown for item in exposure.items]
-    off = _quarantined(memory, advice_ids)
-    return [
-        {
-            "id": exposure.context_id,
-            "shown_at": exposure.shown_at,
-            "error_id": exposure.error_id,
-            "error": names.get(exposure.error_id or "", ""),
-            "helped": exposure.helped,
-            "is_withheld": exposure.is_withheld,
-            "said": [
-                {
-                    "id": item.id,
-                    "text": texts.get(item.id, "" if item.id.startswith("fact_") else item.id),
-                    "advice": item.advice if is_advice_id(item.advice) or item.id in texts else "",
-                    "followed": item.helped is not None,
-                    "is_off": item.advice in off,
-                }
-                for item in exposure.items
-            ],
-        }
-        for exposure in shown
-    ]
+    return {
+        "shown": shown,
+        "texts": texts,
+        "errors": {one.error.id: one.error for one in memory.store.recoveries.histories([*at], 0)},
+        "off": _switched_off(memory, [item.advice for item in items]),
+    }
 
 
-def _quarantined(memory: AgentMemory, names: Sequence[str]) -> set[str]:
+def _switched_off(memory: AgentMemory, names: Sequence[str]) -> Mapping[str, datetime]:
+    """Return which of this advice was switched off, and when."""
     verdicts = memory.store.exposures.record(names).verdicts
-    return {verdict.advice for verdict in verdicts if verdict.is_quarantined}
+    return {one.advice: one.decided_at for one in verdicts if one.is_quarantined}
 
 
 def _methodologies(visitor: Caller, found: Iterable[Methodology]) -> Values:
     """Return methodologies, surest first, each with whether it is switched off."""
     ranked = sorted(found, key=lambda methodology: (-methodology.confidence, methodology.id))
-    off = _quarantined(visitor.memory, [methodology.id for methodology in ranked])
+    off = _switched_off(visitor.memory, [methodology.id for methodology in ranked])
     return {"methodologies": [(methodology, methodology.id in off) for methodology in ranked]}
 
 

@@ -8,7 +8,7 @@ CALL (row) {
     MERGE (c:Context {tenant: $tenant, id: row.context_id})
     ON CREATE SET c.name = 'context ' + row.context_id, c.shown_at = row.shown_at,
         c.error_id = row.error_id, c.helped = row.helped, c.source = row.source,
-        c.is_withheld = row.is_withheld, c.is_new = true
+        c.is_withheld = row.is_withheld, c.text = row.text, c.is_new = true
     WITH c, row WHERE c.is_new
     REMOVE c.is_new
     WITH c, row
@@ -16,7 +16,7 @@ CALL (row) {
     MERGE (i:ShownItem {tenant: $tenant, id: item.id})
     ON CREATE SET i.name = item.id
     CREATE (c)-[:SHOWED {tenant: $tenant, position: item.position, advice: item.advice,
-        patterns: item.patterns, helped: item.helped, text: item.text, why: item.why}]->(i)
+        patterns: item.patterns, helped: item.helped, why: item.why}]->(i)
 }
 
 // name: put_reports

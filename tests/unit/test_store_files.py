@@ -28,7 +28,8 @@ AS_ROOT = os.geteuid() == 0
 _ADDED = {
     "place": ["runs"],
     "error_pattern": ["runs", "steps", "cleared"],
-    "shown_item": ["text", "why"],
+    "exposure": ["text"],
+    "shown_item": ["why"],
 }
 _INDEXES = (
     *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),

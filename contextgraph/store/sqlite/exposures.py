@@ -18,7 +18,7 @@ from contextgraph.store.sqlite.transaction import Transaction, insertion
 
 _EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
-SELECT item, advice, patterns, helped, text, why FROM shown_item
+SELECT item, advice, patterns, helped, why FROM shown_item
 WHERE exposure = ? ORDER BY position"""
 _BY_ID = f"""
 SELECT {_EXPOSURE} FROM exposure e
@@ -168,8 +168,8 @@ def _insert(transaction: Transaction, exposure: Exposure) -> None:
     if key := transaction.number(sql, row):
         transaction.write_all(
             "INSERT INTO shown_item "
-            "(exposure, tenant, position, item, advice, patterns, helped, text, why) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "(exposure, tenant, position, item, advice, patterns, helped, why) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(item))
                 for position, item in enumerate(exposure.items)

@@ -211,13 +211,13 @@ CREATE TABLE consolidation (
 CREATE TABLE exposure (
     key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
     context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, error_id TEXT, helped INTEGER,
-    source TEXT NOT NULL DEFAULT '', is_withheld INTEGER,
+    source TEXT NOT NULL DEFAULT '', is_withheld INTEGER, text TEXT NOT NULL DEFAULT '',
     UNIQUE (tenant, context_id));
 CREATE INDEX exposure_newest ON exposure (tenant, shown_at DESC, context_id);
 CREATE TABLE shown_item (
     exposure INTEGER NOT NULL, position INTEGER NOT NULL, tenant INTEGER NOT NULL,
     item TEXT NOT NULL, advice TEXT NOT NULL, patterns TEXT NOT NULL, helped INTEGER,
-    text TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',
+    why TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (exposure, position)) WITHOUT ROWID;
 CREATE INDEX shown_item_of ON shown_item (tenant, item);
 CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice, helped);

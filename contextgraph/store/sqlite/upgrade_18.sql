@@ -19,7 +19,7 @@ CREATE INDEX fragment_id ON fragment (tenant, id);
 CREATE INDEX exposure_newest ON exposure (tenant, shown_at DESC, context_id);
 
 -- What was said and why; of what was shown before, neither is known.
-ALTER TABLE shown_item ADD COLUMN text TEXT NOT NULL DEFAULT '';
+ALTER TABLE exposure ADD COLUMN text TEXT NOT NULL DEFAULT '';
 ALTER TABLE shown_item ADD COLUMN why TEXT NOT NULL DEFAULT '';
 DROP INDEX shown_item_of_advice;
 CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice, helped);
