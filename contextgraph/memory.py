@@ -67,6 +67,7 @@ from contextgraph.model import (
     ConsolidationReport,
     Explanation,
     Exposure,
+    Found,
     HealthCheck,
     KnownSource,
     LearnReceipt,
@@ -105,7 +106,6 @@ if TYPE_CHECKING:
         Statements,
     )
     from contextgraph.knowledge.keyed import KeyedMemory
-    from contextgraph.knowledge.search import Found
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -366,7 +366,7 @@ class AgentMemory:
 
     def search(
         self, question: str, repo: str | None = None, *, limit: int = 10
-    ) -> "tuple[Found, ...]":
+    ) -> tuple[Found, ...]:
         """Return what the memory holds about *question*, the best first, to be read by people.
 
         Past sessions and tasks, statements, notes, pages and remedies, of *repo* or of all, each

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from shlex import quote
 
@@ -11,8 +10,9 @@ from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import searched_text, superseded_in
 from contextgraph.knowledge.statements import Statements
-from contextgraph.lazy import dataclass, regex, replace
+from contextgraph.lazy import regex, replace
 from contextgraph.model import (
+    Found,
     LinkType,
     Note,
     NoteKind,
@@ -38,23 +38,6 @@ _WHY = regex(r"^\W*why\b", re.IGNORECASE)
 _BECAUSE, _NAMED = 1.5, 0.5
 # More of one session would hide the others.
 _OF_SESSION = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
-
-    *kind* is task (a run that opened or changed files), session (any other run), statement, note,
-    page, entity or remedy; *score* is 0 or more.
-    """
-
-    kind: str
-    id: str
-    text: str
-    repo: str
-    time: datetime
-    score: float
-    command: str
 
 
 def search(

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         Words as Words,
     )
     from contextgraph.model.note import (
+        Found as Found,
         Link as Link,
         LinkType as LinkType,
         MaintenanceReport as MaintenanceReport,

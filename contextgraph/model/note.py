@@ -219,6 +219,23 @@ class NoteReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
+
+    *kind* is task (a run that opened or changed files), session (any other run), statement, note,
+    page, entity or remedy; *score* is 0 or more.
+    """
+
+    kind: str
+    id: str
+    text: str
+    repo: str
+    time: datetime
+    score: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recollection:
     """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name.
 

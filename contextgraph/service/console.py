@@ -12,13 +12,13 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
-from contextgraph.knowledge.search import Found
 from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import OutcomePeriod, outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Explanation,
     Exposure,
+    Found,
     Methodology,
     Note,
     Outcome,

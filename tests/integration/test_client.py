@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import iscoroutinefunction
@@ -20,6 +21,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
     NotFoundError,
+    ReadError,
     SettingsError,
     StoreError,
     StoreUnavailableError,
@@ -32,7 +34,7 @@ from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.operations import METHODS, OPERATIONS, TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
-from contextgraph.service.client import AsyncClient, Client
+from contextgraph.service.client import AsyncClient, Client, decoded_result
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run, run
@@ -178,6 +180,7 @@ def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_
         client.notes.link(restricted, client.notes.remember("use tox").id, "near")
 
         assert client.pages.search("tariffs") == memory.pages.search("tariffs") != ()
+        assert client.search("tariffs") == memory.search("tariffs") != ()
         assert client.entities.get_related("Shop", 2, "has") == memory.entities.get_related("Shop")
         assert client.entities.find_tags("re") == {"retail": 1}
         assert client.stats.get_friction() == memory.stats.get_friction() != ()
@@ -246,6 +249,13 @@ def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
     parts = {name.split(".")[0] for name in METHODS}
 
     assert paths - OPERATIONS.keys() - OWN - parts == MISSING.keys()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_result_of_every_operation_has_a_type_that_can_be_read(name: str) -> None:
+    """One that is imported for the type checker alone raises TypeError."""
+    with suppress(ReadError):
+        decoded_result(OPERATIONS[name].function, "nothing of the kind")
 
 
 def test_asyncio_awaits_every_operation() -> None:
