@@ -67,6 +67,7 @@ _HOMES = {
         name: f"contextgraph.model:{name}"
         for name in (
             "Action",
+            "Environment",
             "ErrorPattern",
             "FailurePattern",
             "Fragment",

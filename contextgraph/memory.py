@@ -65,6 +65,7 @@ from contextgraph.model import (
     SOURCE,
     CommandHistory,
     ConsolidationReport,
+    Environment,
     Explanation,
     Exposure,
     Found,
@@ -293,7 +294,7 @@ class AgentMemory:
     def _item_file(self) -> ItemFile:
         return item_file(self._parts.settings)
 
-    def live(
+    def live(  # noqa: PLR0913  (one parameter per fact about the run)
         self,
         *,
         repo: str,
@@ -304,20 +305,22 @@ class AgentMemory:
         source: str = "",
         exclude_instances: Iterable[str] = (),
         workdir: Path | str | None = None,
+        environment: Environment | None = None,
     ) -> "LiveRun":
         """Begin a run of an agent: it gives advice as it goes on, and is learned at its end.
 
         Without an *instance_id* the run is an instance of its own. *agent* is the name that its
         logs have when they are read (`mini-swe-agent`), so that both are one run; *source*: see
         `learn`. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
-        around the folder *workdir* does not have. Raises `ValueError` where there is no such
-        folder. See docs/live.md.
+        around the folder *workdir* does not have. Facts are of runs on *environment*: by default
+        the system of this machine where *workdir* is given, else the one of most runs of the agent.
+        Raises `ValueError` where there is no such folder. See docs/live.md.
         """
         from contextgraph.agents.live import LiveRun
 
         instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
+        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source, environment)
 
     def query(
         self,
@@ -414,17 +417,20 @@ class AgentMemory:
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> RepositoryPlaybook:
         """Return what the runs of *repo* agree on, files ranked for *task*; false where unknown.
 
-        With *agent*, runs of this agent alone, and what often goes wrong on its machine.
+        With *agent*, runs of this agent alone, and what often goes wrong on its machine: on
+        *environment*, by default that of most runs.
 
         At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
         *as_of* and *workdir* are as for `query`. `wording.render_playbook` gives its
         prompt text.
         """
         excluded = frozenset(exclude_instances)
-        playbook = self.retriever.playbooks.of(repo, task, excluded, as_of, agent)
+        playbooks = self.retriever.playbooks
+        playbook = playbooks.of(repo, task, excluded, as_of, agent, environment)
         if not workdir:
             return playbook
         return fresh_playbook(playbook, self._tree(workdir, repo, (), excluded, as_of))
@@ -437,13 +443,15 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> CommandHistory:
         """How *command* is really run in *repo*, with counts; false where no run did.
 
-        *agent* is as for `playbook`.
+        *agent* and *environment* are as for `playbook`.
         """
         excluded = frozenset(exclude_instances)
-        return self.retriever.playbooks.history(repo, command, excluded, as_of, agent)
+        playbooks = self.retriever.playbooks
+        return playbooks.history(repo, command, excluded, as_of, agent, environment)
 
     def before(
         self,
@@ -459,9 +467,10 @@ class AgentMemory:
         None unless independent runs agree that it does not run there: see docs/retrieval.md.
         *workdir* is as for `query`.
         """
-        repo, agent = (state, "") if isinstance(state, str) else (state.repo, state.agent)
-        excluded = frozenset(exclude_instances)
-        history = self.how(repo, command, exclude_instances=excluded, as_of=as_of, agent=agent)
+        given = State(repo=state) if isinstance(state, str) else state
+        repo, excluded = given.repo, frozenset(exclude_instances)
+        playbooks = self.retriever.playbooks
+        history = playbooks.history(repo, command, excluded, as_of, given.agent, given.environment)
         if workdir and history.others:
             history = fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
         return render_warning(history) or None

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -61,6 +62,30 @@ class WorkingTree:
             return False
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
 
+    def is_same_program(self, name: str, other: str) -> bool:
+        """Whether two names are of one program of this machine."""
+        from shutil import which
+
+        first, second = which(name), which(other)
+        return first is not None and os.path.realpath(first) == os.path.realpath(second or "")
+
+    def has_package(self, name: str) -> bool:
+        """Whether the Python of the checkout, else the first of this machine, has a package."""
+        return _normal(name) in self._packages()
+
+    def _packages(self) -> Iterator[str]:
+        """The names of the packages whose metadata are there; nothing is executed."""
+        from shutil import which
+
+        inner = [self.root / folder for folder in (".venv", "venv")]
+        found = which("python3") or which("python")
+        homes = [folder for folder in inner if folder.is_dir()]
+        homes = homes[:1] or ([Path(found).parent.parent] if found else [])
+        for place in chain.from_iterable(home.glob("lib/python*/*-packages") for home in homes):
+            yield from (
+                _normal(entry.name.partition("-")[0]) for entry in place.glob("*.dist-info")
+            )
+
     def content_hash(self, path: str) -> str | None:
         """The hash that git gives the content of the file at *path*; None where there is none."""
         file = self.root / path
@@ -87,3 +112,8 @@ class WorkingTree:
             current = self.content_hash(path) if recorded else None
             self._unchanged[path] = current.startswith(tuple(recorded)) if current else None
         return self._unchanged[path]
+
+
+def _normal(name: str) -> str:
+    """The name of a package as indexes compare it."""
+    return re.sub("[-_.]+", "-", name).lower()

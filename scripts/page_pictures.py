@@ -54,8 +54,9 @@ def fill(store: str) -> None:
     files = sorted((ROOT / "examples" / "trajectories").glob("*.traj.json"))
     with AgentMemory.open(store) as memory:
         for raw in (raw for file in files for raw in read(file)):
-            task = {"repo": raw.repo, "instance_id": raw.instance_id, "task": raw.task}
-            with memory.live(**task, agent=raw.agent) as live:
+            with memory.live(
+                repo=raw.repo, instance_id=raw.instance_id, task=raw.task, agent=raw.agent
+            ) as live:
                 live.start()
                 for step in raw.steps:
                     live.observe(step.action, step.observation or "", exit_code=step.exit_code)

@@ -13,6 +13,7 @@ from contextgraph.model import (
     ErrorSignature,
     FailingTest,
     Freshness,
+    MachineFact,
     MemoryContext,
     PipelineStep,
     PlaybookFile,
@@ -34,6 +35,8 @@ from contextgraph.trace import (
 )
 from contextgraph.working_tree import WorkingTree
 
+# As of `pip install NAME`.
+_WORDS_OF_ONE = 3
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
 _Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
 
@@ -67,16 +70,26 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
         files=tuple(sorted(weighed, key=lambda file: -file.probability)),
         tests=_fresh_commands(playbook.tests, tree),
         scripts=_fresh_commands(playbook.scripts, tree),
-        setup=_fresh_commands(playbook.setup, tree),
+        setup=_fresh_commands((one for one in playbook.setup if _is_needed(one, tree)), tree),
         failing_tests=_present(playbook.failing_tests, tree, _of_test),
         package=package,
         package_tasks=playbook.package_tasks if package else 0,
-        facts=tuple(
-            fact
-            for fact in playbook.facts
-            if fact.cause is not Cause.PROGRAM or tree.has("", fact.works)
-        ),
+        facts=tuple(fact for fact in playbook.facts if _holds(fact, tree)),
     )
+
+
+def _holds(fact: MachineFact, tree: WorkingTree) -> bool:
+    """Whether *fact* may hold on this machine: what works is there, what is missing is not."""
+    if fact.cause is Cause.PROGRAM:
+        return tree.has("", fact.works) and not tree.is_same_program(fact.fails, fact.works)
+    return fact.cause is not Cause.PACKAGE or not tree.has_package(fact.works.split()[-1])
+
+
+def _is_needed(installation: CommandRecord, tree: WorkingTree) -> bool:
+    """False for an *installation* of one package, by pip, that this machine has."""
+    words = installation.command.split()
+    is_of_one = len(words) == _WORDS_OF_ONE and words[:2] == ["pip", "install"]
+    return not (is_of_one and installation.worked and tree.has_package(words[-1]))
 
 
 def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:

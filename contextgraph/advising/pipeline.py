@@ -165,7 +165,12 @@ class MemoryRetriever:
             playbook = self._playbook(query, degraded)
             notes = _not_pinned(findings, playbook)
             statements = [one for of in findings.values() for one in of.statements]
-            cases = {name: found.cases for name, found in findings.items() if name in self.weights}
+            is_ours = self.playbooks.is_seen_by(state.agent)
+            cases = {
+                name: tuple(hit for hit in found.cases if is_ours(hit.trajectory))
+                for name, found in findings.items()
+                if name in self.weights
+            }
             contexts = []
             for gate in gates:
                 answer = MemoryContext(
@@ -227,7 +232,12 @@ class MemoryRetriever:
         if query.is_at_error or state.last_action or not (state.repo or state.agent):
             return None
         playbook = self.playbooks.of(
-            state.repo, state.task_description, scope.exclude_instances, scope.as_of, state.agent
+            state.repo,
+            state.task_description,
+            scope.exclude_instances,
+            scope.as_of,
+            state.agent,
+            state.environment,
         )
         if playbook.degraded:
             degraded["notes"] = playbook.degraded

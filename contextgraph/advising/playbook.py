@@ -23,6 +23,7 @@ from contextgraph.model import (
     Cause,
     CommandHistory,
     CommandRecord,
+    Environment,
     FailingTest,
     FragmentOutcome,
     MachineFact,
@@ -46,12 +47,14 @@ from contextgraph.trace import (
     Lesson,
     ProjectFacts,
     command_use,
+    environment_of,
     is_hazardous_command,
     is_own_module,
     lessons_of,
     patch_summary,
     project_facts,
     sets_own_variable,
+    usual_environment,
 )
 
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
@@ -83,7 +86,7 @@ class Playbooks:
         self._store = store
         self._now = clock
         self._runs: dict[str, KnownRun] = {}
-        self._losses: dict[str, tuple[Loss, ...]] = {}
+        self._losses: dict[str, tuple[Environment, tuple[Loss, ...]]] = {}
         self.changed = lru_cache(_REMEMBERED_RUNS)(self._changed)
 
     def of(
@@ -93,14 +96,15 @@ class Playbooks:
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> RepositoryPlaybook:
         """Return the playbook of *repo* for *agent*, its files ranked for *task*.
 
-        Of runs of this agent alone, where the memory has some: what holds on the machine and in the
-        harness of another one is not shown to it.
+        Of runs of this agent alone, where the memory has some, and of them on *environment*, by
+        default that of most: what holds on another machine or in another harness is not shown.
         """
         repo = masked_name(repo)
-        runs = self.runs(repo, exclude_instances, as_of, agent)
+        runs = self.runs(repo, exclude_instances, as_of, agent, environment)
         notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
         return RepositoryPlaybook(
@@ -118,8 +122,9 @@ class Playbooks:
             package_tasks=package[1],
             notes=notes,
             degraded=degraded,
-            facts=self.facts(repo, exclude_instances, as_of, agent),
+            facts=self.facts(repo, exclude_instances, as_of, agent, environment),
             checks=tuple(_checks(runs)),
+            environment=environment or usual_environment(run.facts.environment for run in runs),
         )
 
     def facts(
@@ -128,6 +133,7 @@ class Playbooks:
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> tuple[MachineFact, ...]:
         """Return what costs *agent* most steps whatever the message, the most costly first.
 
@@ -142,7 +148,15 @@ class Playbooks:
             for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
         )
         losses = self._known_losses([*here, *anywhere])
-        return machine_facts(losses[: len(here)], losses[len(here) :])
+        near, far = _on(losses[: len(here)], environment), losses[len(here) :]
+        if environment is None:
+            # What is known of runs of the repository, and for the rest what most runs show.
+            own, usual = (
+                usual_environment(run.environment for run in some) for some in (near, far)
+            )
+            versions = {**dict(usual.versions), **dict(own.versions)}
+            environment = Environment(own.system or usual.system, "", (*versions.items(),))
+        return machine_facts(near, _on(far, environment))
 
     def history(
         self,
@@ -151,10 +165,11 @@ class Playbooks:
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
         repo, command = masked_name(repo), mask_secrets(command)
-        runs = self.runs(repo, exclude_instances, as_of, agent)
+        runs = self.runs(repo, exclude_instances, as_of, agent, environment)
         uses = [(run, use) for run in runs for use in run.facts.commands]
         made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
@@ -182,8 +197,12 @@ class Playbooks:
         exclude_instances: frozenset[str],
         as_of: datetime | None = None,
         agent: str = "",
+        environment: Environment | None = None,
     ) -> list[KnownRun]:
-        """The runs of *repo* that are looked at: of *agent*, or of all where it has none at all."""
+        """The runs of *repo* that are looked at: of *agent*, or of all where it has none at all.
+
+        On *environment*, by default that of most of them.
+        """
         if not repo:
             return []
         agent = _harness(agent)
@@ -192,7 +211,16 @@ class Playbooks:
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
         if agent and not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent):
             trajectories = self._store.runs.for_task(None, scope, RUNS)
-        return supported([self.known(run) for run in self._trusted(trajectories)])
+        known = supported([self.known(run) for run in self._trusted(trajectories)])
+        usual = environment or usual_environment(run.facts.environment for run in known)
+        return [run for run in known if run.facts.environment.agrees(usual)]
+
+    def is_seen_by(self, agent: str) -> Callable[[Trajectory], bool]:
+        """Whether a run is shown to *agent*: its own, those of no agent; all where it has none."""
+        agent = _harness(agent)
+        if not agent or not self._store.runs.for_task(None, Scope(), 1, agent):
+            return lambda run: True
+        return lambda run: _harness(run.agent) in ("", agent)
 
     def _trusted(self, runs: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """*runs* without those of distrusted sources."""
@@ -267,10 +295,14 @@ class Playbooks:
             by_run: dict[str, list[RecoveryCandidate]] = {run: [] for run in unread}
             for found in self._store.recoveries.of_fragments(cleared):
                 by_run[found.trajectory_id].append(found)
-            self._losses |= {run: tuple(losses_of(found)) for run, found in by_run.items()}
+            for id_, recoveries in by_run.items():
+                raw = self._store.runs.raw(id_)
+                environment = environment_of(raw) if raw else Environment()
+                self._losses[id_] = environment, tuple(losses_of(recoveries))
         return [
-            RunLosses(run.instance_id, run.repo, self._losses[run.id], run.contributor)
+            RunLosses(run.instance_id, run.repo, losses, environment, run.contributor)
             for run in runs
+            for environment, losses in [self._losses[run.id]]
         ]
 
 
@@ -293,7 +325,14 @@ class RunLosses(NamedTuple):
     instance_id: str
     repo: str
     losses: tuple[Loss, ...]
+    environment: Environment = Environment()
     source: str = ""
+
+
+def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
+    """Those of *runs* on *environment*, by default on that of most."""
+    usual = environment or usual_environment(run.environment for run in runs)
+    return [run for run in runs if run.environment.agrees(usual)]
 
 
 def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -17,6 +18,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Action,
     CommandRecord,
+    Environment,
     ErrorSignature,
     FailureWarning,
     LearnReceipt,
@@ -78,6 +80,7 @@ class LiveRun:
         exclude_instances: frozenset[str] = frozenset(),
         workdir: Path | str | None = None,
         source: str = "",
+        environment: Environment | None = None,
     ) -> None:
         self._memory = memory
         self._raw = raw
@@ -88,7 +91,9 @@ class LiveRun:
         self._reader = StepReader()
         self._loops = LoopTracker()
         self._signs = SubmissionTracker()
-        self._states = StateTracker(state_at(raw, 0))
+        if workdir and environment is None:
+            environment = Environment(sys.platform)
+        self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
         self._errors: set[tuple[str, str]] = set()
         self._alarms: set[str] = set()
         self._alarmed_until = -1
@@ -288,7 +293,10 @@ class LiveRun:
         if self._checked is None:
             return context
         playbook = self._memory.playbook(
-            self._raw.repo, exclude_instances=self._excluded, agent=self._raw.agent
+            self._raw.repo,
+            exclude_instances=self._excluded,
+            agent=self._raw.agent,
+            environment=self._states.state.environment,
         )
         missing = (one for one in playbook.checks if one.command not in self._checked)
         warnings = (*context.warnings, *map(check_warning, missing))

@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from contextgraph.model.playbook import (
         CommandHistory as CommandHistory,
         CommandRecord as CommandRecord,
+        Environment as Environment,
         FailingTest as FailingTest,
         Freshness as Freshness,
         MachineFact as MachineFact,

@@ -22,7 +22,7 @@ from contextgraph.model.fragment import (
 )
 from contextgraph.model.methodology import Methodology
 from contextgraph.model.note import Recollection
-from contextgraph.model.playbook import Freshness, RepositoryPlaybook
+from contextgraph.model.playbook import Environment, Freshness, RepositoryPlaybook
 from contextgraph.model.trajectory import (
     Json,
     Outcome,
@@ -39,7 +39,7 @@ class State:
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
     failed or found nothing, its searches, and listings of the folder of the shell: they are not
     advised again. *repo* is ``owner/repo``, *agent* the name under which runs of the agent that
-    asks are learned: what holds on the machine of another is not shown to it.
+    asks are learned, *environment* its machine: what holds on another is not shown to it.
     *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
     text. *embedding* is the vector of the task, in the space of the memory, where that is known.
     """
@@ -57,6 +57,7 @@ class State:
     instance_id: str | None = None
     failed_actions: tuple[str, ...] = ()
     agent: str = ""
+    environment: Environment | None = None
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:

@@ -19,6 +19,28 @@ class Freshness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine that an agent works on, as far as a log shows it.
+
+    *system* is ``linux``, ``darwin`` or ``win32``, *root* the folder that it mostly works in, and
+    *versions* are pairs of an interpreter and its version (``("python", "2.7")``).
+    """
+
+    system: str = ""
+    root: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def agrees(self, other: "Environment") -> bool:
+        """Whether both may be the same machine: nothing that is known of both differs.
+
+        The folder may differ: each task may have its own.
+        """
+        ours, theirs = dict(self.versions), dict(other.versions)
+        is_same = not (self.system and other.system) or self.system == other.system
+        return is_same and all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybookFile:
     """A file of the project: how many tasks *changed* and how many *opened* it.
 
@@ -106,8 +128,8 @@ class RepositoryPlaybook:
     *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
     *degraded* says why they could not be read. *checks* are commands that tasks ran again and
     again and that refused some, such as linters and builds: one *worked* where it refused nothing.
-    *facts* are those of the machine and the harness,
-    the most costly first.
+    *facts* are those of the machine and the harness, the most costly first; *environment* is the
+    one whose runs were looked at.
     """
 
     repo: str
@@ -124,6 +146,7 @@ class RepositoryPlaybook:
     degraded: str = ""
     facts: tuple[MachineFact, ...] = ()
     checks: tuple[CommandRecord, ...] = ()
+    environment: Environment = Environment()
 
     def __bool__(self) -> bool:
         """True where anything is known."""

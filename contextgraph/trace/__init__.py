@@ -9,7 +9,12 @@ if TYPE_CHECKING:
         canonical as canonical,
         read_action as read_action,
     )
-    from contextgraph.trace.causes import Lesson as Lesson, lessons_of as lessons_of
+    from contextgraph.trace.causes import (
+        Lesson as Lesson,
+        environment_of as environment_of,
+        lessons_of as lessons_of,
+        usual_environment as usual_environment,
+    )
     from contextgraph.trace.errors.signature import (
         recognise as recognise,
         signature_of as signature_of,

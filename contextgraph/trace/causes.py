@@ -1,10 +1,12 @@
-"""The causes of errors that belong to a machine or a harness, over all messages they show."""
+"""What a log shows of a machine: what it is, and the causes of errors that belong to it."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from contextgraph.lazy import regex
-from contextgraph.model import Cause, RemedyAction, RemedyKind
+from contextgraph.model import Cause, Environment, RawTrajectory, RemedyAction, RemedyKind
 from contextgraph.trace.remedies.edits import Term
 
 _PROGRAM = regex(r"[A-Za-z][\w.+-]*")
@@ -81,3 +83,61 @@ def _are_programs(*names: str) -> bool:
 def _repeats_a_folder(action: RemedyAction) -> bool:
     """True where the shell was in the folder already that the command changed to again."""
     return action.replaced.startswith(f"{action.target}/")
+
+
+_VERSION_ASKED = regex(r"(?:^|&& )([A-Za-z][\w.+-]*) (?:--version|-V|version)(?: 2>&1)?$")
+_VERSION = regex(r"(?<![\w.])v?(\d+\.\d+)(?=[.\s,)]|$)")
+_OF_PYTHON = regex(r"lib/python(\d\.\d+)/|^platform \w+ -- Python (\d+\.\d+)", re.MULTILINE)
+_PYTHON = regex(r"(?:^|&& |/)(python[\d.]*|pip[\d.]*|pytest) [^&|;]*(?:$|2>&1|\|)")
+_SYSTEMS = (
+    ("darwin", regex(r"^platform darwin|/opt/homebrew/|/Users/", re.MULTILINE)),
+    ("win32", regex(r"^platform win32|\b[A-Z]:\\\\?(?:Users|Program)", re.MULTILINE)),
+    ("linux", regex(r"^platform linux|/usr/lib/python|x86_64-linux|/home/", re.MULTILINE)),
+)
+_MOST_READ, _FEW_LINES = 2_000, 4
+
+
+def environment_of(raw: RawTrajectory) -> Environment:
+    """Return what the commands of *raw*, and what they printed, show of its machine.
+
+    Only what interpreters print is read: files that an agent looks at may quote other machines.
+    """
+    systems, roots = Counter[str](), Counter[str]()
+    versions: dict[str, Counter[str]] = {}
+    for step in raw.steps:
+        line, cwd = step.action.text, step.cwd or ""
+        output = ""
+        if cwd.startswith(("/", "./")):
+            roots[cwd] += 1
+        if len(line) < _MOST_READ and "\n" not in line:
+            asked, ran = _VERSION_ASKED.search(line), _PYTHON.search(line)
+            output = (step.observation or "")[:_MOST_READ] if asked or ran else ""
+            shown = _OF_PYTHON.search(output)
+            if asked and output.count("\n") < _FEW_LINES:
+                versions.setdefault(asked[1], Counter()).update(_VERSION.findall(output)[:1])
+            elif ran and shown:
+                versions.setdefault(ran[1], Counter())[shown[1] or shown[2]] += 1
+        if output or roots[cwd] == 1:
+            place = f"{cwd}\n{output}"
+            systems.update([name for name, marks in _SYSTEMS if marks.search(place)][:1])
+    return Environment(
+        _most_common(systems),
+        _most_common(roots),
+        tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()) if seen),
+    )
+
+
+def usual_environment(environments: Iterable[Environment]) -> Environment:
+    """What most of *environments* agree on, of all that is known of any; without the folder."""
+    systems = Counter[str]()
+    versions: dict[str, Counter[str]] = {}
+    for one in environments:
+        systems.update([one.system] if one.system else [])
+        for name, version in one.versions:
+            versions.setdefault(name, Counter())[version] += 1
+    usual = tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()))
+    return Environment(_most_common(systems), "", usual)
+
+
+def _most_common(counted: Counter[str]) -> str:
+    return max(counted, key=lambda name: counted[name], default="")

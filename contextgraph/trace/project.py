@@ -9,6 +9,7 @@ from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
+    Environment,
     ErrorSignature,
     Family,
     PatchSummary,
@@ -24,6 +25,7 @@ from contextgraph.trace.actions import (
     shell_line,
     within_repository,
 )
+from contextgraph.trace.causes import environment_of
 from contextgraph.trace.files import (
     content_hashes,
     definitions_found,
@@ -92,7 +94,8 @@ class ProjectFacts:
     module (a path without ending) where an import showed them. *failing* are the tests that failed
     when they were last run. *patch* is what it changed in existing files, and *symbols* the
     functions and classes of that by file. *edited* are files that it wrote or changed by actions.
-    *content_hashes* are git's hashes of files, by path, maybe abbreviated.
+    *content_hashes* are git's hashes of files, by path, maybe abbreviated. *environment* is the
+    machine that it ran on.
     """
 
     commands: tuple[CommandUse, ...] = ()
@@ -105,6 +108,7 @@ class ProjectFacts:
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     edited: frozenset[str] = frozenset()
     content_hashes: dict[str, set[str]] = field(default_factory=dict, hash=False)
+    environment: Environment = Environment()
 
 
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
@@ -126,6 +130,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         *_changes(lines),
         frozenset(seen.edited),
         _hashes(chain(content_hashes(patch), raw.content_hashes.items())),
+        environment_of(raw),
     )
 
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from contextgraph.trace import SubmissionSign
 from tests.builders import NO_MODULE, recovering_run, run
 
 LOGS = Path(__file__).parents[1] / "data" / "readers"
-LINE = {"repo": "acme/shop", "task": "Totals are wrong when a tariff is missing"}
+LINE: dict[str, Any] = {"repo": "acme/shop", "task": "Totals are wrong when a tariff is missing"}
 PATCH = """diff --git a/lib/{0}.py b/lib/{0}.py
 --- a/lib/{0}.py
 +++ b/lib/{0}.py

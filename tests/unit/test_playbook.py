@@ -19,6 +19,7 @@ from contextgraph.config import Settings
 from contextgraph.model import (
     Action,
     Cause,
+    Environment,
     PatchSummary,
     RemedyAction,
     RemedyKind,
@@ -27,7 +28,7 @@ from contextgraph.model import (
 )
 from contextgraph.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
-from contextgraph.trace import Lesson, lessons_of
+from contextgraph.trace import Lesson, environment_of, lessons_of
 from contextgraph.trace.remedies.edits import Term
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
@@ -439,6 +440,48 @@ def test_what_fails_on_the_machine_of_another_agent_is_not_shown(memory: AgentMe
 
     assert start(memory, repo="acme/shop0").splitlines()[1:] == alone
     assert "use `python3`" not in start(memory, agent="cat")
+
+
+def on_version(version: str) -> tuple[str, str, int]:
+    return "python3 --version", f"Python {version}\n", 0
+
+
+def test_what_holds_on_one_machine_is_not_said_on_another(memory: AgentMemory) -> None:
+    """The same agent, whose logs show other interpreters."""
+    for number in range(4):
+        memory.learn(machine_run(number, on_version("3.8.2")))
+    no_node = ("node -e 'print(1)'", "bash: node: command not found\n", 127)
+    for number in range(4, 9):
+        steps = [on_version("3.12.1"), no_node, ("nodejs -e 'print(1)'", "1\n", 0)]
+        given = {"instance_id": f"acme__shop-{number}", "agent": "ant"}
+        memory.learn(run(steps, repo=f"acme/shop{number % 3}", **given))
+
+    def said(version: str = "") -> str:
+        given = Environment(versions=(("python3", version),)) if version else None
+        fields = {"repo": "bob/pump", "instance_id": "new-1", "task": TASK, "agent": "ant"}
+        return memory.live(**fields, environment=given).start()
+
+    assert "use `python3`" in said("3.8")
+    assert "use `nodejs`" not in said("3.8")
+    assert "use `nodejs`" in said("3.12")
+    assert "use `python3`" not in said("3.12")
+    assert "use `nodejs`" in said()  # the environment of most runs
+
+
+def test_a_log_shows_the_machine(memory: AgentMemory) -> None:
+    read = environment_of(
+        run(
+            [
+                ("python --version", "Python 2.7.18\n", 0),
+                ("cat README", "platform darwin -- Python 3.1.1\n", 0),
+                ("python3 -m pytest", "platform linux -- Python 3.8.2, pytest-7.1\n", 0),
+            ]
+        )
+    )
+    assert read == Environment("linux", "", (("python", "2.7"), ("python3", "3.8")))
+    assert read.agrees(Environment("", "/elsewhere", (("node", "18.1"),)))
+    assert not read.agrees(Environment("darwin"))
+    assert not read.agrees(Environment(versions=(("python", "3.8"),)))
 
 
 def test_a_shell_that_keeps_its_folder_is_said(memory: AgentMemory) -> None:

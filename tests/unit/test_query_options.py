@@ -11,7 +11,7 @@ import pytest
 
 from contextgraph import AgentMemory, MemoryContext, State
 from contextgraph.advising.pipeline import sayings
-from contextgraph.model import Outcome, Phase
+from contextgraph.model import Environment, Outcome, Phase
 from tests.builders import NO_MODULE, NOON, installing_run, recovering_run, run
 
 PATCH = """diff --git a/shop/totals.py b/shop/totals.py
@@ -41,7 +41,8 @@ def memory() -> Iterator[AgentMemory]:
             look = [("search_dir tax src", SHORT, 1), ("search_dir tax", "found 3", 0)]
             memory.learn(run(look, instance_id=f"acme__shop-{number + 20}"))
             edit = ("sed -n 1,40p shop/totals.py", "def total(): ...", 0)
-            tests = ("python3 -m pytest tests", "2 passed in 0.1s", 0)
+            shown = "platform linux -- Python 3.11.7\n2 passed in 0.1s"
+            tests = ("python3 -m pytest tests", shown, 0)
             known = {"instance_id": f"acme__shop-{number + 30}", "agent": "claude-code"}
             memory.learn(run([edit, tests], patch=PATCH, **known))
         yield memory
@@ -77,6 +78,7 @@ OTHERS: dict[str, list[Any]] = {
     "instance_id": ["acme__shop-1"],
     "failed_actions": [("PYTHONPATH=lib python reproduce.py", "pip install rates")],
     "agent": ["claude-code"],
+    "environment": [Environment("win32")],
 }
 
 

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
-from contextgraph.advising.freshness import stale_in
+from contextgraph.advising.freshness import fresh_playbook, stale_in
 from contextgraph.model import (
     Action,
+    Cause,
     Freshness,
     Json,
+    MachineFact,
     RawTrajectory,
+    RepositoryPlaybook,
     Step,
 )
 from contextgraph.working_tree import WorkingTree
@@ -239,3 +242,31 @@ def test_paths_outside_the_checkout_are_taken_to_be_right(tmp_path: Path) -> Non
     tree = WorkingTree(tmp_path)
     assert all(map(tree.has, ("/opt/tools/lint", "../other/a.py", "~/bin/run")))
     assert not tree.has("a" * 5_000)
+
+
+def test_what_this_machine_has_needs_no_installation(tmp_path: Path) -> None:
+    """Its metadata are read; nothing is executed."""
+    packages = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
+    (packages / "Typing_Extensions-4.1.dist-info").mkdir(parents=True)
+    tree = WorkingTree.around(tmp_path)
+    assert tree.has_package("typing-extensions")
+    assert not tree.has_package("typing")
+
+    installed = [
+        MachineFact(Cause.PACKAGE, "", f"pip install {name}", 3, 4, 2.0)
+        for name in ("typing-extensions", "pytz")
+    ]
+    playbook = fresh_playbook(RepositoryPlaybook(REPO, facts=tuple(installed)), tree)
+    assert [fact.works for fact in playbook.facts] == ["pip install pytz"]
+
+
+def test_a_program_that_is_the_other_one_now_does_not_fail(tmp_path: Path, monkeypatch) -> None:
+    for name in ("other", "real"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "same").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    facts = tuple(MachineFact(Cause.PROGRAM, old, "real", 3, 4, 2.0) for old in ("same", "other"))
+    playbook = RepositoryPlaybook(REPO, facts=facts)
+    kept = fresh_playbook(playbook, WorkingTree.around(tmp_path)).facts
+    assert [fact.fails for fact in kept] == ["other"]
