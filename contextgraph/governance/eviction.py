@@ -1,5 +1,6 @@
 """Policies of eviction: which items are removed when there are too many or they are too old."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -68,9 +69,9 @@ class RecallValue:
     """Keeps the *max_items* that are worth most.
 
     Worth is a weighted sum of how often an item was recalled (logarithmic), the mean score then,
-    how recently (1 / (1 + days)), and how much it says: its distinct words as a share of the most
-    that any has, so that no text outweighs what is recalled again and again. What was never
-    recalled is dated by its creation, so that a new item has a chance.
+    how recently (1 / (1 + days)), and how much it says: the share of items that have fewer distinct
+    words, so that no text outweighs what is recalled again and again. What was never recalled is
+    dated by its creation, so that a new item has a chance.
     """
 
     max_items: int
@@ -81,19 +82,24 @@ class RecallValue:
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
         """Return the items beyond *max_items*, least valuable first, then oldest first."""
-        most = max((item.words for item in items), default=0.0)
-        ranked = sorted(items, key=lambda item: (self.worth(item, now, most), *_age(item)))
+        words = sorted(item.words for item in items)
+        says_more = {item.id: bisect_left(words, item.words) for item in items}
+        others = max(1, len(items) - 1)
+        ranked = sorted(
+            items,
+            key=lambda item: (self.worth(item, now, says_more[item.id] / others), *_age(item)),
+        )
         return [item.id for item in ranked[: _excess(items, self.max_items)]]
 
-    def worth(self, item: Evictable, now: datetime, most_words: float) -> float:
-        """Return the value of *item*, from 0, among items of at most so many words."""
+    def worth(self, item: Evictable, now: datetime, says_more: float) -> float:
+        """Return the value of *item*, from 0, which says more than this share of the others."""
         stats = item.recalls
         days = max(now - (stats.last or item.created_at), timedelta()) / timedelta(days=1)
         return (
             self.recall * log1p(stats.count)
             + self.score * (stats.total_score / stats.count if stats.count else 0.0)
             + self.recency / (1 + days)
-            + self.information * (item.words / most_words if most_words else 0.0)
+            + self.information * says_more
         )
 
 
