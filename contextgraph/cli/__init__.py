@@ -83,7 +83,12 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "config": {"show": "installation:show"},
     "experiment": {"run": "evaluate:run", "report": "evaluate:report"},
     "mcp": {"": "service:mcp", "config": "service:config"},
-    "notes": {"": "notes:notes", "review": "notes:review"},
+    "notes": {
+        "": "notes:notes",
+        "prune": "notes:prune",
+        "reset": "notes:reset",
+        "review": "notes:review",
+    },
     "token": {"create": "service:create", "list": "service:list_", "revoke": "service:revoke"},
     "pages": {
         "put": "notes:put",

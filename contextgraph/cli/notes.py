@@ -20,6 +20,7 @@ from contextgraph.cli.options import (
     Repo,
     Tags,
     Tokens,
+    Yes,
     argument,
     common_options,
     described,
@@ -29,11 +30,13 @@ from contextgraph.cli.options import (
 )
 from contextgraph.cli.output import (
     FAILED,
+    confirm,
     emit,
     fail,
     print_text,
     warn,
 )
+from contextgraph.knowledge.recall import marked_content
 from contextgraph.lazy import dataclass
 from contextgraph.records import (
     recalled_record,
@@ -242,8 +245,64 @@ _COLUMNS = ("when", "note", "source", "id")
 
 
 def _row(note: "Note") -> tuple[str, ...]:
-    mark = " (contradicted)" if note.contradicts else ""
-    return f"{note.created_at:%Y-%m-%d}", note.content + mark, note.source, note.id
+    text = f"{marked_content(note)}{' (contradicted)' if note.contradicts else ''}"
+    return f"{note.created_at:%Y-%m-%d}", text, note.source, note.id
+
+
+@common_options()
+def prune(
+    common: Common,
+    repo: Repo = None,
+    before: Annotated[datetime | None, time_option("--before", "Remembered before.")] = None,
+    tag: Tags = None,
+    max_recalls: Annotated[
+        int | None, option("--max-recalls", "N", "Recalled at most so often.", min=0)
+    ] = None,
+) -> None:
+    """Archive the notes that meet all conditions, of which at least one is needed.
+
+    Pinned notes stay; `contextgraph notes --restore` brings others back.
+
+    \b
+    Example:
+      contextgraph notes prune --before 2026-01-01 --max-recalls 0
+    """
+    with common.open(create=False) as memory:
+        archived = memory.notes.prune(
+            repo=repo, before=before, tags=tag or (), max_recalls=max_recalls
+        )
+        if archived:
+            common.compile_for_hooks(memory, whole=True)
+    common.answer({"archived": archived}, f"{number_of(archived, 'note')} archived")
+
+
+@common_options()
+def reset(
+    common: Common,
+    repo: Repo = None,
+    source: Annotated[
+        str | None, option("--source", "KIND[:NAME]", "Only what this source said.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Delete all notes, statements, pages and entities, or those of a repository or source.
+
+    Asks for confirmation, unless --yes is given. Learned runs stay.
+
+    \b
+    Example:
+      contextgraph notes reset --repo acme/shop --yes
+    """
+    with common.open(create=False) as memory:
+        if not yes:
+            of = " ".join(filter(None, (repo and f"about {repo}", source and f"of {source}")))
+            confirm(
+                f"Delete {f'what is noted {of}' if of else 'all notes'}?", "nothing was deleted"
+            )
+        deleted = memory.notes.reset(repo=repo, source=source)
+        if deleted:
+            common.compile_for_hooks(memory, whole=True)
+    common.answer({"forgotten": deleted}, f"{number_of(deleted, 'note')} deleted")
 
 
 def _change(common: Common, changes: dict[str, list[str]]) -> None:

@@ -310,7 +310,14 @@ def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
 def _line(note: Note) -> str:
     mark = "; another note says otherwise" if note.contradicts else ""
     origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
-    return f"- {' '.join(note.content.split())} ({origin})"
+    return f"- {' '.join(marked_content(note).split())} ({origin})"
+
+
+def marked_content(note: Note) -> str:
+    """The text of *note* for its owner: a confidential one says so."""
+    mark = f"[{note.security.upper()}]"
+    is_marked = not note.security.is_secret or note.content.startswith(mark)
+    return note.content if is_marked else f"{mark} {note.content}"
 
 
 _ENTITY, _PAGE = "entity:", "page:"

@@ -219,3 +219,24 @@ def test_rules_and_memories_of_other_tools_become_notes(store: Path, tmp_path: P
     (tmp_path / "broken.json").write_text("{")
     broken = contextgraph("import", tmp_path / "broken.json", *at)
     assert (broken.code, "broken.json" in broken.err) == (1, True)
+
+
+def test_notes_are_pruned_and_reset(store: Path) -> None:
+    here = ("--store", store)
+    for text, tag in (("CI uses Python 3.11", "ci"), ("deploy on Fridays", "ops")):
+        contextgraph("remember", text, *REPO, "--tag", tag, *here)
+    assert "condition" in contextgraph("notes", "prune", *here).err
+    pruned = contextgraph("notes", "prune", "--tag", "ci", "--max-recalls", "0", "--json", *here)
+    assert pruned.records == [{"archived": 1}]
+    (left,) = contextgraph("notes", "--json", *here).records
+    assert left["content"] == "deploy on Fridays"
+    assert "nothing was deleted" in contextgraph("notes", "reset", *here).err
+    reset = contextgraph("notes", "reset", *REPO, "--yes", "--json", *here)
+    assert reset.records == [{"forgotten": 2}]
+
+
+def test_confidential_notes_are_marked(store: Path) -> None:
+    here = ("--store", store)
+    contextgraph("remember", "the pager code is 4711", "--security", "confidential", *here)
+    for shown in (("notes",), ("recall", "pager code"), ("snapshot", "pager")):
+        assert "[CONFIDENTIAL] the pager code" in contextgraph(*shown, *here).out
