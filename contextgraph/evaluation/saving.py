@@ -11,6 +11,7 @@ from contextgraph.advising.matching import (
     pattern_key,
     remedy_of,
 )
+from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.measures import (
@@ -239,7 +240,8 @@ class _Run:
 
     def _before(self, said: Said) -> tuple[set[int], int]:
         if self._step(said.step).error is None:
-            return set(), 1
+            # What people decided about a file says nothing of a command.
+            return set(), any(name.startswith(WARNING) for name in strip_fenced(said.text)[1])
         steps = {said.step}
         for recovery in self._cleared:
             if recovery.error_step <= said.step < recovery.cleared_step and self._is_named(

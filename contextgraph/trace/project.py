@@ -257,7 +257,10 @@ def _uses(
     None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
     line = what_ran(step.action.text.strip(), failed=error is not None)
-    is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
+    # A log that leaves out arguments shows a call by the name of its tool, such as `Edit`.
+    is_call = step.action.text == step.action.tool and step.action.tool[:1].isupper()
+    is_typed = not (step.action.arguments or is_call)
+    is_shell = is_typed or step.action.tool.lower() in SHELL_TOOLS
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
     commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]

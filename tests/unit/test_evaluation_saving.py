@@ -30,9 +30,9 @@ def attempt(*between: tuple[str, str, int], number: int = 9) -> RawTrajectory:
     return run([FAILED, *between, WORKED], instance_id=f"acme__shop-{number}")
 
 
-def judged(raw: RawTrajectory, kind: MomentKind, step: int, text: str) -> Said:
+def judged(raw: RawTrajectory, kind: MomentKind, step: int, text: str, name: str = "ctx_1") -> Said:
     """*text* at *step* of *raw*, with its worth; the context "ctx_1" named `python3`."""
-    said = Said(kind, step, fence(text, "ctx_1"), tokens=50)
+    said = Said(kind, step, fence(text, name), tokens=50)
     [worth] = judged_texts(trace(raw), [said], {"ctx_1": [USE_PYTHON3]})
     return worth
 
@@ -65,8 +65,10 @@ def test_an_item_that_the_run_contradicts_costs_a_step() -> None:
 
 
 def test_a_warning_before_a_command_that_ran_is_wrong() -> None:
-    assert judged(attempt(), MomentKind.BEFORE, 0, "`python` did not run").saved == {0}
-    assert judged(attempt(), MomentKind.BEFORE, 1, "`python3` did not run").wrong == 1
+    warning = "`python` did not run", "before_1"
+    assert judged(attempt(), MomentKind.BEFORE, 0, *warning).saved == {0}
+    assert judged(attempt(), MomentKind.BEFORE, 1, *warning).wrong == 1
+    assert judged(attempt(), MomentKind.BEFORE, 1, 'decided: "keep it"').wrong == 0
 
 
 def test_a_warning_before_submitting_what_was_right_is_wrong() -> None:

@@ -624,3 +624,13 @@ def test_a_warning_names_what_made_the_command_run(memory: AgentMemory) -> None:
     warning = memory.before("acme/shop", "python -m pytest b.py")
     assert warning is not None
     assert "; after `pip install pytest` (3 of 3) it did" in warning
+
+
+def test_a_call_whose_arguments_are_not_known_is_no_command(memory: AgentMemory) -> None:
+    call = Action("Edit", "Edit")
+    refused = Step(1, "", call, "String to replace not found in file.", is_error=True)
+    for number in range(1, 5):
+        raw = one_run(number)
+        memory.learn(replace(raw, steps=(*raw.steps, refused)))
+    live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK)
+    assert live.before(call) is None
