@@ -12,14 +12,13 @@ import json
 import os
 import re
 import resource
-import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +27,8 @@ from urllib.parse import urlsplit
 
 from benchmarks.attacks import service
 from contextgraph import AgentMemory, RawTrajectory, Step
+from contextgraph.advising.wording import note_line
+from contextgraph.agents.compile import compile_advice
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Action, Outcome
 
@@ -91,7 +92,7 @@ def by_clone(attack: Item, folder: Path) -> Iterator[str]:
             return text
 
         for name, content in material["files"].items():
-            path = clone / named(name).strip("/")
+            path = clone / named(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(named(content))
         for special in material["special"]:
@@ -169,16 +170,27 @@ def _make(path: Path, clone: Path, special: Item) -> None:
         "fifo": lambda: os.mkfifo(path),
         "mode": lambda: path.chmod(int(special["mode"], 8)),
         "symlink": lambda: path.symlink_to(target),
-        "hardlink": lambda: os.link(target, path),
+        "hardlink": lambda: _linked(path, Path(target)),
         "sparse": lambda: path.open("wb").truncate(size),
-        "nested_json": lambda: path.write_text("[" * 1_000_000 + "]" * 1_000_000),
-        "gzip_zeros": lambda: path.write_bytes(gzip.compress(bytes(size), 1)),
-        "one_line": lambda: path.write_text("a" * (size >> 3)),
+        "nested_json": lambda: path.write_text("[" * special["depth"] + "]" * special["depth"]),
+        "gzip_zeros": lambda: path.write_bytes(gzip.compress(bytes(1 << 26)) * (size >> 26)),
+        "one_line": lambda: path.write_text("a" * size),
         "many_files": lambda: _many(path, int(special.get("count", 20_000))),
         "memory": lambda: _forged_memory(path, special["note"]),
-        "copy": lambda: shutil.copy(clone / target, path),
+        "copy": lambda: _compiled(clone / "memory.db", path),
     }
     makers[special["kind"]]()
+
+
+def _linked(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.touch()
+    os.link(target, path)
+
+
+def _compiled(memory: Path, advice: Path) -> None:
+    with AgentMemory.open(str(memory)) as opened:
+        compile_advice(opened, advice)
 
 
 def _many(folder: Path, count: int) -> None:
@@ -279,21 +291,27 @@ def by_contributor(attack: Item, folder: Path) -> Iterator[str]:
     """What somebody else is shown of it, at an error, a start, a prompt or before a command."""
     with AgentMemory.open(str(folder / "memory.db")) as memory:
         for entry in attack["material"]:
-            try:
+            with suppress(ContextGraphError, ValueError):  # a name that is refused
                 _contribute(memory, entry, attack["then"])
-            except (ContextGraphError, ValueError):
-                continue  # a name that is refused
-        text = _shown(memory, attack["then"])
+        moments = [attack["then"], *attack["then"].get("also", ())]
+        recalled = "\n".join(_recalled(memory, one) for one in moments if one["at"] == "recall")
+        shown = [_shown(memory, one) for one in moments if one["at"] != "recall"]
+    text = "\n".join([*shown, recalled])
     for word in attack.get("must_not_contain", ()):
         if word in text:
             at = text.index(word)
             yield f"{word!r} in {text[max(0, at - 120) : at + 80]!r}"
-    yield from (
-        f"{word!r} is missing" for word in attack.get("must_contain", ()) if word not in text
-    )
+    wanted = {"must_contain": text, "must_contain_at_recall": recalled}
+    for name, of in wanted.items():
+        yield from (f"{word!r} is missing" for word in attack.get(name, ()) if word not in of)
     for word in attack.get("at_most_once", ()):
         if text.count(word) > 1:
             yield f"{word!r} {text.count(word)} times"
+
+
+def _recalled(memory: AgentMemory, then: Item) -> str:
+    found = memory.notes.recall(then["question"], repo=then["repo"])
+    return "\n".join(note_line(one.note) for one in found)
 
 
 def _contribute(memory: AgentMemory, entry: Item, then: Item) -> None:
@@ -306,13 +324,10 @@ def _contribute(memory: AgentMemory, entry: Item, then: Item) -> None:
             memory.render(context)
             memory.report_outcome(context.id, helped=bool(entry["helped"]), source=source)
     elif "note" in entry:
-        sent_by = str(entry.get("by") or source)
+        # As the service has it of a token, which may not pin.
+        sent_by = f"agent:{entry.get('by') or source}"
         memory.notes.remember(
-            str(entry["note"]),
-            repo=str(entry["repo"]),
-            source=f"user:{sent_by}",
-            tags=entry.get("tags", ()),
-            pinned=bool(entry.get("pinned")),
+            str(entry["note"]), repo=str(entry["repo"]), source=sent_by, tags=entry.get("tags", ())
         )
 
 

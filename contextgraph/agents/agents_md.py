@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from contextgraph.advising.wording import playbook_lines, remedy_line
+from contextgraph.agents.install import inside
 from contextgraph.errors import SettingsError
 from contextgraph.lazy import regex, replace
 from contextgraph.memory import AgentMemory
@@ -67,6 +68,7 @@ def write_agents_md(
     head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}.\n"
     listed = "\n".join(f"- {entry}" for entry in entries)
     section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n"
+    path = inside(path.parent, path.name)
     try:
         before = path.read_text() if path.exists() else ""
         text = before or _front_matter(path, repo)

@@ -123,9 +123,12 @@ class Agent:
     in_project: str = ""
 
     def settings_file(self, project: Path | None = None) -> Path:
-        """The file of the user, or of the *project* in that folder."""
+        """The file of the user, or of the *project* in that folder.
+
+        Raises `SettingsError` where a link of the project would have another one written.
+        """
         if project is not None:
-            return project / (self.in_project or f"{self.home}/{self.file}")
+            return inside(project, self.in_project or f"{self.home}/{self.file}")
         return self._folder() / self.file
 
     def is_present(self) -> bool:
@@ -405,6 +408,14 @@ def _written(config: Config, before: str | None) -> str:
     indent = _INDENT.search(before or "")
     text = json.dumps(config, indent=indent[1] if indent else 2, ensure_ascii=False)
     return text if before and not before.endswith("\n") else f"{text}\n"
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The file *name* in *folder*; raises `SettingsError` where links lead out of it."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(f"{path} is a link out of {folder}; remove it, and try again")
+    return path
 
 
 def _replace(path: Path, content: str) -> None:

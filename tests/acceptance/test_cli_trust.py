@@ -117,3 +117,27 @@ def test_a_bare_repository_within_a_clone_names_no_other_repository(clone: Path)
     remote = ["config", "remote.origin.url", "git@github.com:bank/core.git"]
     subprocess.run(["git", "-C", bare, *remote], check=True)
     assert repository_name(str(bare)) == "local/vendor"
+
+
+@pytest.mark.parametrize(
+    ("link", "command"),
+    [
+        ("AGENTS.md", ("export", "AGENTS.md", "--agents-md", "acme/shop")),
+        (".claude", ("integrations", "install", "claude-code", "--project")),
+    ],
+)
+def test_nothing_is_written_through_a_link_out_of_a_clone(
+    clone: Path, tmp_path: Path, link: str, command: tuple[str, ...]
+) -> None:
+    store = str(tmp_path / "memory.db")
+    learned = [recovering_run(number) for number in range(3)]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned), "--store", store)
+    home = tmp_path / "home"
+    (home / ".claude").mkdir(parents=True)
+    (home / "AGENTS.md").write_text("mine\n")
+    (clone / link).symlink_to(home / link)
+    result = _run(clone, *command, "--store", store)
+    assert result.returncode == 1
+    assert "link out of" in result.stderr
+    assert (home / "AGENTS.md").read_text() == "mine\n"
+    assert not [*(home / ".claude").iterdir()]

@@ -63,3 +63,17 @@ def run(python: Path, server: Server, folder: Path) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+def test_the_keys_of_a_checkout_are_not_read(litellm_python: Path, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PLANTED_API_KEY=planted\n")
+    program = (
+        "import os\n"
+        "from contextgraph.embedding.litellm import LitellmEndpoint\n"
+        "LitellmEndpoint()._open()\n"
+        "print(os.environ.get('PLANTED_API_KEY'))"
+    )
+    result = subprocess.run(
+        [litellm_python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "None\n"
