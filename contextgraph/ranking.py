@@ -149,7 +149,7 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 SAME_SUBJECT = 0.2
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
 # and a short one may be unclear without what it answers.
-QUOTED_TOKENS, _TOLD, _SHORT_QUOTE = 125, 0.7, 60
+QUOTED_TOKENS, _TOLD, _SHORT_QUOTE, _UNCLEAR = 125, 0.7, 60, 100
 # A clause is the least that is quoted of a long statement.
 _CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
 # A word of a small collection is not rarer than in one of so many texts.
@@ -228,13 +228,14 @@ def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
     is_agreed = note.statement_kind is StatementKind.AGREED
     # What an agent said and a person confirmed needs no context: that is "yes".
     by = f" by {note.contributor}" if note.contributor else ""
-    is_short = len(content) < _SHORT_QUOTE and note.speaker == "user"
+    of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
+    is_short = len(content) < _UNCLEAR and note.speaker == "user"
     return Quote(
         id=note.id,
         place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
         head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}{by}: ",
         content=content,
-        context=f"{'that is' if is_agreed else 'asked'}: {context}" if context and is_short else "",
+        context=f"{of}: {context}" if context and is_short else "",
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
         weight=note.importance,
         is_agreed=is_agreed,

@@ -20,6 +20,8 @@ _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
 _LONGEST_RULE = 400
 _LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
 _LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES, _TOPIC = 400, 300, 8, 3, 150
+# A statement of so few words needs what it answers; a question of so many stems is clear.
+_UNCLEAR, _CLEAR, _LONGEST_SAID = 7, 4, 200
 
 # What stands in a message though nobody typed it.
 _BLOCK = regex(
@@ -56,7 +58,7 @@ _REVIEW = regex(
 )
 
 _SENTENCE = regex(
-    r"(?<=[.!?])(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
+    r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
 )
 _BULLET = regex(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
 _WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
@@ -64,6 +66,11 @@ _WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
 _NEGATED = (
     r"(?:don['’]?t|do not|never|stop|avoid|no more|must ?n['’]?t|no need (?:to|for)|quit"
     r"|shouldn['’]?t|should not|cannot|can['’]?t|won['’]?t|not)"
+)
+# What follows a negation where somebody only says how it is.
+_SEES = (
+    r"(?:see|get|know|think|understand|love|like|remember|believe|recall|care|sure|very|really"
+    r"|actually|seem|look|work|even)\b"
 )
 _NUMERALS = "one|two|three|four|five|six|seven|eight|nine|ten|twelve|half|twice|zero"
 _UNITS = (
@@ -84,9 +91,9 @@ _CUES: dict[str, tuple[float, str]] = {
     "ruled out": (
         1.6,
         (
-            rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|that|ok|you)\s+){_NEGATED}\s+\w+"
-            r"|\b(?:not|no) \w+(?: \w+)?\s*$|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b"
-            r"|\binstead(?: of)?\b|\bas opposed to\b|\bisn['’]?t\b|\bnot the\b|,\s+not\b"
+            rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|ok|you)\s+){_NEGATED}\s+(?!{_SEES})\w+"
+            r"|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b|\binstead(?: of)?\b|\bas opposed to\b"
+            r"|,\s+not\b|\b(?:it|that|this|they) (?:doesn|don)['’]?t need\b"
             r"|(?:不要|不能|不准|别再|请勿|而不是)"
         ),
     ),
@@ -125,9 +132,11 @@ _CUES: dict[str, tuple[float, str]] = {
         (
             r"\b(?:decid\w+|agreed|settled|standardi[sz]ed|ruled"
             r"|(?:our|the) (?:policy|rule|convention|standard)(?: is)?"
-            r"|let['’]?s (?:use|go|keep|make|do|not|call|put|have|drop|leave|stick|say|move|allow"
-            r"|always|only)"
-            r"|we (?:use|want|prefer|don['’]?t|never|always|only|keep|go with|agreed)"
+            r"|let['’]?s (?!see\b|look|talk|explore|consider|return|continue|discuss|think|try|find"
+            r"|check|start|begin|get|go\b|review|figure|understand|commit|push|run|test|fix|address"
+            r"|work on|do (?:it|that|this|\d))\w+|let['’]?s go with"
+            r"|we (?:just |only |really )?(?:use|want|prefer|never|always|only|keep|go with|agreed"
+            r"|don['’]?t (?:want|need|use|do|allow|have to))"
             r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
             r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
             r"|leave (?:it|them|that) (?:at|as)?)\b"
@@ -160,20 +169,24 @@ _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
 _QUESTION = regex(
     r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when|why|how"
     r"|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
-    r"|have (?:you|we))\b(?!n['’]t\b)[^.]*\Z",
+    r"|have (?:you|we))\b(?!n['’]t\b)(?:[^.]|\.(?=\w)|\bvs\.)*\Z",
     re.IGNORECASE,
 )
 _TAG_QUESTION = regex(r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct)\s*\?\W*$", re.IGNORECASE)
 # Of the moment: it ends with the step that it is about.
 _MOMENTARY = regex(
-    r"^(?:please |now |then |ok(?:ay)?,? |so |just |and |let['’]?s )*(?:wait|resume|continue"
+    r"^(?:please |now |then |(?:ok(?:ay)?|k|no|yes|yup|yeah)\b[,.]* |so |just |and |let['’]?s )*"
+    r"(?:wait|resume|continue"
     r"|go ahead|go on|go for it|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both)"
     r"|fix (?:it|that|this)|run (?:it|the|a)|commit|push|ship it|show me|tell me|explain"
     r"|describe|look (?:at|into)|take a look|check|read|review|summari[sz]e|let me|i will"
-    r"|i['’]?ll|thanks?|thank you|start (?:with|by)|find (?:it|the)|open|see|give me|list"
-    r"|can you|could you|reproduce|investigate|analy[sz]e|write (?:a|an|the|me|up)|implement"
-    r"|create|address|update the|revert|undo|hey|hi|good|great|nice|cool|awesome|perfect"
-    r"|sounds good|add (?:a|an|the)|it should (?:work|be)|you should be)\b",
+    r"|do (?:a|an|the|not do)|make sure you|just tell|bring|commit|drop (?:it|both|that)"
+    r"|for #?\d+|(?:address|fix|do) (?:issues? |items? )?#?\d|agreed? (?:on|with)|seems|dude"
+    r"|i['’]?ll|thanks?|thank you|(?:start|begin)(?: on| with| by| w\b)|find (?:it|the)|open|see"
+    r"|give me|list|can you|could you|we(?:['’]re| are) going (?:through|to)|reproduce|investigate"
+    r"|analy[sz]e|write (?:a|an|the|me|up)|implement|create|address|update the|revert|undo|hey|hi"
+    r"|good|great|nice|cool|awesome|perfect|sounds good|add (?:a|an|the)"
+    r"|it should (?:work|be)|you should be)\b",
     re.IGNORECASE,
 )
 # What people saw or think decides nothing.
@@ -183,12 +196,20 @@ _REMARK = regex(
     r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
     r"|got|have been|has been|understand|bet|doubt|hope|know|knew|can see|recall|suspect|assume)\b"
     r"|\b(?:i|we) (?:remember|was wondering|wonder|noticed|suspect|recall|think)\b"
-    r"|^(?:right|yeah|exactly|ok|okay|got it|gotcha|makes sense|interesting|ah|oh|hmm+|thanks)\b"
-    r"[^.]*$|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
+    r"|^(?:right(?! now)|yeah|exactly|ok|okay|got it|gotcha|makes sense|interesting|ah|oh|hmm+"
+    r"|thanks)\b(?!,? but)[^.]*$"
+    r"|^(?:(?:ok|so|and|but|well|k)\b,? )*(?:not sure|as for|presumably|doesn['’]t seem|hard to"
+    r"|hmm+|(?:it |that )?seems|uhh?|dude|there['’]?s an? (?:\w+ )?(?:issue|problem|bug))\b"
+    r"|\b(?:isn['’]t|is not|wasn['’]t|aren['’]t|not) (?:\w+ )?(?:good|great|lovely|valid|true|clear"
+    r"|pretty|working|correct)\b|\bno longer works?\b"
+    r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
     re.IGNORECASE,
 )
 # Where a person found something on their machine.
-_ABSOLUTE_PATH = regex(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
+_ABSOLUTE_PATH = regex(
+    r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+"
+    r"|\blines? \d|\b(?:time|level|msg)=|[⚠✅❌✓]"
+)
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -203,7 +224,7 @@ _CONFIRMS = regex(
 _RESERVED = regex(r"\bbut\b|\blet['’]?s (?:talk|discuss|see|look)|\?|:\s*$|\.\.\.", re.IGNORECASE)
 _CHOICE = regex(
     r"^\W*(?:(?:ok|okay|yes|yup|yep|yeah|let['’]?s|go|do|with|option|plan(?: out)?|choice"
-    r"|i (?:pick|choose|prefer|like)|number|no\.?|address|fix|take|#)\W+)*"
+    r"|i (?:pick|choose|prefer|like)|number|no\.?|#)\W+)*"
     r"(?P<picks>(?:[A-D]|\d{1,3})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,3}))*)(?![\w.])",
     re.IGNORECASE,
 )
@@ -229,6 +250,10 @@ _REPORT = regex(
     r"|\bi['’]ll (?:explore|check|look|read|start|begin|run|take|verify|search|review)\b",
     re.IGNORECASE,
 )
+# A choice that says nothing without the list.
+_PICK = regex(r"\W*[A-D1-9]\W*", re.IGNORECASE)
+# Says what it is about by pointing at it.
+_POINTS = regex(r"\b(?:it|its|that|this|those|these|there|them|they|the one)\b", re.IGNORECASE)
 # Goes with the sentence before it.
 _DEPENDENT = regex(
     r"^(?:then|and|but|or|because|so|that|this|it|they|those|these|otherwise|everything else|same"
@@ -393,7 +418,8 @@ def _own(
             weight, cues = max(weight, rated[end][0]) + 0.3, cues | rated[end][1]
             text, end = f"{text} {sentences[end]}", end + 1
         length, is_reply = _word_count(text), bool(asked) and start < 2
-        is_short = is_reply and length <= 8 and "number" in cues and not _MOMENTARY.search(text)
+        is_short = is_reply and length <= 8 and "number" in cues
+        is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and "lasting" not in cues
         if (
@@ -405,7 +431,10 @@ def _own(
             and not is_task
         ):
             kind = _kind(text, cues, corrects=corrects and start == 0)
-            context = asked[:_LONGEST_CONTEXT] if is_reply else ""
+            context = asked if is_reply and len(stems(asked)) >= _CLEAR else ""
+            if not context and (length <= _UNCLEAR or _POINTS.search(text)):
+                context = sentences[start - 1] if start else _last_said(exchange.before)
+            context = context[:_LONGEST_CONTEXT]
             yield Said(kind, text, exchange.step, exchange.at, context, weight=weight)
         start = end
 
@@ -439,7 +468,7 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     """How much speaks for *sentence* as a statement, and the names of its cues."""
     cues = _cues_in(sentence)
     weight = sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects
-    weight -= 2.2 * bool(_REMARK.search(sentence)) + 2.0 * bool(_MOMENTARY.search(sentence))
+    weight -= 2.2 * bool(_REMARK.search(sentence)) + 3.0 * bool(_MOMENTARY.search(sentence))
     weight -= 1.5 * bool(_ABSOLUTE_PATH.search(sentence))
     # A decision may be put as a question: "we drop it, yes?"
     asks = 1.0 if _TAG_QUESTION.search(sentence) else 6.0
@@ -505,6 +534,16 @@ def _last_question(before: str) -> str:
     ]
     end = _normal(before.strip()[-600:])
     return questions[-1] if questions and _normal(questions[-1])[-40:] in end else ""
+
+
+def _last_said(before: str) -> str:
+    """The last sentences of the agent, as many as there is room for."""
+    said = ""
+    for sentence in reversed([*_sentences(_BLOCK.sub("\n", before))]):
+        if len(said) + len(sentence) >= _LONGEST_SAID:
+            break
+        said = f"{sentence} {said}".strip()
+    return said
 
 
 def _proposals(before: str) -> list[str]:

@@ -177,6 +177,11 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
         "it should be fine now",
         "stop",
         "no I think we are good",
+        "address 12, 14",
+        "ok now let's start on phase 1, then phase 2",
+        "The output on line 398 of the Edit tool isn't good.",
+        "There's an issue in that the folder goes away and each file is lost",
+        "I don't see the test of each redirect there",
         "Implement this plan: " + "you should never do this. " * 120,
         "```\nnever push to main\n```",
         "Your last output did not use any tool calls! You must always use one.",
@@ -211,7 +216,16 @@ def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
 def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
     first, *_ = statements_in(export_talk()).statements
     assert first.text.startswith("640.")
-    assert first.context == "What did the partner confirm?"
+    assert first.context == ROUNDS[0][0]
+
+
+def test_a_statement_that_points_at_something_keeps_what_it_points_at() -> None:
+    wrote = "The exporter writes a preview of ten rows first. Then it writes the file."
+    (said,) = statements_in(talk("a", "Look at it", (wrote, "Just drop it, never."))).statements
+    assert said.context == wrote
+    clear = "We never write a preview of rows in front of an export file."
+    (said,) = statements_in(talk("a", "Look at it", (wrote, clear))).statements
+    assert said.context == ""
 
 
 @pytest.mark.parametrize(
@@ -219,9 +233,9 @@ def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
     [
         ("A) keep both tables\nB) drop the old table", "B", "B: drop the old table"),
         (
-            "12. The cache is never emptied\n13. Names\n14. One test is missing",
-            "address 12, 14",
-            "12: The cache is never emptied; 14: One test is missing",
+            "1. Keep the cache for an hour\n2. Empty it at each start",
+            "option 2",
+            "2: Empty it at each start",
         ),
     ],
 )
