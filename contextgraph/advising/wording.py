@@ -480,7 +480,7 @@ def _is_of_edit(context: MemoryContext) -> bool:
 
 def remedy_line(remedy: Remedy) -> str:
     """Return a remedy on one line, worded as by `render`, without a list number."""
-    marks = [mark for mark in (caveat(remedy.why), _agreement(remedy.why)) if mark]
+    marks = [mark for mark in (caveat(remedy.why), agreement_of(remedy.why)) if mark]
     if remedy.workaround and not remedy.methodology:
         marks.append("a workaround")
     return remedy.description + (f" [{', '.join(marks)}]" if marks else "")
@@ -555,8 +555,8 @@ def caveat(why: Why) -> str:
     return f"{'seen in one task' if why.instances == 1 else 'from one source'}{named}"
 
 
-def _agreement(why: Why) -> str:
-    """In how many tasks this cleared the error, of those in which anything did."""
+def agreement_of(why: Why) -> str:
+    """Say in how many tasks this cleared the error, of those in which anything did."""
     agreement = why.agreement
     if agreement is None:
         return ""

@@ -338,7 +338,7 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
 
 def _show_summary(context: "MemoryContext") -> None:
     """Print what an agent would be shown, in about ten lines."""
-    from contextgraph.advising.wording import caveat
+    from contextgraph.advising.wording import agreement_of, caveat
 
     if context.playbook:
         from contextgraph.advising.wording import playbook_lines
@@ -348,9 +348,9 @@ def _show_summary(context: "MemoryContext") -> None:
             print_text(one_line(line, _LINE_WIDTH))
     for remedy in context.ranked:
         print_text((one_line(remedy.description, _LINE_WIDTH), "bold green"))
-        where = "this repository" if remedy.why.scope == "repo" else "other repositories"
-        seen = f"worked in {number_of(remedy.why.support, 'run')} of {where}"
-        print_text((", ".join(filter(None, (seen, caveat(remedy.why)))), "dim"), indent=2)
+        seen = f"worked in {number_of(remedy.why.support, 'run')} in all"
+        evidence = filter(None, (agreement_of(remedy.why), seen, caveat(remedy.why)))
+        print_text((", ".join(evidence), "dim"), indent=2)
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
         print_text(
@@ -469,12 +469,14 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
-    from contextgraph.advising.wording import caveat
+    from contextgraph.advising.wording import agreement_of, caveat
 
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
-    reasons.append(caveat(why) or number_of(why.support, "run"))
+    if agreement := agreement_of(why):
+        reasons.append(agreement)
+    reasons.append(caveat(why) or f"{number_of(why.support, 'run')} in all")
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:
         reasons.append(f"score {score:.2f}")

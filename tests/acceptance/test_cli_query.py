@@ -63,7 +63,7 @@ def test_people_see_the_remedy_and_why_it_is_shown(store: Path) -> None:
     result = contextgraph(*asked)
 
     assert "PYTHONPATH=lib python reproduce.py" in result.out
-    assert "worked in 3 runs of this repository" in result.out
+    assert "3 of 3 tasks here, worked in 3 runs in all" in result.out
     assert len(result.out.splitlines()) <= 10
     assert "why: this repository" in contextgraph(*asked, "--details").out
 
