@@ -121,6 +121,9 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         Path | None,
         option("--html", "FILE", "Write the report as an HTML page (needs the extra 'plot')."),
     ] = None,
+    figures: Annotated[
+        bool, flag("--figures", "Print every figure with its interval, and the configuration.")
+    ] = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Measure the advice of a memory on recorded runs.
@@ -153,6 +156,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         fail("no run to judge by: give more runs, or a smaller --split or --min-runs")
     if judged and online:
         raise click.BadParameter("--judged needs a split: leave out --online")
+    from contextgraph.evaluation import report_record
+
     trial = Trial(common, None if online else taught, judging, related, seed, judged)
     if compare:
         _refuse_with_compare(common.store, details, plot, html, common.flags["configuration"])
@@ -160,7 +165,9 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     else:
         report = trial.run()
         _write(report, details, plot, html)
-        _show(common, report)
+        show = _show_figures if figures else _show_summary
+        record = report_record(report, with_moments=False)
+        common.answer(record, partial(show, report))
     if any(intake.counts.failed for intake in intakes):
         raise click.exceptions.Exit(PARTLY_DONE)
 
@@ -173,10 +180,18 @@ def _refuse_with_compare(*given: object) -> None:
         )
 
 
-def _show(common: Common, report: "Report") -> None:
-    from contextgraph.evaluation import report_record
+def _show_summary(report: "Report") -> None:
+    """Print what was judged, the steps that advice saved, and the verdict."""
+    from contextgraph.evaluation import saved_in_words
 
-    common.answer(report_record(report, with_moments=False), partial(_show_figures, report))
+    config = report.config
+    if "runs_judged" in config:
+        judged, learned = config["runs_judged"], config["runs_learned"]
+        print_text(f"{judged} runs judged by a memory of {learned} runs ({config['mode']}).")
+    for sentence in saved_in_words(report):
+        print_text(sentence)
+    print_text((report.verdict, "bold"))
+    print_text(("--figures prints every figure, --html FILE draws them", "dim"))
 
 
 def _show_figures(report: "Report") -> None:

@@ -54,6 +54,7 @@ from contextgraph.evaluation.reports import (
     moments_in as moments_in,
     report_of as report_of,
     report_record as report_record,
+    saved_in_words as saved_in_words,
     settings_in_words as settings_in_words,
     write_evaluation as write_evaluation,
 )

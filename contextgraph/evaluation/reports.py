@@ -30,7 +30,7 @@ from contextgraph.evaluation.moments import (
     Moment,
     MomentKind,
 )
-from contextgraph.evaluation.saving import saved_measures
+from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
 from contextgraph.lazy import dataclass
 from contextgraph.learning.figures import new_figure, save_figures
 from contextgraph.model import Json
@@ -50,6 +50,10 @@ _JUDGED_BY = {
     "localisation@5": "a file to change among its first five",
     "related@5": "a linked task among its first five",
 }
+
+_BASELINES = {"bm25": "text search, BM25", "bm25 in scope": "text search in the repository, BM25"}
+# Fewer moments than this differ by chance whatever the methods.
+_FEWEST = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +161,28 @@ def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]])
         ),
         key=lambda entry: entry[0],
     )
-    return f"{sentence}, {_compared(best[1], best[2])}."
+    few = measures[measure][OURS].count
+    caution = f" {few} moments are too few to tell methods apart." if few < _FEWEST else ""
+    return f"{sentence}, {_compared(best[1], best[2])}.{caution}"
+
+
+def saved_in_words(report: Report) -> Iterator[str]:
+    """Yield the steps that advice saved in a run, beside the most that it could, and its tokens."""
+    saved, tokens = report.saving.get("steps saved", {}), report.saving.get("tokens a run", {})
+    for name, measured in saved.items():
+        if not name.startswith(ALL) or OURS not in measured:
+            continue
+        ours, most = measured[OURS], measured.get(CEILING)
+        text = f"Steps saved in a run{name.removeprefix(ALL)}: {ours.value:.1f}"
+        text += f" (95 %: {ours.low:.1f} to {ours.high:.1f})"
+        text += f"; a perfect memory of the same runs: {most.value:.1f}" if most else ""
+        yield f"{text}; {tokens[name][OURS].value:.0f} tokens shown."
 
 
 def _compared(baseline: str, contrast: Contrast) -> str:
     gap = contrast.difference
     points = f"{100 * gap.low:+.0f} to {100 * gap.high:+.0f} points"
-    by = f"the best baseline ({baseline}, {_percent(contrast.first)})"
+    by = f"the best baseline ({_BASELINES.get(baseline, baseline)}, {_percent(contrast.first)})"
     if gap.low > 0:
         return f"better than {by} by {100 * gap.value:.0f} points ({points})"
     if gap.high < 0:

@@ -195,8 +195,12 @@ def test_a_report_names_its_configuration(tmp_path: Path) -> None:
 def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
     new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
 
-    result = contextgraph("evaluate", "--judge", new)
+    summary = contextgraph("evaluate", "--judge", new)
+    result = contextgraph("evaluate", "--judge", new, "--figures")
 
+    assert "Steps saved in a run: " in summary.out
+    assert "too few to tell methods apart" in " ".join(summary.out.split())
+    assert len(summary.out.splitlines()) <= 12
     assert "clearance@3" in result.out
     assert "bm25 in scope" in result.out
 
