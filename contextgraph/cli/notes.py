@@ -259,9 +259,9 @@ def prune(
         int | None, option("--max-recalls", "N", "Recalled at most so often.", min=0)
     ] = None,
 ) -> None:
-    """Archive the notes that meet all conditions, of which at least one is needed.
+    """Archive the notes that meet all given conditions.
 
-    Pinned notes stay; `contextgraph notes --restore` brings others back.
+    At least one is needed. Pinned notes stay; `contextgraph notes --restore` brings others back.
 
     \b
     Example:
@@ -285,9 +285,9 @@ def reset(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Delete all notes, statements, pages and entities, or those of a repository or source.
+    """Delete all notes, or those of a repository or source.
 
-    Asks for confirmation, unless --yes is given. Learned runs stay.
+    Statements, pages and entities among them. Asks for confirmation, unless --yes is given. Learned runs stay.
 
     \b
     Example:
