@@ -287,7 +287,8 @@ def reset(
 ) -> None:
     """Delete all notes, or those of a repository or source.
 
-    Statements, pages and entities among them. Asks for confirmation, unless --yes is given. Learned runs stay.
+    Statements, pages and entities among them; learned runs stay. Asks for confirmation, unless
+    --yes is given.
 
     \b
     Example:
