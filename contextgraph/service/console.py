@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
 from contextgraph.lazy import dataclass
-from contextgraph.learning.statistics import OutcomePeriod, outcomes_over_time
+from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Explanation,
@@ -44,8 +44,6 @@ _RECENT = timedelta(days=30)
 # The newest runs that met an error say how it goes now, and the newest of all how runs end.
 _LOOKED_AT, _CHARTED = 100, 500
 _COMMANDS = 8
-_OUTCOMES = ("solved", "failed", "unknown")
-_CHART_WIDTH, _CHART_HEIGHT = 880, 150
 _NODE_WIDTH, _ROW, _GAP, _DRAWN = 270, 52, 120, 12
 _ASSETS = {"console.css": "text/css", "console.js": "text/javascript"}
 # A page in a frame of another site could make people press its buttons.
@@ -154,7 +152,6 @@ async def overview(
     def values(memory: AgentMemory) -> Values:
         since = datetime.now(UTC) - timedelta(days=days)
         newest = memory.store.runs.listed(RunFilter(), _CHARTED)
-        periods = outcomes_over_time(newest)
         return {
             "title": "Overview",
             "days": days,
@@ -162,9 +159,8 @@ async def overview(
             "runs_known": memory.store.runs.word_counts([]).total,
             "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
             "runs": newest[:_FEW],
-            "periods": periods,
-            "bars": _bars(periods) if periods else (),
-            "outcomes": _OUTCOMES,
+            "periods": outcomes_over_time(newest),
+            "problems": [check.name for check in memory.health(quick=True) if not check.ok],
         }
 
     return await _page(visitor, "overview", "overview.html", values)
@@ -178,28 +174,6 @@ def _tiles(memory: AgentMemory, tally: ShownTally) -> list[tuple[str, str, str]]
         ("errors cleared after it", f"{tally.cleared:,}", f"of {tally.known:,} with a known end"),
         ("steps saved", f"{saved:,.0f}", "an estimate"),
     ]
-
-
-def _bars(periods: Sequence[OutcomePeriod]) -> list[dict[str, Any]]:
-    """Return the rectangles of stacked bars, a stack for each period."""
-    highest = max(sum(period.outcomes.values()) for period in periods)
-    width = _CHART_WIDTH / len(periods)
-    bars = []
-    for place, period in enumerate(periods):
-        top = float(_CHART_HEIGHT)
-        for outcome in _OUTCOMES:
-            height = period.outcomes[outcome] / highest * (_CHART_HEIGHT - 4)
-            top -= height
-            bars.append(
-                {
-                    "outcome": outcome,
-                    "x": f"{place * width + 1:.1f}",
-                    "y": f"{top:.1f}",
-                    "width": f"{max(1.0, width - 2):.1f}",
-                    "height": f"{height:.1f}",
-                }
-            )
-    return bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +270,19 @@ async def _reading(visitor: Caller, *identities: str) -> Response:
             if raw is None:
                 raise HTTPException(404, f"no run {identity}")
             views.append(run_view(memory.inspect(raw)))
+        raw = views[0].raw
+        again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
+        others = [
+            *memory.store.runs.trajectories(again if raw.instance_id else ()).values(),
+            *memory.store.runs.listed(RunFilter(raw.repo or None), _FEW),
+        ]
         return {
-            "title": views[0].raw.instance_id or identities[0],
+            "title": raw.instance_id or identities[0],
             "views": views,
-            "repo": views[0].raw.repo,
+            "repo": raw.repo,
             "identity": identities[0],
             "comparing": len(views) > 1,
+            "others": {one.id: one for one in others if one.id not in identities}.values(),
         }
 
     return await _page(visitor, "runs", "run.html", values)
@@ -345,6 +326,7 @@ async def error(visitor: Visitor, identity: str) -> Response:
                 "recent": recent,
                 "looked_at": len(met),
             },
+            "periods": outcomes_over_time(known.values()),
             "recoveries": [
                 recovery
                 for recovery in memory.store.recoveries.of_fragments(fragments)
