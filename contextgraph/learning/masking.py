@@ -156,13 +156,13 @@ def masked(
         system_prompt=mask.text(raw.system_prompt),
         patch=mask.maybe(raw.patch),
         steps=tuple(map(mask.step, raw.steps)),
-        instance_id=mask.name(raw.instance_id),
-        repo=mask.name(raw.repo),
-        agent=mask.name(raw.agent),
-        model=mask.name(raw.model),
-        exit_status=mask.maybe_name(raw.exit_status),
-        source=mask.name(raw.source),
-        content_hashes={mask.name(path): digest for path, digest in raw.content_hashes.items()},
+        instance_id=mask.text(raw.instance_id),
+        repo=mask.text(raw.repo),
+        agent=mask.text(raw.agent),
+        model=mask.text(raw.model),
+        exit_status=mask.maybe(raw.exit_status),
+        source=mask.text(raw.source),
+        content_hashes={mask.text(path): digest for path, digest in raw.content_hashes.items()},
     )
     return safe, mask.contexts
 
@@ -183,8 +183,8 @@ def unmasked_values(raw: RawTrajectory) -> int:
     return max(1, sum(old != new for old, new in zip(before, after, strict=False)))
 
 
-def _suspects(texts: Sequence[str]) -> frozenset[int]:
-    """The `id` of those of *texts* that may not be fit.
+def _suspects(texts: Sequence[str]) -> frozenset[str]:
+    """Those of *texts* that may not be fit.
 
     All are looked at together, which is a third of the work; a quarter of real runs is repetition.
     """
@@ -199,10 +199,7 @@ def _suspects(texts: Sequence[str]) -> frozenset[int]:
         if not is_plain(whole) or may_be_fenced(whole):
             unfit += [text for text in group if not is_plain(text) or may_be_fenced(text)]
         unfit += [group[index] for index in may_hold_secrets(group, whole)]
-    if not unfit:
-        return frozenset()
-    suspected = frozenset(unfit)
-    return frozenset(id(text) for text in texts if text in suspected)
+    return frozenset(unfit)
 
 
 def _texts(raw: RawTrajectory) -> Iterator[str]:
@@ -241,32 +238,21 @@ class _Mask:
     """
 
     def __init__(
-        self, suspects: frozenset[int], keys: frozenset[str], with_playbooks: bool
+        self, suspects: frozenset[str], keys: frozenset[str], with_playbooks: bool
     ) -> None:
         self._suspects = suspects
         self._keys = keys
         self._with_playbooks = with_playbooks
-        self._names: dict[str, str] = {}
         self.contexts: dict[str, int] = {}
         self._step = -1
 
     def text(self, text: str) -> str:
-        """A text of the run, by its identity."""
-        return self._fit(text) if id(text) in self._suspects else text
+        """A text or a name of the run."""
+        return self._fit(text) if text in self._suspects else text
 
     def maybe(self, text: str | None) -> str | None:
         """A text that may be missing."""
         return None if text is None else self.text(text)
-
-    def name(self, name: str) -> str:
-        """A name of the run, by its value: the same name is not always the same object."""
-        if name not in self._names:
-            self._names[name] = self._fit(name)
-        return self._names[name]
-
-    def maybe_name(self, name: str | None) -> str | None:
-        """A name that may be missing."""
-        return None if name is None else self.name(name)
 
     def step(self, step: Step) -> Step:
         """*step*, itself where nothing in it changes, as in most."""
@@ -276,15 +262,15 @@ class _Mask:
             "action": self._action(step.action),
             "observation": self.maybe(step.observation),
             "user_message": self.maybe(step.user_message),
-            "cwd": self.maybe_name(step.cwd),
-            "open_file": self.maybe_name(step.open_file),
+            "cwd": self.maybe(step.cwd),
+            "open_file": self.maybe(step.open_file),
         }
         if all(value is getattr(step, name) for name, value in made.items()):
             return step
         return replace(step, **made)
 
     def _action(self, action: Action) -> Action:
-        tool, text = self.name(action.tool), self.text(action.text)
+        tool, text = self.text(action.tool), self.text(action.text)
         arguments = self._arguments(action.arguments)
         if tool == action.tool and text is action.text and arguments == action.arguments:
             return action
@@ -292,7 +278,7 @@ class _Mask:
 
     def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         return {
-            self.name(key): self._named(key, value) if key in self._keys else self._value(value)
+            self.text(key): self._named(key, value) if key in self._keys else self._value(value)
             for key, value in arguments.items()
         }
 

@@ -23,7 +23,7 @@ def mask_secrets(text: str) -> str:
     """
     # A token may be broken: by what cannot be seen, or where a shell line goes on.
     whole = _unbroken(text)
-    if whole != text and _count(whole) > _count(text):
+    if whole != text and (count := _count(whole)) and count > _count(text):
         text = whole
     masked = _masked_once(text)
     # A mask can uncover a neighbour: what touches a token is read as its continuation until then.
