@@ -25,6 +25,7 @@ from contextgraph.model import (
     PlaybookFile,
     Recollection,
     Remedy,
+    RemedyAction,
     RemedyPattern,
     RepositoryPlaybook,
     ScopeLevel,
@@ -466,7 +467,8 @@ def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
     for remedy in context.shown[:1]:
         text = f"{head} Earlier runs (data): {remedy_text(remedy)}"
         return _Entry(text, shown_item(remedy))
-    for escape in loop.escape_suggestions[:1]:
+    said = (one for one in loop.escape_suggestions if not _left_open(one.actions, one.text))
+    for escape in islice(said, 1):
         patterns = tuple(action.pattern for action in escape.actions)
         item = ShownItem(escape.id, advice_id(context.error, escape.actions), patterns)
         return _Entry(f"{head} Earlier runs (data): {escape.text}", item)
@@ -486,17 +488,23 @@ def remedy_line(remedy: Remedy) -> str:
     return remedy.description + (f" [{', '.join(marks)}]" if marks else "")
 
 
-def unsaid(remedy: Remedy) -> str:
-    """Return why *remedy* cannot be said as it is; empty where it can."""
-    text = remedy.description
-    # Which folder is meant can be seen where it is used; what was typed or named cannot.
-    left_open = {
+def _left_open(actions: Iterable[RemedyAction], text: str) -> set[str]:
+    """The placeholders of *actions* that *text* still has.
+
+    Which folder is meant can be seen where it is used; what was typed or named cannot.
+    """
+    return {
         name
-        for action in remedy.actions
+        for action in actions
         for name in _PLACEHOLDER.findall(f"{action.pattern.replaced} {action.pattern.target}")
         if name in text and not _OF_FOLDER.search(name)
     }
-    if left_open:
+
+
+def unsaid(remedy: Remedy) -> str:
+    """Return why *remedy* cannot be said as it is; empty where it can."""
+    text = remedy.description
+    if left_open := _left_open(remedy.actions, text):
         return f"the state does not say what {min(left_open)} is"
     if _CUT.search(text) or len(text) > _REMEDY_CHARS:
         return "its command is too long to be said as a whole"

@@ -23,6 +23,7 @@ from contextgraph.model import (
     FailureWarning,
     LearnReceipt,
     LoopInfo,
+    LoopKind,
     LoopSeverity,
     MemoryContext,
     Outcome,
@@ -270,8 +271,13 @@ class LiveRun:
         return replace(loop, escape_suggestions=suggestions)
 
     def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
-        """*loop* where it is stuck and the agent has not been warned of it."""
+        """*loop* where it is stuck and the agent has not been warned of it.
+
+        To put a file back between trials that fail in no way is work.
+        """
         if loop is None or loop.severity is not LoopSeverity.STUCK:
+            return None
+        if loop.kind is LoopKind.OSCILLATION and not loop.error_types:
             return None
         attempt, continues = loop.signatures[0], loop.start <= self._alarmed_until
         self._alarmed_until = loop.end

@@ -116,6 +116,15 @@ def test_a_loop_is_named_once_when_it_is_stuck(memory: AgentMemory) -> None:
     assert "last 6 attempts had the same outcome: python reproduce.py" in (shown[5] or "")
 
 
+def test_putting_a_file_back_between_trials_is_no_loop(memory: AgentMemory) -> None:
+    live = begun(memory)
+    back = "cp lib/totals.py.orig lib/totals.py"
+    for number in range(12):
+        assert live.observe(back, "", exit_code=0) is None
+        assert live.observe(f"sed -i s/{number}/b/ lib/totals.py", "", exit_code=0) is None
+        assert live.observe("python reproduce.py", "total: 12\n", exit_code=0) is None
+
+
 def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
     memory.learn(recovering_run())
     with begun(memory) as live:

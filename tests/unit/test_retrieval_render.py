@@ -13,6 +13,8 @@ from contextgraph.advising.wording import render, rendered, unsaid
 from contextgraph.config import Settings
 from contextgraph.model import (
     Agreement,
+    EscapeEvidence,
+    EscapeSuggestion,
     LoopInfo,
     LoopKind,
     LoopSeverity,
@@ -189,6 +191,15 @@ def test_a_loop_has_its_own_heading_and_one_thing_to_do():
     assert "use `python3`" in render(context)
     assert "set A" not in render(context)
     assert "Stop repeating it" in render(MemoryContext("ctx_1", loop=loop))
+    pattern = RemedyPattern(RemedyKind.EDIT, "import of <the name>")
+    vague = EscapeSuggestion(
+        "frg_1",
+        "import `<the name>` from the module that defines it",
+        EscapeEvidence.CLEARED_ERROR,
+        (RemedyAction(RemedyKind.EDIT, pattern.target, pattern),),
+    )
+    escaping = replace(loop, escape_suggestions=(vague,))
+    assert "<the name>" not in render(MemoryContext("ctx_1", loop=escaping))
     assert [*sayings(context)] == ["use `python3`"]
 
 
