@@ -77,10 +77,8 @@ else:
 
     def replace(value, /, **changes):
         """See `dataclasses.replace`."""
-        for name, known in type(value)._lazy_fields.items():
-            if name not in changes and known.init is not False:
-                changes[name] = getattr(value, name)
-        return type(value)(**changes)
+        taken = {name: getattr(value, name) for name in value.__match_args__}
+        return type(value)(**taken | changes)
 
     def _defined(cls, frozen, eq, order):
         namespace, fields = dict(cls.__dict__), {}
