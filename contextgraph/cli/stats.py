@@ -431,6 +431,7 @@ class _Given:
     agent: str = ""
     repo: str = ""
     advice: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
     followed: bool | None = None
     cleared: bool | None = None
     steps_saved: float = 0.0
@@ -449,6 +450,7 @@ class _Given:
             "repo": self.repo,
             "text": self.text,
             "advice": [*self.advice],
+            "why": [*self.why],
             "followed": self.followed,
             "cleared": self.cleared,
             "steps_saved": self.steps_saved,
@@ -466,6 +468,15 @@ def receipt(
     limit: Annotated[
         int, described("--limit", metavar="N", min=1, help="The newest N answers.")
     ] = 10,
+    html: Annotated[
+        Path | None,
+        option(
+            "--html",
+            "FILE",
+            "Write an HTML page with their texts instead; it works offline.",
+            dir_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Show what advice was given, and what became of it.
 
@@ -477,6 +488,7 @@ def receipt(
     Example:
       contextgraph receipt
       contextgraph receipt --since 2026-01-31 --limit 50
+      contextgraph receipt --since 4w --html receipt.html
     """
     since = since or datetime.now(UTC) - _WEEK
     files = HookFiles(common.settings())
@@ -493,7 +505,14 @@ def receipt(
     items: list[Json] = [one.record() for one in given[-limit:]]
     record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
     record["failures"] = [*failures]
-    common.answer(record, partial(_show_receipt, given[-limit:], counts, since))
+    if html:
+        from contextgraph.page import write_page
+
+        figures = [(name.replace("_", " "), f"{count:,}", "") for name, count in counts.items()]
+        write_page(html, "receipt.html", since=since, tiles=figures, given=given[-limit:])
+        print(f"{html}: {number_of(len(given[-limit:]), 'answer')}")
+    else:
+        common.answer(record, partial(_show_receipt, given[-limit:], counts, since))
     if failures:
         warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
 
@@ -528,6 +547,7 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                 given[exposure.context_id] = replace(
                     known,
                     advice=_advice(exposure.items),
+                    why=tuple(filter(None, (item.why for item in exposure.items))),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
                     steps_saved=saved,

@@ -172,7 +172,7 @@ def _tiles(memory: AgentMemory, tally: ShownTally) -> list[tuple[str, str, str]]
         ("advice shown", f"{tally.shown:,}", f"{tally.at_errors:,} at errors"),
         ("followed", f"{tally.followed:,}", "an item was tried"),
         ("errors cleared after it", f"{tally.cleared:,}", f"of {tally.known:,} with a known end"),
-        ("steps saved", f"{saved:,.0f}", "an estimate"),
+        ("steps saved", f"{saved:,.0f}", "an estimate, without reading"),
     ]
 
 

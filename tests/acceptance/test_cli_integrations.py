@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from html import unescape
 from io import BytesIO
 from itertools import permutations
 from pathlib import Path
@@ -806,6 +807,12 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert item["advice"] == fresh["advice"]
     contextgraph("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE)
     assert "set `PYTHONPATH=lib`" in contextgraph("receipt", "--store", store).out
+    file = store.with_name("receipt.html")
+    assert contextgraph("receipt", "--store", store, "--html", file).out.endswith(": 2 answers\n")
+    page = unescape(file.read_text())
+    assert REMEDY in page
+    assert "3 of 3 tasks that cleared this error" in page
+    assert "<link" not in page
     text = contextgraph("receipt", "--store", store)
     assert "2 shown, 1 followed, 1 cleared" in text.out
     assert f"contextgraph quarantine {item['advice'][0]}" in text.out
