@@ -22,6 +22,7 @@ from contextgraph.advising.pipeline import settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
     fitting_statements,
+    is_fact_id,
     render_warning,
     rendered,
 )
@@ -769,9 +770,10 @@ class AgentMemory:
         ]
 
     def quarantine(self, advice: str) -> bool:
-        """Never show this advice (``adv_…``) or methodology again; False where it is unknown.
+        """Never show this again; False where it is unknown.
 
-        With ``source:NAME``, all that this source supplied.
+        That is advice (``adv_…``), a methodology, a line of a start that was shown (``fact_…``), or
+        with ``source:NAME`` all that this source supplied.
         """
         return self._decide(advice, is_quarantined=True)
 
@@ -780,12 +782,15 @@ class AgentMemory:
         return self._decide(advice, is_quarantined=False)
 
     def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
+        self.note_exposures()
         if advice.startswith(SOURCE):
             if advice.removeprefix(SOURCE) not in {source.name for source in self.sources()} - {""}:
                 return False
+        elif is_fact_id(advice):
+            if evidence_of(self.store, advice) is None:
+                return False
         elif not is_advice_id(advice) and not self.store.methodologies.get([advice]):
             return False
-        self.note_exposures()
         self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
         return True
 

@@ -16,6 +16,7 @@ from contextgraph.advising.files import (
     ranked_files,
     supported,
 )
+from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
 from contextgraph.governance import is_supported
 from contextgraph.lazy import regex, replace
@@ -125,6 +126,11 @@ class Playbooks:
             facts=self.facts(repo, exclude_instances, as_of, agent, environment),
             checks=tuple(_checks(runs)),
             environment=environment or usual_environment(run.facts.environment for run in runs),
+            quarantined=tuple(
+                verdict.advice
+                for verdict in self._store.exposures.record([]).verdicts
+                if verdict.is_quarantined and is_fact_id(verdict.advice)
+            ),
         )
 
     def facts(

@@ -152,6 +152,15 @@ class PlaybookPart(NamedTuple):
     names: tuple[tuple[str, str], ...] = ()
 
 
+_FACT = "fact_"
+_CODE, _COUNT = regex(r"`[^`]*`"), regex(r"\d+")
+
+
+def is_fact_id(name: str) -> bool:
+    """Return whether *name* is the id of a line of a playbook: see `PlaybookLine`."""
+    return name.startswith(_FACT)
+
+
 class PlaybookLine(NamedTuple):
     """A line of a playbook: what it is about, its items, and the remedies that it says."""
 
@@ -163,6 +172,11 @@ class PlaybookLine(NamedTuple):
     def text(self) -> str:
         """The line as it is shown."""
         return f"{self.title} {', '.join(part.text for part in self.parts)}"
+
+    def id_in(self, repo: str) -> str:
+        """Return the id by which this line of *repo* is quarantined, whatever its counts."""
+        named = _CODE.findall(self.text) or [_COUNT.sub("", self.text)]
+        return f"{_FACT}{_digest(chr(10).join((repo, self.title, *named)))}"
 
 
 def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOKENS) -> str:
@@ -211,8 +225,14 @@ def _fitting(
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     """Pinned notes, facts of the machine, then what at least two tasks agree on.
 
-    A line each, the most useful first; counts are of tasks.
+    A line each, the most useful first, without those that are quarantined; counts are of tasks.
     """
+    off = playbook.quarantined
+    lines = _lines(playbook)
+    yield from (line for line in lines if not off or line.id_in(playbook.repo) not in off)
+
+
+def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     for note in playbook.notes[:_NOTES]:
         yield PlaybookLine("pinned note:", (PlaybookPart(note_line(note, _PINNED_CHARS)),))
     worded = ((fact, text) for fact in playbook.facts if (text := _fact(fact)))
@@ -391,9 +411,8 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     if context.playbook:
         head = _playbook_head(context.playbook)
         for line in _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS):
-            name = f"fact_{_digest(line.text)}"
             why = f"what {number_of(context.playbook.tasks, 'earlier task')} of the repository show"
-            item = ShownItem(name, patterns=line.patterns, why=why) if line.patterns else None
+            item = ShownItem(line.id_in(context.playbook.repo), patterns=line.patterns, why=why)
             yield _Entry(f"{head}\n{line.text}" if head else line.text, item)
             head = ""
     else:  # a playbook says what worked and what did not run

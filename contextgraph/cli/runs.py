@@ -682,9 +682,9 @@ def sources(
 
 @common_options()
 def quarantine(common: Common, advice: Advice) -> None:
-    """Never show an advice or a methodology again.
+    """Never show a piece of advice again.
 
-    This applies to every run that it comes from.
+    This applies to every run that it comes from; a line of a start, to its repository.
 
     \b
     Example:
@@ -710,7 +710,7 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
     with common.open(create=False) as memory:
         decide = memory.quarantine if status == "quarantined" else memory.release
         if not decide(advice):
-            fail(f"no advice or methodology has the id {advice}; query --json shows them")
+            fail(f"nothing that was shown has the id {advice}; `contextgraph receipt` shows them")
         common.compile_for_hooks(memory, whole=True)
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 

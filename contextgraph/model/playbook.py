@@ -129,7 +129,7 @@ class RepositoryPlaybook:
     *degraded* says why they could not be read. *checks* are commands that tasks ran again and
     again and that refused some, such as linters and builds: one *worked* where it refused nothing.
     *facts* are those of the machine and the harness, the most costly first; *environment* is the
-    one whose runs were looked at.
+    one whose runs were looked at. *quarantined* are the ids of lines that are never shown.
     """
 
     repo: str
@@ -147,6 +147,7 @@ class RepositoryPlaybook:
     facts: tuple[MachineFact, ...] = ()
     checks: tuple[CommandRecord, ...] = ()
     environment: Environment = Environment()
+    quarantined: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """True where anything is known."""

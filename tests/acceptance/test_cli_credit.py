@@ -73,7 +73,7 @@ def test_advice_is_quarantined_by_hand(store: Path) -> None:
     # One of the three runs was shown; the others cite the same advice.
     assert contextgraph(*task).records[0]["similar_cases"] == []
     unknown = contextgraph("quarantine", "mth_unknown", "--store", store)
-    assert (unknown.code, "no advice or methodology has the id mth_unknown" in unknown.err) == (
+    assert (unknown.code, "nothing that was shown has the id mth_unknown" in unknown.err) == (
         1,
         True,
     )

@@ -31,7 +31,7 @@ from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import Lesson, environment_of, lessons_of
 from contextgraph.trace.remedies.edits import Term
 from contextgraph.wiring import build
-from tests.builders import NO_MODULE, NOON, run
+from tests.builders import NO_MODULE, NOON, recovering_run, run
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"
 PASSED = "collected 3 items\n\n===== 3 passed in 0.12s =====\n"
@@ -634,3 +634,20 @@ def test_a_call_whose_arguments_are_not_known_is_no_command(memory: AgentMemory)
         memory.learn(replace(raw, steps=(*raw.steps, refused)))
     live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK)
     assert live.before(call) is None
+
+
+def test_a_line_of_a_start_is_switched_off_and_on_again() -> None:
+    start = State(repo="acme/shop", task_description="Add a page")
+    with AgentMemory.open(":memory:") as memory:
+        for number in (1, 2, 3):
+            memory.learn(recovering_run(number))
+        assert "scripts run with" in memory.render(memory.query(start))
+        memory.note_exposures()
+        (shown,) = [item.advice for one in memory.store.exposures.all() for item in one.items]
+
+        assert memory.quarantine(shown)
+        memory.learn(recovering_run(4))  # its counts change, the line does not
+        assert memory.render(memory.query(start)) == ""
+        assert memory.release(shown)
+        assert "scripts run with" in memory.render(memory.query(start))
+        assert not memory.quarantine("fact_unknown")
