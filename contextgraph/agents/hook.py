@@ -382,7 +382,8 @@ class _Responder:
 
 def headline(text: str) -> str:
     """Return the line of *text* that says what to do, for a person to read."""
-    stripped = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
+    said = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
+    stripped = (line.removeprefix("Earlier runs: ") for line in said)
     lines = [line for line in stripped if line]
     line = next((line for line in lines if "`" in line), lines[0] if lines else "")
     return line if len(line) <= _HEADLINE else f"{line[: _HEADLINE - 1]}…"

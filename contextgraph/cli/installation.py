@@ -503,7 +503,7 @@ def _compile_now(common: Common, settings: "Settings") -> None:
             warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
             done = compile_advice(memory, HookFiles(settings).advice)
     except MemoryNotFoundError:
-        warn("the memory is empty: finished sessions are learned, or use contextgraph learn")
+        warn("the memory is empty: contextgraph setup learns the sessions on this machine")
     else:
         warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
 

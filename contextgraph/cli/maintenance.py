@@ -368,10 +368,10 @@ def _named(
 
 def _confirm(runs: "Sequence[Trajectory]") -> None:
     for run in runs[:_LISTED]:
-        click.echo(f"  {run.id}  {plain(run.name)}", err=True)
+        click.echo(f"  {run.id}  {plain(run.repo)}  {plain(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
-    confirm(f"Forget {number_of(len(runs), 'trajectory')}?", "nothing was removed")
+    confirm(f"Forget {number_of(len(runs), 'run')}?", "nothing was removed")
 
 
 def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: int) -> None:
@@ -384,8 +384,10 @@ def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: 
         }
         for run in forgotten
     ]
-    text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
+    text = f"removed {number_of(removed, 'run')} and everything that only they support"
     common.answer({"forgotten": removed, "trajectories": runs}, text)
+    if removed and not common.as_json:
+        warn("learn and setup find their logs again, unless the setting never_learn names them")
 
 
 @common_options()

@@ -325,7 +325,9 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
     error = f" for {context.error.error_type}" if context.error else ""
     if silenced := len(context.silenced):
         hint = "" if why else "; --why says why"
-        return f"{error}: {number_of(silenced, 'remedy')} found and silenced{hint}"
+        if silenced == 1:
+            hint = f": {_silence(context.silenced[0])[1]}"
+        return f"{error}: {number_of(silenced, 'remedy')} found and not shown{hint}"
     repo = masked_name(state.repo)
     if repo and not memory.store.runs.ids(repo=repo):
         return (

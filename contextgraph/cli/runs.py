@@ -287,13 +287,20 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
         ("│ ", "dim"),
         f"{index:>4}  ",
         (f"{step.phase:<{_PHASE_WIDTH}}", "blue"),
-        one_line(step.step.action.text, width) or "(no action)",
+        one_line(step.step.action.text or _spoken(step), width) or "(no action)",
     )
     if step.error:
         yield styled(("│        ", "dim"), (f"✗ {error_line(step)}", "red"))
     for recovery in (*inspection.trace.recoveries, *inspection.trace.left_behind):
         if recovery.cleared_step == index:
             yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
+
+
+def _spoken(step: "StepTrace") -> str:
+    """Return what was said at a step without an action."""
+    said = step.step.thought or step.step.observation or ""
+    person = f" · person: {step.step.user_message}" if step.step.user_message else ""
+    return f"{said}{person}"
 
 
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
@@ -712,7 +719,8 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
         if not decide(advice):
             fail(f"nothing that was shown has the id {advice}; `contextgraph receipt` shows them")
         common.compile_for_hooks(memory, whole=True)
-    common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
+    undone = "; `contextgraph release` shows it again" if status == "quarantined" else ""
+    common.answer({"advice": advice, "status": status}, f"{advice} is {status}{undone}")
 
 
 @common_options()

@@ -115,8 +115,10 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         if known is not None:
             command = ["contextgraph", "token", "create", "--store", settings.address]
             command += ["--tokens", str(tokens)] if tokens else []
-            first = "" if known.all() else "there is no token yet; "
-            lines.append(f"{first}make one with: {shlex.join(command)}")
+            first = "another token" if known.all() else "there is no token yet; make one"
+            lines.append(f"{first}: {shlex.join(command)}")
+        lines.append(f"ask it: CONTEXTGRAPH_TOKEN=… contextgraph query … --store {url}")
+        lines.append(f"requests for programs: {url}/pages/api")
         answer = {"url": url, "store": settings.address, "pages": f"{url}/pages"}
         common.answer(answer, lambda: [*map(warn, lines)])
 
@@ -219,6 +221,7 @@ def create(
     common.answer({"token": text, **_token_record(made)}, text)
     if not common.as_json:
         warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
+        warn("use it: CONTEXTGRAPH_TOKEN=… contextgraph query … --store http://HOST:8642")
 
 
 @common_options(without=("tenant",))

@@ -435,6 +435,7 @@ class _Given:
     followed: bool | None = None
     cleared: bool | None = None
     steps_saved: float = 0.0
+    is_off: bool = False
 
     @property
     def tokens(self) -> int:
@@ -455,6 +456,7 @@ class _Given:
             "cleared": self.cleared,
             "steps_saved": self.steps_saved,
             "tokens": self.tokens,
+            "off": self.is_off,
         }
 
 
@@ -552,6 +554,11 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                     cleared=exposure.helped,
                     steps_saved=saved,
                 )
+            named = {advice for one in given.values() for advice in one.advice}
+            record = memory.store.exposures.record([*named])
+            off = {one.advice for one in record.verdicts if one.is_quarantined}
+            for context, one in given.items():
+                given[context] = replace(one, is_off=not off.isdisjoint(one.advice))
     except MemoryNotFoundError:
         pass
     return sorted((one for one in given.values() if one.at >= since), key=lambda one: one.at)
@@ -575,13 +582,19 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
         return
     figures = [f"{counts[name]} {name}" for name in ("shown", "followed", "cleared")]
-    figures.append(f"about {counts['steps_saved']:g} steps saved, {counts['tokens']:,} tokens")
+    is_known = any(one.cleared is not None for one in given)
+    saved = f"about {counts['steps_saved']:g}" if is_known else "not known yet how many"
+    figures.append(f"{saved} steps saved, {counts['tokens']:,} tokens")
     print_text((f"Advice since {day}: {', '.join(figures)}", "bold"))
-    for one in given:
+    for one in reversed(given):
         fate = "cleared" if one.cleared else "followed" if one.followed else ""
-        where = " · ".join(filter(None, (f"{one.at:%m-%d %H:%M}", one.agent, one.repo, fate)))
+        asked = one.agent or "asked for by query, MCP or a library"
+        where = " · ".join(filter(None, (f"{one.at:%m-%d %H:%M}", asked, one.repo, fate)))
         print_text((where, "dim"))
         if one.text:
             print_text(headline(one.text), indent=2)
         if one.advice:
-            print_text((f"off: contextgraph quarantine {one.advice[0]}", "dim"), indent=2)
+            switch = "off: contextgraph quarantine"
+            if one.is_off:
+                switch = "is off; on again: contextgraph release"
+            print_text((f"{switch} {one.advice[0]}", "dim"), indent=2)

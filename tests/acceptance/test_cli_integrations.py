@@ -771,7 +771,7 @@ def test_each_advice_tells_the_person_one_line(
     store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = json.loads(answer(json.dumps(failure(project)), str(store)))
-    assert output["systemMessage"].startswith("ContextGraph: ")
+    assert output["systemMessage"].startswith("ContextGraph: set ")
     assert REMEDY in output["systemMessage"]
     assert "\n" not in output["systemMessage"]
     transcript = {"transcript_path": str(store), "hook_event_name": "SessionEnd"}
@@ -814,12 +814,13 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert "3 of 3 tasks that cleared this error" in page
     assert "<link" not in page
     text = contextgraph("receipt", "--store", store)
-    assert "2 shown, 1 followed, 1 cleared" in text.out
+    assert "2 shown, 1 followed, 1 cleared, about" in text.out
     assert f"contextgraph quarantine {item['advice'][0]}" in text.out
     assert contextgraph("receipt", "--store", store, "--since", "2999-01-01").code == 0
     assert contextgraph("receipt", "--store", store, "--since", "soon").code == 2
 
     assert contextgraph("quarantine", item["advice"][0], "--store", store).code == 0
+    assert "is off; on again: contextgraph release" in contextgraph("receipt", "--store", store).out
     assert shown(failure(project, session_id="later"), store) == ""
 
 

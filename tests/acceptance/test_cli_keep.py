@@ -122,7 +122,7 @@ def test_without_a_terminal_forgetting_names_the_option(store: Path) -> None:
     result = forget(store, "--instance", "acme__shop-1")
 
     assert (result.code, trajectories(store)) == (1, 3)
-    assert "Forget 1 trajectory?" in result.err
+    assert "Forget 1 run?" in result.err
     assert "without a terminal, use --yes" in result.err
 
 

@@ -74,7 +74,8 @@ def test_a_silence_is_explained_by_its_step_and_reason(store: Path) -> None:
     result, explained = contextgraph(*asked), contextgraph(*asked, "--why")
 
     assert " ".join(result.out.split()) == (
-        "nothing useful known for ModuleNotFoundError: 1 remedy found and silenced; --why says why"
+        "nothing useful known for ModuleNotFoundError: 1 remedy found and not shown: "
+        "the run tried it, and got no further"
     )
     assert re.search(r"0\.\d\d +set `PYTHONPATH=lib`.* the run tried it", explained.out)
     assert re.search(r"1 +found +the run tried it, and got no further", explained.out)
