@@ -42,7 +42,6 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.governance import EvictionPolicy, is_withheld
-from contextgraph.knowledge.search import Found, search
 from contextgraph.knowledge.sessions import (
     MAX_TOKENS as WORKING_TOKENS,
     Conversation,
@@ -378,6 +377,8 @@ class AgentMemory:
         with the command that opens it. "What happened recently" gives the newest; "why did we …"
         prefers what people decided, and the name of a file what is about it.
         """
+        from contextgraph.knowledge.search import search
+
         return search(self.store, self.statements, question, repo=repo, limit=limit)
 
     def decided(
