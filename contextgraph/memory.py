@@ -38,6 +38,7 @@ from contextgraph.errors import (
     DegradedError,
     MemoryNotFoundError,
     ReadError,
+    SettingsError,
     StoreError,
     StoreUnavailableError,
 )
@@ -86,7 +87,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import OnDamaged, Store
 from contextgraph.telemetry import operation
-from contextgraph.text import fence, number_of
+from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import (
     Parts,
@@ -225,6 +226,15 @@ class AgentMemory:
         """
         return keyed_memory(self._parts.settings, self._now)
 
+    @property
+    def has_keyed(self) -> bool:
+        """Whether something may be in keyed files; there is no place for them beside a RAM."""
+        if self.is_service:
+            return False
+        with suppress(SettingsError):
+            return self._parts.settings.keyed_folder.is_dir()
+        return False
+
     @cached_property
     def notes(self) -> "Notes":
         """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
@@ -252,8 +262,14 @@ class AgentMemory:
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
     ) -> Snapshot:
-        """Return the notes that matter when *trigger* happens: see `Notes.snapshot`."""
-        return self.notes.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
+        """Return the notes that matter when *trigger* happens: see `Notes.snapshot`.
+
+        Of *max_tokens* the keyed files get at most a third.
+        """
+        keyed = self.keyed.for_prompt(max_tokens // 3) if self.has_keyed else ""
+        left = max_tokens - count_tokens(keyed)
+        found = self.notes.snapshot(trigger, focus, repo=repo, max_tokens=left)
+        return replace(found, keyed=keyed)
 
     def maintain(
         self,
@@ -369,17 +385,32 @@ class AgentMemory:
         return settle(context, limit, tree=tree, already_shown=already_shown, withheld=withheld)
 
     def search(
-        self, question: str, repo: str | None = None, *, limit: int = 10
+        self,
+        question: str,
+        repo: str | None = None,
+        *,
+        limit: int = 10,
+        strategy: str = "hybrid",
     ) -> tuple[Found, ...]:
         """Return what the memory holds about *question*, the best first, to be read by people.
 
-        Past sessions and tasks, statements, notes, pages and remedies, of *repo* or of all, each
-        with the command that opens it. "What happened recently" gives the newest; "why did we …"
-        prefers what people decided, and the name of a file what is about it.
+        Past sessions and tasks, statements, notes, pages, entities with what is linked to them,
+        remedies and keyed files, of *repo* or of all, each with its score in parts and the command
+        that opens it. "What happened recently" gives the newest; "why did we …" prefers what people
+        decided, and causes; the name of a file what is about it. *strategy* is ``hybrid``,
+        ``knowledge`` (without links) or ``graph`` (entities and what is linked to them).
         """
-        from contextgraph.knowledge.search import search
+        from contextgraph.knowledge.search import Strategy, search
 
-        return search(self.store, self.statements, question, repo=repo, limit=limit)
+        return search(
+            self.store,
+            self.statements,
+            question,
+            repo=repo,
+            limit=limit,
+            strategy=Strategy(strategy),
+            keyed=self.keyed.current if self.has_keyed else tuple,
+        )
 
     def decided(
         self,

@@ -115,6 +115,8 @@ class _Responder:
         self._event = event
         self._files = HookFiles(settings)
         self._withhold = settings.withhold
+        has_folder = settings.keyed_root or not settings.is_in_memory
+        self._keyed_folder = settings.keyed_folder if has_folder else None
         self._announces = settings.announce != "off"
         self._said: list[str] = []
         self._options = ("--store", settings.address, "--tenant", settings.tenant)
@@ -129,10 +131,10 @@ class _Responder:
             self._files.mark_used()
             self._learn_waiting()
         if not self._files.advice.is_file():
-            return {"systemMessage": _NOTHING_YET} if name == "SessionStart" else {}
+            return self._beginning() if name == "SessionStart" else {}
         match name:
             case "SessionStart" | "SubagentStart" if self._is_heard:
-                return self._context(self._playbook(), self._open_remedy())
+                return self._context(self._playbook(), self._open_remedy(), self._keyed())
             case "UserPromptSubmit" if prompt := self._event.prompt:
                 texts = (self._playbook(), self._open_remedy(), self._pasted(prompt))
                 return self._context(*texts, self._decided(prompt))
@@ -145,6 +147,11 @@ class _Responder:
             case "Stop":
                 return self._warning()
         return {}
+
+    def _beginning(self) -> _Output:
+        """Start a session of a memory that has learned nothing yet."""
+        keyed = self._keyed() if self._is_heard else ""
+        return self._context(keyed) or {"systemMessage": _NOTHING_YET}
 
     def _learn_waiting(self) -> None:
         """Start to learn sessions that ended and to compile, in a process of its own."""
@@ -165,6 +172,14 @@ class _Responder:
         with self._file() as file:
             advice = file.for_repository(self._repo, self._tree, self._event.agent)
         return self._shown(advice, self._record())
+
+    def _keyed(self) -> str:
+        """Return the best keyed entries, where something was set."""
+        if self._keyed_folder is None or not self._keyed_folder.is_dir():
+            return ""
+        from contextgraph.knowledge.keyed import KeyedMemory
+
+        return KeyedMemory(self._keyed_folder).for_prompt()
 
     def _open_remedy(self) -> str:
         """Return what clears the error still in the way, where the agent does not know it."""

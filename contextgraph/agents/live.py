@@ -108,6 +108,11 @@ class LiveRun:
     def start(self) -> str:
         """Advice for the first prompt; empty where nothing is known."""
         text = self._shown(lambda: self._query(self._states.state), START_TOKENS)
+        try:
+            keyed = self._memory.keyed.for_prompt() if self._memory.has_keyed else ""
+            text = "\n".join(filter(None, (text, keyed)))
+        except StoreError as error:
+            _log.warning("the agent starts without its keyed files: %s", error)
         # Stripped before learning; its id says what this run was shown.
         self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
         return text

@@ -397,7 +397,7 @@ class _Tools:
     ) -> Result:
         """Search past sessions, what people decided there, notes, pages and remedies."""
         found = self._memory.search(question, repo or None, limit=limit)
-        return {"found": _each(found, "kind id text repo time score")}
+        return {"found": _each(found, "kind id text repo time score why")}
 
     def snapshot(
         self,
@@ -412,7 +412,8 @@ class _Tools:
             max_tokens,
         )
         ids: list[Json] = [note.id for note in snapshot.notes]
-        return {"text": snapshot.text, "context_id": None, "ids": ids}
+        text = "\n".join(filter(None, (snapshot.text, snapshot.keyed)))
+        return {"text": text, "context_id": None, "ids": ids}
 
     def brief(
         self,

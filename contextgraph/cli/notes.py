@@ -508,8 +508,12 @@ def snapshot(
     with common.open(read_only=True) as memory:
         snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     common.answer(
-        {"notes": [record_of(note) for note in snapshot.notes], "text": snapshot.text},
-        snapshot.text or "no note matters now",
+        {
+            "notes": [record_of(note) for note in snapshot.notes],
+            "text": snapshot.text,
+            "keyed": snapshot.keyed,
+        },
+        "\n".join(filter(None, (snapshot.text, snapshot.keyed))) or "no note matters now",
     )
 
 

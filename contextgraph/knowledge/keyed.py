@@ -31,6 +31,7 @@ from contextgraph.model import Json
 from contextgraph.text import (
     clip,
     count_tokens,
+    fence,
     gives_instructions,
     mask_after,
     mask_secrets,
@@ -639,7 +640,7 @@ def _sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-HEADER = "[Agent Memory]"
+HEADER, _FENCE = "[Agent Memory]", "keyed"
 _UNTRUSTED = f"{UNTRUSTED}/"
 _SUMMARY_CHARS = 200
 _MOST_IMPORTANT, _DEFAULT_IMPORTANCE = 10.0, 5.0
@@ -738,8 +739,19 @@ def _summary(content: Json) -> str:
     return clip(text, _SUMMARY_CHARS, at="end")
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentEntry:
+    """An entry that is in force: its *line* in a brief, all its *text*, and its file."""
+
+    key: str
+    path: Path
+    ts: datetime
+    line: str
+    text: str
+
+
 MAX_LOG_LINES = 100_000
-BRIEF_TOKENS = 800
+BRIEF_TOKENS, START_TOKENS = 800, 300
 
 _log = logging.getLogger(__name__)
 
@@ -839,6 +851,23 @@ class KeyedMemory:
             keys = [str(envelope["key"]) for envelope in self._files.live()]
         return sorted(key for key in keys if key.startswith(prefix))
 
+    def current(self) -> list[CurrentEntry]:
+        """The entries that a brief may show, in the order in which they were set."""
+        with self._files.reading(adopt=True):
+            records = self._files.live()
+        now = self._now()
+        return [
+            CurrentEntry(
+                key := str(record["key"]),
+                self._files.index / index_path(key),
+                datetime.fromisoformat(str(record["ts"])),
+                _brief_line(record).removeprefix("- "),
+                f"{key} {orjson.dumps(record['content']).decode()}",
+            )
+            for record in records
+            if _is_shown(record, now)
+        ]
+
     def brief(
         self,
         token_limit: int = BRIEF_TOKENS,
@@ -858,6 +887,11 @@ class KeyedMemory:
         briefing = brief(records, token_limit, tags, now, newest_first=newest_first)
         _log.info("brief of %d keys, %d left out", len(briefing.keys), briefing.omitted)
         return briefing
+
+    def for_prompt(self, max_tokens: int = START_TOKENS) -> str:
+        """The brief for the start of a prompt, fenced as data; empty where nothing is set."""
+        text = self.brief(max_tokens - count_tokens(fence("", _FENCE))).text
+        return fence(text, _FENCE) if text else ""
 
     def compact(self) -> CompactionReport:
         """Shorten the log to the live entries, archive the rest, and repair index and state.

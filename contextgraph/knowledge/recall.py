@@ -304,7 +304,8 @@ def shareable(recollection: Recollection) -> Recollection:
 
 def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
     """*snapshot* with its notes, and their text, as `without_secret` leaves them."""
-    return snapshot_of(map(without_secret, snapshot.notes), max_tokens)
+    shared = snapshot_of(map(without_secret, snapshot.notes), max_tokens)
+    return replace(shared, keyed=snapshot.keyed)
 
 
 def _line(note: Note) -> str:

@@ -1,14 +1,16 @@
-"""Search over all that a memory holds: sessions, tasks, statements, notes, pages and remedies."""
+"""Search over all that a memory holds: sessions, statements, notes, pages, entities, remedies."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 
 from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.keyed import CurrentEntry
 from contextgraph.knowledge.notes import repo_name
-from contextgraph.knowledge.recall import searched_text, superseded_in
+from contextgraph.knowledge.recall import searched_text, superseded_in, walk
 from contextgraph.knowledge.statements import Statements
 from contextgraph.lazy import regex, replace
 from contextgraph.model import (
@@ -38,6 +40,17 @@ _WHY = regex(r"^\W*why\b", re.IGNORECASE)
 _BECAUSE, _NAMED = 1.5, 0.5
 # More of one session would hide the others.
 _OF_SESSION = 3
+# What is linked to the best entities, and the causes of the best notes, stand for them.
+_WALKED, _DEPTH = 3, 2
+_WITH_CAUSES = ("note", "statement", "page")
+
+
+class Strategy(StrEnum):
+    """What is searched: everything, without links, or entities and what is linked to them."""
+
+    HYBRID = "hybrid"
+    KNOWLEDGE = "knowledge"
+    GRAPH = "graph"
 
 
 def search(
@@ -47,36 +60,76 @@ def search(
     *,
     repo: str | None = None,
     limit: int = 10,
+    strategy: Strategy = Strategy.HYBRID,
+    keyed: Callable[[], Iterable[CurrentEntry]] = tuple,
 ) -> tuple[Found, ...]:
     """Return what *store* holds about *question*, best first: see `AgentMemory.search`."""
     words = [*dict.fromkeys(stems(question))][:_WORDS]
     # Runs and recoveries are found by whole words, notes by stems.
     terms = [*dict.fromkeys(words_of(question))][:_WORDS]
     if _RECENT.search(question):
-        recent = [*_recent(store, repo, limit)]
+        recent = [*_recent(store, repo, limit), *map(_of_entry, keyed())]
         return tuple(sorted(recent, key=lambda found: found.time, reverse=True)[:limit])
     proposed = dict(_proposed(store, terms, words, repo))
+    for entry in keyed():
+        proposed["keyed", entry.key] = entry.text, _of_entry(entry)
     files = files_in(question)
     named = {one.note.id for one in statements.naming(files, repo=repo)} if files else set[str]()
     texts = {key: Counter(stems(text)) for key, (text, _) in proposed.items()}
     # What was superseded is never shown without its successor, which stands for it.
     gone = superseded_in(store.notes, [id_ for kind, id_ in proposed if kind == "statement"])
-    scored = []
-    for score, key in shares(words, texts):
+    is_why = bool(_WHY.search(question))
+    scored: dict[tuple[str, str], tuple[Found, dict[str, float]]] = {}
+    for share, key in shares(words, texts):
         _, found = proposed[key]
         if found.id in gone:
             continue
-        is_reason = found.kind == "statement" and _WHY.search(question)
-        has_file = found.id in named or any(name in found.text for name in files)
-        scored.append((score * (_BECAUSE if is_reason else 1) + _NAMED * has_file, found))
-    best = sorted(scored, key=lambda pair: (-pair[0], -pair[1].time.timestamp(), pair[1].id))
+        reason = share * (_BECAUSE - 1) if is_why and found.kind == "statement" else 0.0
+        is_named = found.id in named or any(name in found.text for name in files)
+        scored[key] = found, {"words": share, "reason": reason, "file": _NAMED * is_named}
+    if strategy is not Strategy.KNOWLEDGE:
+        for found, nearness in _linked(store, [*scored.values()], repo, is_why=is_why):
+            why = scored.setdefault((found.kind, found.id), (found, {}))[1]
+            why["graph"] = max(nearness, why.get("graph", 0.0))
+    ranked = [
+        replace(
+            found,
+            score=round(sum(why.values()), 4),
+            why={name: round(value, 4) for name, value in why.items() if value},
+        )
+        for found, why in scored.values()
+        if strategy is not Strategy.GRAPH or found.kind == "entity" or "graph" in why
+    ]
+    ranked.sort(key=lambda one: (-one.score, -one.time.timestamp(), one.id))
     of_session: Counter[tuple[str, str]] = Counter()
     shown: list[Found] = []
-    for score, one in best:
+    for one in ranked:
         of_session[one.kind, one.command] += 1
         if of_session[one.kind, one.command] <= _OF_SESSION and len(shown) < limit:
-            shown.append(replace(one, score=round(score, 4)))
+            shown.append(one)
     return tuple(shown)
+
+
+def _linked(
+    store: Store,
+    scored: Sequence[tuple[Found, Mapping[str, float]]],
+    repo: str | None,
+    *,
+    is_why: bool,
+) -> Iterator[tuple[Found, float]]:
+    """Yield what is linked to the best entities, and causes of the best notes, with its score."""
+    best = sorted(scored, key=lambda pair: -sum(pair[1].values()))
+    entities = [pair for pair in best if pair[0].kind == "entity"][:_WALKED]
+    caused = [pair for pair in best if pair[0].kind in _WITH_CAUSES][:_WALKED] if is_why else []
+    places = _places(repo)
+    for (found, why), types in (
+        *((pair, ()) for pair in entities),
+        *((pair, (LinkType.CAUSED_BY,)) for pair in caused),
+    ):
+        distances = walk(store.notes, found.id, _DEPTH, types, back=not types)
+        for note in store.notes.get([*distances]).values():
+            if note.is_live and (places is None or note.repo in places):
+                yield _of_note(store, note), sum(why.values()) / (1 + distances[note.id])
 
 
 def _recent(store: Store, repo: str | None, limit: int) -> Iterator[Found]:
@@ -132,6 +185,10 @@ def _of_recovery(recovery: RecoveryCandidate) -> Found:
     id_ = f"{recovery.fragment_id}#{recovery.error_step}"
     command = f"contextgraph explain {recovery.fragment_id}"
     return Found("remedy", id_, text, recovery.repo, recovery.seen_at, 0.0, command)
+
+
+def _of_entry(entry: CurrentEntry) -> Found:
+    return Found("keyed", entry.key, entry.line, "", entry.ts, 0.0, f"cat {quote(str(entry.path))}")
 
 
 def _of_note(store: Store, note: Note) -> Found:

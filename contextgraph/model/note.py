@@ -1,5 +1,6 @@
 """Notes: statements of people and agents."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -189,10 +190,14 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Notes for the start of a run, pinned ones first, and their prompt *text*."""
+    """Notes for the start of a run, pinned ones first, and their prompt *text*.
+
+    *keyed* is that of keyed files.
+    """
 
     notes: tuple[Note, ...]
     text: str
+    keyed: str = ""
 
 
 class NoteStatus(StrEnum):
@@ -223,7 +228,8 @@ class Found:
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
     *kind* is task (a run that opened or changed files), session (any other run), statement, note,
-    page, entity or remedy; *score* is 0 or more.
+    page, entity, remedy or keyed (an entry of a keyed file). *score*, 0 or more, is the sum of
+    *why*: shared *words*, more for a *reason*, a named *file*, or nearness in the *graph*.
     """
 
     kind: str
@@ -233,6 +239,7 @@ class Found:
     time: datetime
     score: float
     command: str
+    why: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -629,6 +629,13 @@ def test_a_folder_is_named_from_where_the_hook_runs(
     assert "PYTHONPATH=lib" in answer(json.dumps(prompt), str(store))
 
 
+def test_a_session_begins_with_the_keyed_files(store: Path, project: Path, tmp_path: Path) -> None:
+    entry = ("/user/style", '{"summary": "small commits, tests first"}', "--source", "user")
+    for memory in (store, tmp_path / "empty.db"):
+        assert not contextgraph("set", *entry, "--store", memory).code
+        assert "- /user/style small commits, tests first" in shown(started(project), memory)
+
+
 def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (

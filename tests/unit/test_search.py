@@ -1,0 +1,91 @@
+"""One search over all rooms of a memory, and the keyed files at the start of a run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.knowledge import Entity, Page
+from contextgraph.model import Found
+from tests.builders import recovering_run
+
+SHOP = "acme/shop"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[AgentMemory]:
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        for name in ("PriceRule", "Checkout", "Ledger", "Mailer"):
+            memory.entities.add_entity(Entity(name))
+        memory.entities.add_relation("Checkout", "PriceRule", "depends_on")
+        memory.entities.add_relation("Ledger", "Checkout", "depends_on")
+        memory.pages.add_page(Page("pay", "Payments", "how we are paid", "", mentions=("Ledger",)))
+        yield memory
+
+
+def by_id(found: tuple[Found, ...]) -> dict[str, Found]:
+    return {one.id: one for one in found}
+
+
+def test_what_is_linked_to_an_entity_is_found_by_its_distance(memory: AgentMemory) -> None:
+    found = by_id(memory.search("what breaks if PriceRule changes?"))
+    rule, near, far = (found[f"entity:{name}"] for name in ("pricerule", "checkout", "ledger"))
+    assert rule.score > near.score > far.score > 0
+    assert near.why == {"graph": pytest.approx(rule.score / 2, abs=1e-4)}
+    assert "entity:mailer" not in found
+
+
+def test_a_strategy_leaves_links_or_all_else_out(memory: AgentMemory) -> None:
+    memory.notes.remember("PriceRule is generated from the contract", repo=SHOP)
+    question = "what is known about PriceRule?"
+    everything = memory.search(question)
+    knowledge = memory.search(question, strategy="knowledge")
+    graph = memory.search(question, strategy="graph")
+    assert {"note", "entity"} <= {one.kind for one in everything}
+    assert not any("graph" in one.why for one in knowledge)
+    assert {one.kind for one in graph} == {"entity"}
+    assert {one.id for one in graph} < {one.id for one in everything}
+    with pytest.raises(ValueError, match="hybird"):
+        memory.search(question, strategy="hybird")
+
+
+def test_the_score_is_the_sum_of_its_parts(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    memory.notes.remember("tariffs are read in lib/tariffs.py", repo=SHOP)
+    for one in memory.search("why are tariffs read in lib/tariffs.py"):
+        assert one.score == pytest.approx(sum(one.why.values()), abs=1e-3)
+        assert one.why
+
+
+def test_the_cause_of_a_note_answers_why(memory: AgentMemory) -> None:
+    cause = memory.notes.remember("a customer lost two orders in March", repo=SHOP).id
+    memory.notes.remember("the importer locks its queue", repo=SHOP, caused_by=[cause])
+    assert cause in by_id(memory.search("why does the importer lock its queue?"))
+    assert cause not in by_id(memory.search("the importer locks its queue"))
+
+
+def test_keyed_files_are_found_until_they_are_removed(memory: AgentMemory) -> None:
+    key = "/user/preference/review"
+    memory.keyed.set_memory(key, {"summary": "small commits, tests first"}, "user")
+    (found,) = memory.search("how small are commits?")
+    assert (found.kind, found.id) == ("keyed", key)
+    assert "tests first" in found.text
+    assert Path(found.command.removeprefix("cat ").strip("'")).is_file()
+    assert memory.search("what happened recently")[0].id == key
+    memory.keyed.set_memory(key, None, "user")
+    assert memory.search("how small are commits?") == ()
+
+
+def test_keyed_files_stand_in_the_snapshot_and_at_the_start_of_a_run(memory: AgentMemory) -> None:
+    assert memory.snapshot("CI fails").keyed == ""
+    memory.keyed.set_memory("/user/style", {"summary": "small commits, tests first"}, "user")
+    memory.notes.remember("the API is frozen", repo=SHOP, pinned=True)
+    snapshot = memory.snapshot("CI fails", repo=SHOP)
+    assert "tests first" in snapshot.keyed
+    assert "the API is frozen" in snapshot.text
+    with memory.live(repo=SHOP, task="Totals are wrong") as run:
+        assert "- /user/style small commits, tests first" in run.start()
+    with AgentMemory.open(":memory:") as in_ram:
+        assert in_ram.search("commits") == ()
+        assert in_ram.snapshot("CI fails").keyed == ""
