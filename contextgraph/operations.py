@@ -181,7 +181,7 @@ _CONTEXT: JsonValue = {
     "similar_cases": [],
     "warnings": [],
     "degraded": [],
-    "text": "Earlier runs (data): …",
+    "text": "Earlier runs: …",
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
+from math import fsum
 from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.channels import readable
@@ -373,7 +374,7 @@ def machine_facts(
             is_shared = sum(fact.tasks / fact.among for fact in met) >= _MOST * len(of_repos)
         else:
             is_shared = len(met) > 1
-        expected = sum(fact.steps for fact in met) / len(of_repos) if is_shared else 0.0
+        expected = fsum(fact.steps for fact in met) / len(of_repos) if met and is_shared else 0.0
         steps = own.steps if own else 0.0
         cost = (steps * tasks_here + expected * _TASKS_TO_TELL) / (tasks_here + _TASKS_TO_TELL)
         fact = own if own and own.tasks >= _TASKS_TO_TELL else far.get(lesson, own)

@@ -484,13 +484,13 @@ def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
     what = clip(loop.signatures[0], _SENTENCE_CHARS) if loop.signatures else loop.command
     head = f"Loop: the last {loop.repetitions} attempts had the same outcome: {what}."
     for remedy in context.shown[:1]:
-        text = f"{head} Earlier runs (data): {remedy_text(remedy)}"
+        text = f"{head} Earlier runs: {remedy_text(remedy)}"
         return _Entry(text, shown_item(remedy))
     said = (one for one in loop.escape_suggestions if not _left_open(one.actions, one.text))
     for escape in islice(said, 1):
         patterns = tuple(action.pattern for action in escape.actions)
         item = ShownItem(escape.id, advice_id(context.error, escape.actions), patterns)
-        return _Entry(f"{head} Earlier runs (data): {escape.text}", item)
+        return _Entry(f"{head} Earlier runs: {escape.text}", item)
     repeated = f"`{loop.command}`" if loop.command else "it"
     return _Entry(f"{head} Stop repeating {repeated}: {_OTHERWISE[_is_of_edit(context)]}.")
 

@@ -591,6 +591,13 @@ def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
     assert {fact.cause for fact in here} == {Cause.PROGRAM, Cause.PACKAGE}
 
 
+def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
+    """Those elsewhere may all be of another environment."""
+    needed = Lesson(Cause.PACKAGE, works="pip install pytz")
+    here = [lost(number, "acme/shop", needed) for number in range(4)]
+    assert [fact.works for fact in machine_facts(here, [])] == ["pip install pytz"]
+
+
 def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:
     rare, cheap = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.PROGRAM, "c", "d")
     runs = [lost(number, f"acme/{number % 9}") for number in range(20)]
