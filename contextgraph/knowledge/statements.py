@@ -144,23 +144,32 @@ class Statements:
         notes = self._store.newest(_scope(repo), _LISTED)
         yield from self._conversations(dict.fromkeys(map(_session_of, notes)), None)[0].values()
 
-    def accept(self, ids: Collection[str]) -> int:
-        """Mark these statements as reviewed and right; returns how many there were."""
+    def accept(self, ids: Collection[str], by: str = "") -> int:
+        """Mark these statements as reviewed (*by* whom) and right; returns how many there were."""
+        return self._review(ids, f"accepted{_by(by)}")
+
+    def _review(self, ids: Collection[str], what: str, content: str = "") -> int:
+        """Note *what* was done, and put *content* in the place of what they said, if any."""
+        now = self._now()
+
+        def reviewed(note: Note) -> Note:
+            was = f"; before: {note.content}" if content else ""
+            history = (*note.history, f"{now:%Y-%m-%d %H:%M} {what}{was}")
+            changed = replace(note, credibility=_REVIEWED, importance=1.0, history=history)
+            return replace(changed, content=content, updated_at=now) if content else changed
+
         waiting = [note.id for note in self._store.get([*ids]).values() if _is_listed(note)]
-        reviewed = partial(replace, credibility=_REVIEWED, importance=1.0)
         return len(self._store.change(waiting, reviewed))
 
-    def edit(self, id_: str, text: str) -> bool:
-        """Put *text* in the place of a statement, reviewed; false where it is unknown.
+    def edit(self, id_: str, text: str, by: str = "") -> bool:
+        """Put *text* in the place of a statement, reviewed *by* whom; false where it is unknown.
 
         Raises `InvalidNoteError` for a text that is empty or too long.
         """
         content = _masked(text)
         if not content or len(content) > MAX_NOTE:
             raise InvalidNoteError(f"a statement has 1 to {MAX_NOTE:,} characters")
-        return self.accept([id_]) > 0 and bool(
-            self._store.change([id_], partial(replace, content=content, updated_at=self._now()))
-        )
+        return self._review([id_], f"edited{_by(by)}", content) > 0
 
     def reject(self, ids: Collection[str]) -> int:
         """Never show or store these statements again; returns how many there were."""
@@ -346,6 +355,10 @@ def _masked(text: str) -> str:
 def _rejection_id(note: Note) -> str:
     said = f"{note.repo}\n{' '.join(note.content.casefold().split())}"
     return f"rejected_{blake2b(said.encode(), digest_size=8).hexdigest()}"
+
+
+def _by(name: str) -> str:
+    return f" by {name}" if name else ""
 
 
 def _is_listed(note: Note) -> bool:

@@ -74,7 +74,8 @@ class Note:
     said the same, *confirmed_by* are the sources. A note that another supersedes, or that is
     archived, stays, but is not recalled; nor is one before *valid_from* or after *valid_until*.
     *contradicts* are the ids of notes that say otherwise. *recall_score* is the sum of its scores
-    over all *recalls*. A page or an entity has a *title*.
+    over all *recalls*. A page or an entity has a *title*. *history* says in lines who reviewed or
+    changed it, when, and what it said before.
     """
 
     id: str
@@ -104,6 +105,7 @@ class Note:
     recalled_at: datetime | None = None
     updated_at: datetime | None = None
     confirmed_by: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
 
     @property
     def is_live(self) -> bool:

@@ -465,17 +465,23 @@ async def notes(
             found: Sequence[Note] = [recollection.note for recollection in recalled]
         else:
             found = memory.notes.of(repo or None, archived=show == "archived")
-        address = "/pages/notes?" + urlencode({"repo": repo, "show": show})
+        named = {*words(text)}
+        decided = [
+            one for one in memory.statements.of(repo or None) if named <= {*words(one.note.content)}
+        ]
+        address = "/pages/notes?" + urlencode({"text": text, "repo": repo, "show": show})
         skip = page * _ROWS
         return {
             "title": "Decisions and notes",
             "text": text,
             "repo": repo,
             "show": show,
-            "decisions": memory.statements.of(repo or None)[skip : skip + _ROWS],
+            "decisions": decided[skip : skip + _ROWS],
             "notes": [*map(without_secret, found[skip : skip + _ROWS])],
             "first": address if page else None,
-            "next": f"{address}&page={page + 1}" if len(found) > skip + _ROWS else None,
+            "next": f"{address}&page={page + 1}"
+            if max(len(found), len(decided)) > skip + _ROWS
+            else None,
         }
 
     return await _page(visitor, "notes", "notes.html", values)
@@ -490,11 +496,11 @@ async def decide_note(
     text: Annotated[str, Form(max_length=4000)] = "",
 ) -> Response:
     """Accept, edit or reject a decision; pin, archive or restore a note."""
-    memory = administrator.memory
-    decisions: dict[str, Callable[[list[str]], int]] = {
-        "accept": memory.statements.accept,
+    memory, by = administrator.memory, administrator.token.source
+    decisions: dict[str, Callable[[list[str]], object]] = {
+        "accept": lambda ids: memory.statements.accept(ids, by),
         "reject": memory.statements.reject,
-        "edit": lambda ids: memory.statements.edit(ids[0], text.strip()) if text.strip() else 0,
+        "edit": lambda ids: text.strip() and memory.statements.edit(ids[0], text.strip(), by),
         "pin": memory.notes.pin,
         "archive": memory.notes.archive,
         "restore": memory.notes.restore,

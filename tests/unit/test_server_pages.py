@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
+from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
@@ -242,3 +243,19 @@ def test_the_requests_are_on_a_page(visitor: TestClient) -> None:
     for path in visitor.get("/openapi.json").json()["paths"]:
         assert f"{path}</code>" in text
     assert "Totals are wrong when a tariff is missing" in text
+
+
+def test_a_decision_tells_who_reviewed_it_and_what_it_said(service: Served) -> None:
+    said = Step(0, "", Action("bash", "ls"), "lib", user_message="Never edit generated files.")
+    raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", (said,))
+    learn(service.client(TokenScope.ADMIN), raw)
+    administrator = signed_in(service, TokenScope.ADMIN)
+    listed = page(administrator, "/pages/notes?text=generated")
+    (path, *_) = re.findall(r'action="(/pages/notes/[^"]+)"', listed)
+
+    edited = {"decision": "edit", "text": "Never edit files under gen/."}
+    after = administrator.post(path, data=edited, headers=ORIGIN).text
+
+    assert "Never edit files under gen/." in after
+    assert "edited by ci; before: Never edit generated files." in unescape(after)
+    assert "files under gen" not in page(administrator, "/pages/notes?text=unrelated")

@@ -425,8 +425,12 @@ def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
     memory.learn(session(RULE))
     (said,) = memory.statements.of()
-    assert memory.statements.edit(said.note.id, "Never commit generated files.")
+    assert memory.statements.accept([said.note.id], "ann") == 1
+    assert memory.statements.edit(said.note.id, "Never commit generated files.", "bob")
     (edited,) = memory.statements.of()
+    accepted, changed = edited.note.history
+    assert accepted.endswith(" accepted by ann")
+    assert changed.endswith(f" edited by bob; before: {said.note.content}")
     assert edited.note.content == "Never commit generated files."
     assert edited.note.session == said.note.session
     assert not memory.statements.edit("statement_unknown", "x")
