@@ -45,7 +45,7 @@ from contextgraph.advising.gate import (
     credits_for,
     may_be_shown,
 )
-from contextgraph.advising.playbook import Playbooks
+from contextgraph.advising.playbook import Playbooks, seen_by
 from contextgraph.advising.wording import (
     RemedyBudget,
     case_line,
@@ -165,7 +165,7 @@ class MemoryRetriever:
             playbook = self._playbook(query, degraded)
             notes = _not_pinned(findings, playbook)
             statements = [one for of in findings.values() for one in of.statements]
-            is_ours = self.playbooks.is_seen_by(state.agent)
+            is_ours = seen_by(self._store, state.agent)
             cases = {
                 name: tuple(hit for hit in found.cases if is_ours(hit.trajectory))
                 for name, found in findings.items()

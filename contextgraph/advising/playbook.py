@@ -79,6 +79,14 @@ _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
 
+def seen_by(store: Store, agent: str) -> Callable[[Trajectory], bool]:
+    """Return whether a run is shown to *agent*: its own, those of no agent; all if it has none."""
+    agent = _harness(agent)
+    if not agent or not store.runs.for_task(None, Scope(), 1, agent):
+        return lambda run: True
+    return lambda run: _harness(run.agent) in ("", agent)
+
+
 class Playbooks:
     """Makes playbooks; what a run shows is read once and remembered. *clock* gives the time."""
 
@@ -221,13 +229,6 @@ class Playbooks:
         known = supported([self.known(run) for run in self._trusted(trajectories)])
         usual = environment or usual_environment(run.facts.environment for run in known)
         return [run for run in known if run.facts.environment.agrees(usual)]
-
-    def is_seen_by(self, agent: str) -> Callable[[Trajectory], bool]:
-        """Whether a run is shown to *agent*: its own, those of no agent; all where it has none."""
-        agent = _harness(agent)
-        if not agent or not self._store.runs.for_task(None, Scope(), 1, agent):
-            return lambda run: True
-        return lambda run: _harness(run.agent) in ("", agent)
 
     def _trusted(self, runs: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """*runs* without those of distrusted sources."""
