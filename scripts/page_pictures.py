@@ -39,13 +39,20 @@ def main() -> int:
             (run, *_) = re.findall(r'href="(/pages/runs/trj_[^"]+)"', overview)
             reader = client.get(run).text
             graph = client.get(run.replace("/runs/", "/graph/")).text
+            advice = client.get("/pages/advice").text
             style = client.get("/pages/static/console.css").text
-        pages = {"memory": (overview, 1000), "run": (reader, 900), "graph": (graph, 760)}
-        for name, (page, height) in pages.items():
-            linked = '<link rel="stylesheet" href="/pages/static/console.css">'
-            draw(
-                browser, Path(folder), name, page.replace(linked, f"<style>{style}</style>"), height
-            )
+        pages = {
+            "memory": (overview, "light", (1100, 900)),
+            "run": (reader, "dark", (1100, 760)),
+            "advice": (advice, "light", (1100, 620)),
+            "graph": (graph, "dark", (1100, 620)),
+            "phone": (overview, "dark", (500, 900)),
+        }
+        linked = '<link rel="stylesheet" href="/pages/static/console.css">'
+        for name, (page, theme, size) in pages.items():
+            styled = page.replace(linked, f"<style>{style}</style>")
+            themed = styled.replace("<html", f'<html data-theme="{theme}"', 1)
+            draw(browser, Path(folder), name, themed, size)
     return 0
 
 
@@ -65,14 +72,14 @@ def fill(store: str) -> None:
         memory.consolidate()
 
 
-def draw(browser: str, folder: Path, name: str, page: str, height: int) -> None:
-    """The picture of a *page*."""
+def draw(browser: str, folder: Path, name: str, page: str, size: tuple[int, int]) -> None:
+    """Draw a *page* in a window of this *size*."""
     file = folder / f"{name}.html"
     file.write_text(page, encoding="utf-8")
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
-    size = (f"--user-data-dir={folder}/user", f"--window-size=960,{height}")
+    window = (f"--user-data-dir={folder}/user", "--window-size={},{}".format(*size))
     picture = f"--screenshot={PICTURES / f'pages_{name}.png'}"
-    command = [browser, *options, *size, picture, file.as_uri()]
+    command = [browser, *options, *window, picture, file.as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 

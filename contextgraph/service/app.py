@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -29,6 +30,7 @@ from contextgraph.service.routes import json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
 from contextgraph.telemetry import exporting
+from contextgraph.text import stem
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -245,6 +247,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(settings, tokens, limits)
         await run_sync(service.open)
+        # Loading the stemmer takes as long as most answers: the first one does not wait for it.
+        Thread(target=stem, args=("words",), daemon=True).start()
         try:
             async with mcp.running():
                 yield

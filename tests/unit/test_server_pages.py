@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.model import Action, Exposure, RawTrajectory, ShownItem, Step
 from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
@@ -130,6 +131,18 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
     assert "Earlier runs: set `PYTHONPATH=lib`" in unescape(listed)
     assert "PYTHONPATH=lib" in listed
     assert "cleared</span>" in listed
+
+
+def test_facts_of_a_start_are_told_by_their_text(service: Served, visitor: TestClient) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    facts = [ShownItem("fact_9f3dab8d", why="what 3 earlier tasks of the repository show")]
+    at_start = Exposure.of("ctx_1", facts, datetime.now(UTC), text="Tests run with `make check`")
+    memory.store.exposures.add([at_start])
+    listed = page(visitor, "/pages/advice")
+
+    assert "<li>Tests run with `make check`" in listed
+    assert "what 3 earlier tasks of the repository show" in listed
+    assert ">fact_" not in listed
 
 
 def test_runs_are_filtered_sorted_and_paged(service: Served, visitor: TestClient) -> None:
