@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from scripts.terminal_pictures import main as draw
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.acceptance.test_agent_sdks import chat_reply
 from tests.builders import NO_MODULE, run
@@ -254,6 +256,21 @@ def test_the_plug_in_of_claude_code_is_valid_and_advises(
     command: Command = [claude_code, "--plugin-dir", plugin, "-p", TASK, "--allowedTools", "Bash"]
 
     check("claude-code", shown_to([command], project, settings), store)
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed: no terminal to see")
+def test_a_person_sees_the_first_minute_and_each_advice_in_claude_code(
+    claude_code: Path, tmp_path: Path
+) -> None:
+    draw(str(claude_code), tmp_path)
+
+    first, session = (
+        unescape((tmp_path / name).read_text()).replace("\xa0", " ")
+        for name in ("first_minute.svg", "claude_code.svg")
+    )
+    assert "3 tasks lost 2 steps each to" in first
+    assert "SessionStart:startup says: ContextGraph: " in session
+    assert "PostToolUseFailure:Bash says: ContextGraph: set `PYTHONPATH=lib`" in session
 
 
 def refused_once(agent: str, requests: Sequence[str], store: Path) -> None:
