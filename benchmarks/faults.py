@@ -1,6 +1,7 @@
 """``python -m benchmarks.faults``: many processes on one Neo4j server, which is killed twice.
 
-A batch and a service lose nothing by it.
+A batch and a service lose nothing by it. With ``--times 20`` the server is stopped and killed so
+often under a service and a process that learn all the time.
 
 Starts a server with ``scripts/neo4j``, loopback only, and stops it at the end. Prints one JSON
 object a line; exits with 1 where anything was lost or stored twice.
@@ -35,6 +36,7 @@ from contextgraph.trace import states_of
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 NAME = "faults"
+_SECONDS_OF_OUTAGE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +87,11 @@ def run_workers(
     started: Started, raws: Sequence[RawTrajectory], processes: int, seconds: float
 ) -> dict[str, object]:
     """*processes* that learn, query and consolidate one memory for *seconds*."""
-    command = [sys.executable, "-m", "benchmarks.faults", "--worker", started.uri]
     with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
         path = Path(folder) / "runs.jsonl"
         with path.open("wb") as file:
             write_jsonl(renamed(raws, 40 * processes), file)
-        begun = [
-            subprocess.Popen(
-                [*command, "--data", str(path), "--seconds", str(seconds), "--seed", str(seed)],
-                env=started.environment(),
-                stdout=subprocess.PIPE,
-            )
-            for seed in range(processes)
-        ]
+        begun = [_worker(started, path, seconds, seed) for seed in range(processes)]
         reports = [json.loads(process.communicate()[0]) for process in begun]
     done = Counter[str]()
     for report in reports:
@@ -227,6 +221,63 @@ def service_outage(
             }
 
 
+def outages(started: Started, raws: Sequence[RawTrajectory], times: int) -> dict[str, object]:
+    """A service and a process that learn while the server is stopped and killed in turns."""
+    with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
+        path, many = Path(folder) / "runs.jsonl", renamed(raws, sys.maxsize)
+        with path.open("wb") as file:
+            write_jsonl(islice(renamed(raws, 2_000), 2_000), file)
+        environment = {**started.environment(), "XDG_DATA_HOME": folder}
+        worker = _worker(started, path, _SECONDS_OF_OUTAGE * times, seed=1)
+        with (
+            serving(started.uri, environment) as (url, _),
+            httpx.Client(base_url=url, timeout=60) as client,
+        ):
+            jobs, answers = [], Counter[str]()
+            for number in range(times):
+                for _ in range(3):
+                    jobs += _submitted(client, next(many), answers)
+                if number % 2:
+                    kill(started)
+                else:
+                    _script("stop", "--keep", "--name", NAME)
+                for _ in range(3):
+                    jobs += _submitted(client, next(many), answers)
+                started = start()
+            learned = [_learned(client, job) for job in jobs]
+        report = json.loads(worker.communicate()[0])
+    with started.memory("workers") as memory:
+        held = {*memory.store.runs.ids()}
+        well = all(check.ok for check in memory.health())
+    return {
+        "what": f"the server was stopped or killed {times} times",
+        "answers": answers,
+        "service_lost": len(jobs) - sum(learned),
+        "process": report["done"],
+        "process_errors": report["errors"][:2],
+        "process_acknowledged": len(report["acknowledged"]),
+        "process_lost": len({*report["acknowledged"]} - held),
+        "lost": len(jobs) - sum(learned) + len({*report["acknowledged"]} - held),
+        "well": well,
+    }
+
+
+def _submitted(client: httpx.Client, raw: RawTrajectory, answers: Counter[str]) -> list[str]:
+    """The job that acknowledges *raw*; none where it is refused."""
+    answer = _send(client, "/v1/learn", to_record(raw))
+    answers[str(answer.status_code)] += 1
+    return [answer.json()["job"]] if answer.status_code in (200, 202) else []
+
+
+def _worker(started: Started, path: Path, seconds: float, seed: int) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "benchmarks.faults", "--worker", started.uri]
+    return subprocess.Popen(
+        [*command, "--data", str(path), "--seconds", str(seconds), "--seed", str(seed)],
+        env=started.environment(),
+        stdout=subprocess.PIPE,
+    )
+
+
 def _send(client: httpx.Client, path: str, body: object) -> httpx.Response:
     return client.post(path, content=orjson.dumps(body), headers=JSON)
 
@@ -268,6 +319,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--runs", type=int, default=120, help="of the batch that is disturbed")
+    parser.add_argument("--times", type=int, default=0, help="only stop and kill it so often")
     parser.add_argument("--worker", metavar="URI", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -277,6 +329,10 @@ def main() -> None:
         return
     raws = runs(options.data)
     with server() as started:
+        if options.times:
+            report = outages(started, raws, options.times)
+            print(json.dumps(report))
+            sys.exit(bool(report["lost"]))
         reports = [outage(started, raws, options.runs)]
         print(json.dumps(reports[-1]), flush=True)
         reports.append(run_workers(start(), raws, options.processes, options.seconds))

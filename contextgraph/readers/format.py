@@ -115,8 +115,10 @@ _LONE_SURROGATE = regex("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
 # What is derived from a run is walked by recursion; runs nest some ten levels.
 _MAX_DEPTH = 100
-# An empty list takes twenty times its text, and a small object more.
-_MAX_VALUES = 20_000_000
+# An empty list takes twenty times its text, a small object more, and while a text is parsed nothing
+# else of the process runs. In longer texts, these are the bytes for each.
+_MAX_VALUES, _MAX_PARTS = 5_000_000, 250_000
+_BYTES_OF_VALUE, _BYTES_OF_PART = 50, 100
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -125,14 +127,21 @@ def loads(text: bytes | str) -> Any:
     """The value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
-    of more than 64 bits are rounded. More than 100 levels of nesting and more than some 20 million
-    values are refused.
+    of more than 64 bits are rounded. More than 100 levels of nesting, more than 5 million values and
+    250,000 lists and objects are refused, in texts of 250 and 25 MB and more those of less than
+    50 and 100 bytes.
     """
     import orjson  # slow to load: most outputs that a hook sees hold no JSON
 
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if len(content) > _MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
-        raise ValueError(f"more than {_MAX_VALUES:,} values")
+    if len(content) > _MAX_PARTS:
+        parts = content.count(b"[") + content.count(b"{")
+        most = max(_MAX_PARTS, len(content) // _BYTES_OF_PART)
+        if parts > most:
+            raise ValueError(f"more than {most:,} lists and objects")
+        most = max(_MAX_VALUES, len(content) // _BYTES_OF_VALUE)
+        if parts + content.count(b",") > most:
+            raise ValueError(f"more than {most:,} values")
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:

@@ -449,12 +449,16 @@ def test_a_socket_is_an_error(tmp_path, monkeypatch):
         assert "cannot be opened" in str(read_all("socket")[1])
 
 
-def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(fields, "_MAX_VALUES", 1000)
+@pytest.mark.parametrize(
+    ("value", "reason"), [(b"[],", "1,000 lists and objects"), (b"1,", "2,000 values")]
+)
+def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch, value, reason):
+    monkeypatch.setattr(fields, "_MAX_PARTS", 1000)
+    monkeypatch.setattr(fields, "_MAX_VALUES", 2000)
     path = tmp_path / "many.json"
-    path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
+    path.write_bytes(b"[" + value * 2100 + b"1]")
     _, errors = read_all(path)
-    assert "more than 1,000 values" in str(errors)
+    assert f"more than {reason}" in str(errors)
 
 
 def test_a_file_is_given_up_where_too_many_records_in_a_row_are_not_runs(tmp_path, monkeypatch):
