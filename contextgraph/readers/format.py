@@ -127,9 +127,8 @@ def loads(text: bytes | str) -> Any:
     """The value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
-    of more than 64 bits are rounded. More than 100 levels of nesting, more than 5 million values and
-    250,000 lists and objects are refused, in texts of 250 and 25 MB and more those of less than
-    50 and 100 bytes.
+    of more than 64 bits are rounded. More than 100 levels of nesting are refused, and more than
+    5 million values, or 250,000 lists and objects, unless each has 50, or 100, bytes of the text.
     """
     import orjson  # slow to load: most outputs that a hook sees hold no JSON
 
