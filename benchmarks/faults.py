@@ -36,7 +36,8 @@ from contextgraph.trace import states_of
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 NAME = "faults"
-_SECONDS_OF_OUTAGE = 10
+# About as long as an outage takes here, and then the seconds in which the process can learn.
+_SECONDS_OF_OUTAGE, _SECONDS_BETWEEN = 32, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,7 @@ def outages(started: Started, raws: Sequence[RawTrajectory], times: int) -> dict
                 for _ in range(3):
                     jobs += _submitted(client, next(many), answers)
                 started = start()
+                time.sleep(_SECONDS_BETWEEN)
             learned = [_learned(client, job) for job in jobs]
         report = json.loads(worker.communicate()[0])
     with started.memory("workers") as memory:
