@@ -257,7 +257,7 @@ class AgentMemory:
         """Named entities with tags and relations: see docs/pages.md."""
         from contextgraph.knowledge import Entities
 
-        return Entities(self.store.notes, self._now)
+        return Entities(self.store.notes, self._now, self.store.runs)
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500

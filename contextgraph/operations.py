@@ -656,7 +656,7 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
         {
             TokenScope.READ: "find_by_keywords find_tags get_entity get_related",
             TokenScope.WRITE: "add_entity add_relation set_entity_tags",
-            TokenScope.ADMIN: "remove_entity remove_relation",
+            TokenScope.ADMIN: "fill remove_entity remove_relation",
         },
     ),
     "loop_detector": (LoopDetector, {TokenScope.READ: "escapes_from"}),

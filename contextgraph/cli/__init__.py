@@ -99,6 +99,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     },
     "entities": {
         "add": "notes:add",
+        "fill": "notes:fill",
         "link": "notes:link",
         "related": "notes:related",
         "find": "notes:find",

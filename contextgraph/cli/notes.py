@@ -666,6 +666,23 @@ def add(
 
 
 @common_options()
+def fill(
+    common: Common, repo: Annotated[str, argument(metavar="REPO", help="owner/repo.")]
+) -> None:
+    """Store what the runs of a repository worked with.
+
+    Files, symbols, tests and commands, with relations: which files change together.
+
+    \b
+    Example:
+      contextgraph entities fill acme/shop
+    """
+    with common.open(create=False) as memory:
+        stored = memory.entities.fill(repo)
+    common.answer({"stored": stored}, f"{stored} entities of {plain(repo)}")
+
+
+@common_options()
 def link(
     common: Common,
     source: Name,

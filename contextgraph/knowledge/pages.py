@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import chain
+from functools import reduce
+from itertools import chain, combinations
 
 from contextgraph.errors import (
     AlreadyExistsError,
@@ -27,16 +28,19 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Scope,
 )
-from contextgraph.ports import NoteStore
+from contextgraph.ports import NoteStore, RunStore
 from contextgraph.ranking import bm25
 from contextgraph.text import (
     clean,
     mask_secrets,
     masked_name,
+    number_of,
     stems,
     words,
 )
+from contextgraph.trace import ProjectFacts, project_facts
 
 MAX_PAGE = 100_000
 _PROPOSED, _INDEXED = 200, 10_000
@@ -205,13 +209,15 @@ def _page_of(note: Note) -> Page:
 
 _ALL = 100_000
 _MAX_TAGS = 8
+# Runs of a repository that are looked at, and entities that are made of them.
+_LOOKED_AT, _FILLED = 32, 200
 _PART = regex(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A thing with a *name*, unique in the memory whatever its case.
+    """A thing with a *name*, unique in its *repo*, or among those of none, whatever its case.
 
     Without *tags* it gets those of its name; more than eight are cut.
     """
@@ -221,6 +227,7 @@ class Entity:
     description: str = ""
     tags: tuple[str, ...] = ()
     updated_at: datetime | None = None
+    repo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +248,12 @@ class RelatedEntity:
 
 
 class Entities:
-    """The entities of a memory; *clock* gives the time."""
+    """The entities of a memory; *clock* gives the time, *runs* are what they are filled from."""
 
-    def __init__(self, store: NoteStore, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: NoteStore, clock: Callable[[], datetime], runs: RunStore) -> None:
         self._store = store
         self._now = clock
+        self._runs = runs
 
     def add_entity(self, entity: Entity) -> None:
         """Store a new entity; secrets are masked.
@@ -259,24 +267,46 @@ class Entities:
             raise AlreadyExistsError(f"there is an entity {entity.name!r} already")
         self._store.change(new=[note])
 
-    def get_entity(self, name: str) -> Entity:
-        """The entity of this name; raises `NotFoundError`."""
-        return _entity_of(self._note(name))
+    def fill(self, repo: str) -> int:
+        """Store files, symbols, tests and commands of *repo* that its runs worked with; how many.
 
-    def remove_entity(self, name: str) -> bool:
+        Of the 32 runs that solved their task, or are the newest: the 200 that most of them share.
+        A symbol and a test are *defined_in* their file, files are *changed_with* each other, a
+        command *names* a file. What people stored keeps its description and tags.
+        """
+        known = self._runs.for_task(None, Scope(repo), _LOOKED_AT)
+        facts = [
+            (run.files, project_facts(raw)) for run in known if (raw := self._runs.raw(run.id))
+        ]
+        notes = {note.id: note for note in _notes_of_runs(facts, repo, self._now())}
+        stored = self._store.get([*notes])
+        self._store.change(
+            [*stored],
+            lambda note: reduce(with_link, notes[note.id].links, note),
+            [note for id_, note in notes.items() if id_ not in stored],
+        )
+        return len(notes)
+
+    def get_entity(self, name: str, repo: str = "") -> Entity:
+        """The entity of this name, of *repo* or of none; raises `NotFoundError`."""
+        return _entity_of(self._note(name, repo))
+
+    def remove_entity(self, name: str, repo: str = "") -> bool:
         """Delete an entity with all relations to it; false where there is none."""
-        id_ = entity_id(name)
+        id_ = entity_id(name, repo)
         linking = [note.id for note in self._store.linking([id_])]
         self._store.change(linking, lambda note: _without(note, id_))
         return bool(self._store.delete([id_]))
 
-    def add_relation(self, source: str, target: str, type_: str, weight: float = 1.0) -> None:
+    def add_relation(
+        self, source: str, target: str, type_: str, weight: float = 1.0, repo: str = ""
+    ) -> None:
         """Relate two entities, replacing a relation of that type between them.
 
         *weight* is 0 to 1. Raises `NotFoundError` where one of them is unknown.
         """
-        link = Link(masked_name(type_), self._note(target).id, max(0.0, min(1.0, weight)))
-        self._store.change([self._note(source).id], lambda note: with_link(note, link))
+        link = Link(masked_name(type_), self._note(target, repo).id, max(0.0, min(1.0, weight)))
+        self._store.change([self._note(source, repo).id], lambda note: with_link(note, link))
 
     def remove_relation(self, source: str, target: str, type_: str) -> bool:
         """Remove a relation; false where there is none."""
@@ -286,12 +316,14 @@ class Entities:
         self._store.change([note.id], lambda known: _without(known, gone[1], gone[0]))
         return True
 
-    def get_related(self, name: str, depth: int = 1, *types: str) -> tuple[RelatedEntity, ...]:
+    def get_related(
+        self, name: str, depth: int = 1, *types: str, repo: str = ""
+    ) -> tuple[RelatedEntity, ...]:
         """Entities within *depth* relations (of *types*, or any), in both directions.
 
         The nearest first, then by name. Raises `NotFoundError`.
         """
-        distances = walk(self._store, self._note(name).id, depth, types, back=True)
+        distances = walk(self._store, self._note(name, repo).id, depth, types, back=True)
         pages = [note for note in self._store.linking([*distances]) if note.kind is NoteKind.PAGE]
         related = (
             RelatedEntity(
@@ -333,9 +365,10 @@ class Entities:
         self._store.change(ids, lambda note: replace(note, tags=given, updated_at=now))
         return given
 
-    def _note(self, name: str) -> Note:
-        id_ = entity_id(name)
-        note = self._store.get([id_]).get(id_)
+    def _note(self, name: str, repo: str = "") -> Note:
+        ids = dict.fromkeys((entity_id(name, repo), entity_id(name)))
+        stored = self._store.get([*ids])
+        note = next((stored[id_] for id_ in ids if id_ in stored), None)
         if note is None:
             raise NotFoundError(f"no entity {name!r}")
         return note
@@ -355,9 +388,9 @@ def _without(note: Note, target: str, type_: str | None = None) -> Note:
 
 def _entity_note(entity: Entity, now: datetime) -> Note:
     return Note(
-        id=entity_id(entity.name),
+        id=entity_id(entity.name, entity.repo),
         content=mask_secrets(clean(entity.description)),
-        repo="",
+        repo=masked_name(entity.repo).casefold(),
         source="user",
         created_at=now,
         tags=normalized_tags(entity.tags or tags_of(entity.name)),
@@ -369,7 +402,46 @@ def _entity_note(entity: Entity, now: datetime) -> Note:
 
 
 def _entity_of(note: Note) -> Entity:
-    return Entity(note.title, note.summary, note.content, note.tags, note.updated_at)
+    return Entity(
+        note.title, note.summary, note.content, note.tags, note.updated_at, repo=note.repo
+    )
+
+
+def _notes_of_runs(
+    runs: Iterable[tuple[Sequence[str], ProjectFacts]], repo: str, now: datetime
+) -> list[Note]:
+    """Return entities for what *runs* of *repo*, each with the files it changed, worked with."""
+    met: Counter[tuple[str, str]] = Counter()
+    links: Counter[tuple[tuple[str, str], str, tuple[str, str]]] = Counter()
+    for changed, facts in runs:
+        files = {("file", file) for file in (*changed, *facts.symbols)}
+        parts = {("symbol", name): file for file, names in facts.symbols.items() for name in names}
+        parts |= {("test", test): test.partition("::")[0] for test in facts.failing if "::" in test}
+        commands = {("command", use.runner): use.text.split() for use in facts.commands if use.ran}
+        met.update({*files, *parts, *commands})
+        links.update((part, "defined_in", ("file", file)) for part, file in parts.items())
+        links.update((one, "changed_with", other) for one, other in combinations(sorted(files), 2))
+        links.update(
+            (command, "names", file)
+            for command, words in commands.items()
+            for file in files
+            if file[1] in words
+        )
+    shown = dict(met.most_common(_FILLED))
+    return [
+        replace(
+            _entity_note(
+                Entity(name, kind, f"{kind} of {number_of(count, 'run')}", repo=repo), now
+            ),
+            source="system:runs",
+            links=tuple(
+                Link(type_, entity_id(target[1], repo), together / min(count, shown[target]))
+                for (source, type_, target), together in links.items()
+                if source == (kind, name) and target in shown
+            ),
+        )
+        for (kind, name), count in shown.items()
+    ]
 
 
 def tags_of(name: str) -> tuple[str, ...]:

@@ -362,9 +362,10 @@ def with_link(note: Note, link: Link) -> Note:
     return replace(note, links=(*others, link))
 
 
-def entity_id(name: str) -> str:
-    """The id of the note of an entity: names are compared without case."""
-    return f"{_ENTITY}{masked_name(name).casefold()}"
+def entity_id(name: str, repo: str = "") -> str:
+    """The id of the note of an entity of *repo*: names are compared without case."""
+    place = f"{masked_name(repo).casefold()}:" if repo else ""
+    return f"{_ENTITY}{place}{masked_name(name).casefold()}"
 
 
 def name_of_entity(id_: str) -> str:

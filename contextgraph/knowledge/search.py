@@ -195,7 +195,9 @@ def _of_note(store: Store, note: Note) -> Found:
     text = "[confidential]" if note.security.is_secret else " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph explain {note.id}"
     kind = note.kind.value
-    if note.kind is NoteKind.PAGE:
+    if note.kind is NoteKind.ENTITY:
+        text = ": ".join(filter(None, (note.title, note.summary, text)))
+    elif note.kind is NoteKind.PAGE:
         text, command = note.title or text, f"contextgraph pages get {quote(note.id[5:])}"
     elif note.kind is NoteKind.STATEMENT:
         runs = store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values()

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page
-from contextgraph.model import Found
+from contextgraph.model import Found, Outcome
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"
@@ -89,3 +90,30 @@ def test_keyed_files_stand_in_the_snapshot_and_at_the_start_of_a_run(memory: Age
     with AgentMemory.open(":memory:") as in_ram:
         assert in_ram.search("commits") == ()
         assert in_ram.snapshot("CI fails").keyed == ""
+
+
+def test_entities_are_filled_from_the_runs_of_a_repository(memory: AgentMemory) -> None:
+    patch = """diff --git a/lib/{file}.py b/lib/{file}.py
+--- a/lib/{file}.py
++++ b/lib/{file}.py
+@@ -2,2 +2,2 @@ def total_{file}(items):
+     rate = 1
+-    return 0
++    return sum(items)
+"""
+    both = patch.format(file="cart") + patch.format(file="tariffs")
+    for number in (1, 2):
+        memory.learn(recovering_run(number, patch=both, outcome=Outcome.SOLVED))
+    memory.entities.add_entity(Entity("lib/cart.py", "module", "the cart", repo=SHOP))
+    assert memory.entities.fill(SHOP) == memory.entities.fill(SHOP) > 0
+    cart = memory.entities.get_entity("lib/cart.py", SHOP)
+    assert (cart.entity_type, cart.description, cart.repo) == ("module", "the cart", SHOP)
+    related = memory.entities.get_related("lib/cart.py", 1, repo=SHOP)
+    kinds = {one.entity.name: one.entity.entity_type for one in related}
+    assert kinds["lib/tariffs.py"] == "file"
+    assert "symbol" in kinds.values()
+    found = by_id(memory.search("what breaks if lib/cart.py changes?", SHOP, strategy="graph"))
+    assert found[f"entity:{SHOP}:lib/tariffs.py"].why["graph"] > 0
+    assert memory.entities.fill("other/repo") == 0
+    with pytest.raises(NotFoundError):
+        memory.entities.get_entity("lib/cart.py", "other/repo")
