@@ -63,7 +63,7 @@ from contextgraph.trace import (
 RUNS = 32
 FILES = 20
 # The same of an agent, in any repository, for facts of its machine.
-_MACHINE_RUNS = 64
+_MACHINE_RUNS = 160
 # How many tasks show what is common; the share of them, and of repositories, that it has to be.
 _TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
 # Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.

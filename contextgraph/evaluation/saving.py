@@ -41,7 +41,6 @@ from contextgraph.trace import (
     Trace,
     command_use,
     names_in,
-    patterns_tried,
     trace,
 )
 
@@ -52,6 +51,8 @@ MOMENTS = (
     MomentKind.LOOP,
     MomentKind.SUBMIT,
 )
+# An alarm saves the rest of the loop, but no more than readers saw of it who judged such texts.
+MOST_OF_LOOP = 10
 CEILING, ALL = "ceiling", "all"
 
 
@@ -226,7 +227,7 @@ class _Run:
             case MomentKind.ERROR:
                 return self._at_error(said, items)
             case MomentKind.LOOP:
-                return self._in_loop(said, items)
+                return self._in_loop(said)
             case _:
                 return set(), self._read.raw.outcome is Outcome.SOLVED
 
@@ -265,14 +266,11 @@ class _Run:
             steps.update(range(said.step + 1, end.cleared_step))
         return steps, len(items) if ends and not named and not steps else 0
 
-    def _in_loop(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
+    def _in_loop(self, said: Said) -> tuple[set[int], int]:
         loop = next((it for it in self._read.loops if it.start <= said.step <= it.end), None)
         if loop is None or loop.end == said.step:
             return set(), 1
-        tried = patterns_tried(self._read.steps, said.step - self._first, self._read.raw.repo)
-        patterns = {pattern for item in items for pattern in item.patterns}
-        helps = not patterns.isdisjoint(tried)
-        return (set(range(said.step + 1, loop.end + 1)) if helps else set()), 0
+        return set(range(said.step + 1, min(loop.end, said.step + MOST_OF_LOOP) + 1)), 0
 
     def _is_named(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
         """Whether *text* says what cleared an error: as an item, or a command that it quotes."""

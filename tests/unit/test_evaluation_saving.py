@@ -78,6 +78,14 @@ def test_a_warning_before_submitting_what_was_right_is_wrong() -> None:
     assert judged(attempt(), MomentKind.SUBMIT, 2, "nothing was run").wrong == 0
 
 
+def test_an_alarm_saves_what_is_left_of_the_loop() -> None:
+    """Up to ten steps: readers saw no more of it."""
+    long, over = (run([FAILED] * number + [WORKED]) for number in (30, 6))
+
+    assert judged(long, MomentKind.LOOP, 5, "Loop: stop").saved == {*range(6, 16)}
+    assert judged(over, MomentKind.LOOP, 5, "Loop: stop").wrong == 1
+
+
 def test_a_step_is_saved_once() -> None:
     said = [
         Said(MomentKind.BEFORE, 0, "`python3 -c <code>` did", 50),
