@@ -23,8 +23,11 @@ def main() -> None:
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     raws = corpus.runs(options.data)
     sizes = SIZES[:1] if options.quick else SIZES
-    yield from learning.rows(raws, options.data, folder)
+    if not options.startup:
+        yield from learning.rows(raws, options.data, folder)
     yield from startup.rows(raws, folder)
+    if options.startup:
+        return
     yield from query.rows(raws, sizes, folder, options.seed)
 
 
@@ -39,6 +42,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--data", type=Path, help="trajectories to measure on (default: examples)")
     parser.add_argument("--quick", action="store_true", help="only 1,000 fragments")
+    parser.add_argument("--startup", action="store_true", help="only what a new process takes")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--seed", type=int, default=0, help="choice of the states")
     return parser.parse_args()

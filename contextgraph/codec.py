@@ -8,7 +8,6 @@ import base64
 import binascii
 import types
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
@@ -29,6 +28,7 @@ from typing import (
 import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError
+from contextgraph.lazy import MISSING, Field, fields, is_dataclass
 from contextgraph.model.trajectory import TRANSIENT, Json
 
 Value = TypeVar("Value")

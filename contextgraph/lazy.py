@@ -31,10 +31,20 @@ def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", Regex(pattern, flags))
 
 
-__all__ = ["Regex", "dataclass", "field", "fields", "regex", "replace"]
+__all__ = [
+    "MISSING",
+    "Field",
+    "Regex",
+    "dataclass",
+    "field",
+    "fields",
+    "is_dataclass",
+    "regex",
+    "replace",
+]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass, field, fields, replace
+    from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 else:
     # `dataclasses` compiles six functions for each class when it is defined, and imports `inspect`.
     # Here a class has one, compiled with its first instance; `dataclasses.fields` and all that
@@ -44,10 +54,14 @@ else:
         def __repr__(self):
             return "<factory>"  # as `inspect` shows the default of a parameter that is made anew
 
-    _MISSING = _Missing()
-    _UNSAID = {"default": _MISSING, "default_factory": _MISSING, "metadata": {}}
+    MISSING = _Missing()
+    _UNSAID = {
+        **dict.fromkeys(("default", "default_factory"), MISSING),
+        **dict.fromkeys(("compare", "init", "repr"), True),
+        "metadata": {},
+    }
 
-    class _Field:
+    class Field:
         """What `field` says of a field."""
 
         __slots__ = ("details", "name", "type")
@@ -60,7 +74,7 @@ else:
 
     def field(**details):
         """See `dataclasses.field`."""
-        return _Field(details)
+        return Field(details)
 
     def dataclass(*, frozen=False, slots=False, eq=True, order=False):
         """Define a class with slots as `dataclasses.dataclass` does."""
@@ -75,6 +89,10 @@ else:
         """See `dataclasses.fields`; they have a name, a type and metadata."""
         return tuple(value._lazy_fields.values())
 
+    def is_dataclass(value):
+        """See `dataclasses.is_dataclass`; only those of this module."""
+        return hasattr(value, "_lazy_fields")
+
     def replace(value, /, **changes):
         """See `dataclasses.replace`."""
         taken = {name: getattr(value, name) for name in value.__match_args__}
@@ -86,17 +104,17 @@ else:
             fields |= base.__dict__.get("_lazy_fields", {})
         slots = []
         for name, annotation in cls.__annotations__.items():
-            default = namespace.pop(name, _MISSING)
-            if not isinstance(default, _Field):
-                default = field() if default is _MISSING else field(default=default)
+            default = namespace.pop(name, MISSING)
+            if not isinstance(default, Field):
+                default = field() if default is MISSING else field(default=default)
             if name not in fields:
                 slots.append(name)
             default.name, default.type = name, annotation
             fields[name] = default
         for name in ("__dict__", "__weakref__"):
             namespace.pop(name, None)
-        compared = [name for name, known in fields.items() if known.compare is not False]
-        taken = [name for name, known in fields.items() if known.init is not False]
+        compared = [name for name, known in fields.items() if known.compare]
+        taken = [name for name, known in fields.items() if known.init]
         namespace |= {
             "__slots__": tuple(slots),
             "__match_args__": tuple(taken),
@@ -131,20 +149,20 @@ else:
             self._owner = owner
 
         def __get__(self, instance, owner):
-            cls, parameters, lines, scope = self._owner, ["self"], [], {"_MISSING": _MISSING}
+            cls, parameters, lines, scope = self._owner, ["self"], [], {"MISSING": MISSING}
             for name, known in cls._lazy_fields.items():
                 scope[f"set_{name}"] = getattr(cls, name).__set__
                 scope[f"default_{name}"] = known.default
                 scope[f"make_{name}"] = make = known.default_factory
                 value = name
-                if known.init is False:
-                    if make is _MISSING and known.default is _MISSING:
+                if not known.init:
+                    if make is MISSING and known.default is MISSING:
                         continue
-                    value = f"default_{name}" if make is _MISSING else f"make_{name}()"
-                elif make is not _MISSING:
-                    parameters.append(f"{name}=_MISSING")
-                    value = f"make_{name}() if {name} is _MISSING else {name}"
-                elif known.default is not _MISSING:
+                    value = f"default_{name}" if make is MISSING else f"make_{name}()"
+                elif make is not MISSING:
+                    parameters.append(f"{name}=MISSING")
+                    value = f"make_{name}() if {name} is MISSING else {name}"
+                elif known.default is not MISSING:
                     parameters.append(f"{name}=default_{name}")
                 else:
                     parameters.append(name)
@@ -192,7 +210,7 @@ else:
 
     def _repr(self):
         known = type(self)._lazy_fields.items()
-        shown = [f"{name}={getattr(self, name)!r}" for name, of in known if of.repr is not False]
+        shown = [f"{name}={getattr(self, name)!r}" for name, of in known if of.repr]
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def _hash(values):

@@ -1,7 +1,6 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -38,7 +37,7 @@ from contextgraph.knowledge import (
 )
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
-from contextgraph.lazy import dataclass, replace
+from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine

@@ -1,7 +1,6 @@
 """Options shared by commands: the memory, its settings, and the form of the output."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import Field, fields
 from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, signature
@@ -18,7 +17,7 @@ from contextgraph.config import (
     load_settings,
     settings_in_force,
 )
-from contextgraph.lazy import dataclass, field, replace
+from contextgraph.lazy import Field, dataclass, field, fields, replace
 from contextgraph.text import plain
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def repository_here() -> str:
     return repository_name(str(Path.cwd()))
 
 
-def _option_of(setting: Field[Any]) -> Any:
+def _option_of(setting: "Field[Any]") -> Any:
     """The option of a setting, as its field describes it."""
     details = dict(setting.metadata)
     help_text = f"{details.pop('help')} (or {ENV_PREFIX}{setting.name.upper()})."

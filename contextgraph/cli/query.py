@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
 from datetime import datetime
 from os.path import exists
 from pathlib import Path
@@ -38,7 +37,7 @@ from contextgraph.errors import (
     ReadError,
     StoreError,
 )
-from contextgraph.lazy import dataclass, replace
+from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.records import context_record
 from contextgraph.text import (
     masked_name,

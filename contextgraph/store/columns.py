@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import MISSING
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import islice
@@ -22,6 +21,7 @@ from contextgraph.errors import (
     ReadError,
     StoreError,
 )
+from contextgraph.lazy import MISSING
 from contextgraph.model import (
     RawTrajectory,
     RemedyAction,

@@ -1,6 +1,5 @@
 """Values as JSON objects: what comes back, and what is refused with its path."""
 
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -8,6 +7,7 @@ import pytest
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     Bundle,
     Json,
@@ -28,13 +28,13 @@ class Colour(StrEnum):
     RED = "red"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Inner:
     number: int
     ratio: float = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outer:
     name: str
     colour: Colour | None
