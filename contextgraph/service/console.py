@@ -635,11 +635,21 @@ async def _page(
     """Return the page of *template*, whose values are read in a thread."""
 
     def page() -> Response:
-        # One state of the store, without waiting for what is being written.
-        with visitor.memory.store.snapshot():
-            found = values(visitor.memory)
-        is_admin = visitor.token.allows(TokenScope.ADMIN)
-        return _html(template, signed_in=True, here=here, is_admin=is_admin, **found)
+        common = {
+            "signed_in": True,
+            "here": here,
+            "is_admin": visitor.token.allows(TokenScope.ADMIN),
+        }
+        try:
+            # One state of the store, without waiting for what is being written.
+            with visitor.memory.store.snapshot():
+                found = values(visitor.memory)
+        except HTTPException as error:
+            title = "Not found" if error.status_code == 404 else "Not possible"
+            problem = _html("problem.html", title=title, reason=error.detail, **common)
+            problem.status_code = error.status_code
+            return problem
+        return _html(template, **common, **found)
 
     return await visitor.service.answer(page)
 

@@ -65,7 +65,9 @@ def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) ->
     assert "PYTHONPATH=lib" in repository
     assert ">acme__shop-2</a>" in repository
     assert 'class="timeline"' in page(visitor, link)
-    assert visitor.get("/pages/runs/trj_none").status_code == 404
+    unknown = visitor.get("/pages/runs/trj_none")
+    assert unknown.status_code == 404
+    assert "<p>no run trj_none</p>" in unknown.text
 
 
 def test_each_node_of_the_graph_leads_to_its_neighbours(visitor: TestClient) -> None:
