@@ -572,6 +572,22 @@ def test_a_hook_waits_for_no_pipe(store: Path, project: Path, tmp_path: Path, pl
         _in_process(store, json.dumps(event))
 
 
+def test_a_hook_gives_up_on_an_event_that_does_not_end(store: Path) -> None:
+    command = [sys.executable, "-m", "contextgraph", "hook", "--store", str(store)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write('{"hook_event_name": "SessionStart"')
+        process.stdin.flush()
+        try:
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+        assert process.stdout.read() == ""
+
+
 def test_a_hook_reads_a_megabyte_of_a_long_session(
     store: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
