@@ -40,6 +40,7 @@ _PASTED = regex(
     r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
     |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
     |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |e\.g\.|["“]
+    |\S+:\d+(?::\d+)?:\s|.*\[\d+/\d+\]\s*$|.*\bavailable\ at:\ |Line\ \d+\ -
     |total\ \d+$|[-dl][rwx-]{9}|[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
     |[=-]{2,}\s|https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
@@ -208,7 +209,7 @@ _REMARK = regex(
 # Where a person found something on their machine.
 _ABSOLUTE_PATH = regex(
     r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+"
-    r"|\blines? \d|\b(?:time|level|msg)=|[⚠✅❌✓]"
+    r"|\b[Ll]ines? \d|\b(?:time|level|msg)=|[⚠✅❌✓]"
 )
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",

@@ -188,6 +188,9 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
         "A review comment: you should always validate the input before the loop",
         "Got a comment from a reviewer:\n\nYou must never return early here, use one exit.",
         "2026-02-03 10:00:01 ERROR the cache must never be empty",
+        "pkg/a/b.go:147:5: QF1012: Use fmt.Fprintf(...) instead of WriteString(...)",
+        "Only the newest files are kept [1/2]",
+        "Line 12 - the summary should be suppressed when it is empty",
     ],
 )
 def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: str) -> None:
