@@ -24,7 +24,6 @@ from contextgraph.readers.marked_text import (
     ROO,
     ROO_EXTENSION,
     SPECSTORY,
-    SPECSTORY_FOLDER,
     TASK_FILE,
     session_shown,
 )
@@ -48,6 +47,7 @@ from contextgraph.readers.records import (
     too_large,
 )
 from contextgraph.readers.sources import (
+    SPECSTORY_FOLDER,
     STANDARD_INPUT,
     SourceFile,
     StrPath,

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.lazy import dataclass, regex, replace
 
+# Of a project: its folder "history" has the sessions of agents.
+SPECSTORY_FOLDER = ".specstory"
+
 StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
@@ -160,7 +163,10 @@ def size_of(paths: Iterable[StrPath], *, follow_links: bool = False) -> int:
 
 
 def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
-    """The files in *folder* and below, sorted by name, without hidden and refused ones."""
+    """The files in *folder* and below, sorted by name, without hidden and refused ones.
+
+    Sessions that a team commits are read, though their folder is hidden.
+    """
     return [file for file, refused in _entries(folder, follow_links=follow_links) if not refused]
 
 
@@ -173,7 +179,9 @@ def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
             folders.clear()
             continue
         walked.add(place)
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        if os.path.basename(parent) == SPECSTORY_FOLDER:
+            folders[:], files[:] = [name for name in folders if name == "history"], []
+        folders[:] = [name for name in folders if name[0] != "." or name == SPECSTORY_FOLDER]
         paths = [os.path.join(parent, name) for name in files if not name.startswith(".")]
         entries += [(path, _refusal(path, root, follow_links=follow_links)) for path in paths]
         links = [path for name in folders if os.path.islink(path := os.path.join(parent, name))]

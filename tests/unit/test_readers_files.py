@@ -308,6 +308,14 @@ def test_a_folder_is_read_sorted_and_to_its_depths_without_hidden_files(tmp_path
     assert instances(tmp_path) == ["teapot__kettle-2", "teapot__kettle-1"]
 
 
+def test_the_sessions_of_a_named_project_are_read_though_their_folder_is_hidden(tmp_path):
+    names = (".specstory/history/run", "cli/.specstory/history/run", ".git/history/run")
+    for name, line in zip((*names, ".specstory/run"), (*lines()[:2], b"{}", b"{}"), strict=True):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(line)
+    assert instances(tmp_path) == ["teapot__kettle-1", "teapot__kettle-2"]
+
+
 def test_a_glob_finds_files_and_folders_once(tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "one.json").write_bytes(lines()[0])
