@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from contextgraph import AgentMemory
+from contextgraph import AgentMemory, __main__ as entry_point
 from contextgraph.agents.advice import write_advice
 from contextgraph.agents.hook import answer
 from contextgraph.agents.install import hook_command
@@ -905,3 +905,9 @@ def test_hooks_of_a_flat_file_are_added_beside_others_and_removed(
     assert ours
     assert contextgraph("integrations", "uninstall", agent, "--project").code == 0
     assert json.loads(file.read_text()) == other
+
+
+def test_a_program_without_site_finds_what_is_installed() -> None:
+    program = [sys.executable, "-I", "-S", entry_point.__file__, "--version"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("contextgraph ")
