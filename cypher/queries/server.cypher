@@ -49,5 +49,5 @@ MERGE (m:Migration {name: $name})
 ON CREATE SET m.checksum = $checksum, m.applied_at = datetime()
 
 // name: any_node
-// Whether the database holds any node.
-RETURN EXISTS { MATCH (n) } AS any
+// Whether the database holds any node but the record of migrations.
+RETURN EXISTS { MATCH (n) WHERE NOT n:Migration } AS any

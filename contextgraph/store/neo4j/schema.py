@@ -198,10 +198,12 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
     missing = pending(driver, database)
     if not missing:
         return
-    if applied_to(driver, database):
+    # Without any data it is new, or a process or the server was killed while it was made.
+    holds_data = driver.execute_query(query("any_node"), database_=database).records[0]["any"]
+    if holds_data and applied_to(driver, database):
         names = ", ".join(step.name for step in missing)
         raise SchemaError(f"{address} lacks {names}", f"run contextgraph migrate --store {address}")
-    if driver.execute_query(query("any_node"), database_=database).records[0]["any"]:
+    if holds_data:
         raise SchemaError(
             f"{address} holds data, but no memory",
             "name an empty database, or put a memory beside that data with "
