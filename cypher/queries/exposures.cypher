@@ -63,7 +63,7 @@ ORDER BY c.shown_at DESC, c.id
 // name: exposure_tally
 // What was shown since a time, by error: how many; how many of known effect, cleared, followed, both.
 MATCH (c:Context {tenant: $tenant})
-WHERE c.shown_at >= $since AND coalesce(c.is_withheld, false) = false
+WHERE c.id > '' AND c.shown_at >= $since AND coalesce(c.is_withheld, false) = false
 WITH c, COLLECT { MATCH (c)-[s:SHOWED]->() WHERE s.helped IS NOT NULL RETURN s.helped } AS tried,
     COUNT { (c)-[:SHOWED]->() } AS items
 WITH coalesce(c.error_id, '') AS error, count(*) AS shown, count(c.helped) AS known,

@@ -267,7 +267,7 @@ RETURN collect(t.id) AS found
 // name: repositories_listed
 // Repositories and how many runs each has.
 MATCH (t:Trajectory {tenant: $tenant})
-WHERE t.repo > '' AND t.repo CONTAINS $text
+WHERE t.id > '' AND t.repo > '' AND t.repo CONTAINS $text
 WITH t.repo AS repo, count(*) AS runs
 RETURN repo, runs ORDER BY runs DESC, repo SKIP $skip LIMIT $limit
 

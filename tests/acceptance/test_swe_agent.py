@@ -60,7 +60,8 @@ class Agent:
         self.hooks.append(hook)
 
     def run(self, steps: Sequence[tuple[str, str]]) -> None:
-        self.history.append({"role": "user", "content": f"<pr_description>\n{TASK}\n"})
+        task = f"<pr_description>\n{TASK}\n</pr_description>\n"
+        self.history.append({"role": "user", "content": task})
         self._call("on_run_start")
         trajectory = [self._step(*one) for one in steps]
         log = {"trajectory": trajectory, "history": self.history, "info": {}}
@@ -100,7 +101,8 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Pa
         agent = run_single(memory, tmp_path, "acme__shop-2")
 
         shown = [strip_fenced(entry["content"])[1] for entry in agent.history]
-        assert [bool(one) for one in shown] == [False, False, True, False, False]
+        assert [bool(one) for one in shown] == [True, False, True, False, False]
+        assert f"acme__shop-1: {TASK}" in agent.history[0]["content"]
         assert "set `PYTHONPATH=lib`" in agent.history[2]["content"]
         runs = memory.store.runs.trajectories(memory.store.runs.ids())
         assert {(one.repo, one.agent) for one in runs.values()} == {("acme/shop", "SWE-agent")}
