@@ -86,7 +86,7 @@ def gemini_cli() -> Path:
 @pytest.fixture(scope="session")
 def opencode() -> Path:
     """The program of opencode."""
-    return from_npm("opencode-ai@1.18.33", ".bin/opencode")
+    return from_npm("opencode-ai@1.18.33", "opencode-*-*/bin/opencode")
 
 
 def from_npm(package: str, pattern: str) -> Path:
