@@ -134,8 +134,11 @@ class RunView:
     phases: "Sequence[Phase]"
 
 
-def run_view(inspection: "Inspection") -> RunView:
-    """Return *inspection* as the reader shows it."""
+def run_view(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> RunView:
+    """Return *inspection* as the reader shows it, with the *advice* that was shown after steps.
+
+    What was shown before the first step stands at it.
+    """
     from contextgraph.model import Phase
 
     trace, raw = inspection.trace, inspection.trace.raw
@@ -143,7 +146,8 @@ def run_view(inspection: "Inspection") -> RunView:
     facts = [raw.repo or "no repository", raw.agent, raw.model, f"outcome {raw.outcome}"]
     facts += [number_of(len(trace.steps), "step"), number_of(errors, "error")]
     facts += [number_of(len(trace.loops), "loop"), f"{len(trace.recoveries)} recoveries"]
-    steps = [*_steps(inspection)]
+    facts += [f"advised {number_of(sum(map(len, advice.values())), 'time')}"] if advice else []
+    steps = [*_steps(inspection, advice)]
     parts = []
     for fragment in inspection.fragments:
         kind = fragment.fragment_type.replace("_", " ")
@@ -153,12 +157,14 @@ def run_view(inspection: "Inspection") -> RunView:
     return RunView(raw, [*filter(None, facts)], steps, parts, tuple(Phase))
 
 
-def _steps(inspection: "Inspection") -> Iterator[StepView]:
+def _steps(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> Iterator[StepView]:
     trace = inspection.trace
     looping = {index for loop in trace.loops for index in range(loop.start, loop.end + 1)}
     for step in trace.steps:
         loops = [loop for loop in trace.loops if loop.start == step.index]
-        notes = [("loop", f"↻ {loop_line(loop)}") for loop in loops]
+        before = advice.get(-1, ()) if step.index == 0 else ()
+        notes = [("advice", f"✦ {text}") for text in (*before, *advice.get(step.index, ()))]
+        notes += [("loop", f"↻ {loop_line(loop)}") for loop in loops]
         notes += [("error", f"✗ {error_line(step)}")] if step.error else []
         notes += [
             ("cleared", f"✓ {recovery_line(recovery)}")

@@ -297,7 +297,7 @@ class ExposureStore(Protocol):
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
 
-        With a *name* those that have this advice or item.
+        With a *name* those that have this advice or item, or the one with this id.
         """
 
     def tally(self, since: datetime) -> ShownTally:

@@ -131,7 +131,7 @@ def inspect(
 
         runs = count()  # zip takes no number after the last run
         views = (
-            run_view(inspection)
+            run_view(inspection, {})
             for inspection, _ in zip(_inspected(intake, instance), runs, strict=False)
         )
         write_page(html, "run.html", views=views, comparing=False)

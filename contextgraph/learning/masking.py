@@ -148,7 +148,7 @@ def masked(
     keys = frozenset(filter(_SECRET_NAME.search, names))
     suspects = _suspects((*texts, *names))
     if not suspects and not keys:
-        return raw, {}
+        return raw, raw.advised
     mask = _Mask(suspects, keys, with_playbooks)
     safe = replace(
         raw,
@@ -164,7 +164,8 @@ def masked(
         source=mask.text(raw.source),
         content_hashes={mask.text(path): digest for path, digest in raw.content_hashes.items()},
     )
-    return safe, mask.contexts
+    safe = replace(safe, advised={**raw.advised, **mask.contexts})
+    return safe, safe.advised
 
 
 def masked_texts(texts: Sequence[str]) -> list[str]:

@@ -140,7 +140,9 @@ class RawTrajectory:
     ``owner/repo``. *source* says where it was read, e.g. ``runs.jsonl:12``. What the agent could
     not see (evaluation logs, hidden tests) may have set the *outcome* and nothing else.
     *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
-    where that was known. *session* is the id of the conversation, where a log has one.
+    where that was known. *session* is the id of the conversation, where a log has one. *advised*
+    are the contexts that this product showed in the run, each with the step after which it did (-1:
+    at the start).
     """
 
     source_format: str
@@ -160,6 +162,7 @@ class RawTrajectory:
     change: ChangeStatus = ChangeStatus.UNKNOWN
     content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
     session: str = ""
+    advised: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def misnumbered(self) -> str:

@@ -22,6 +22,7 @@ from contextgraph.model import (
     Methodology,
     Note,
     Outcome,
+    RawTrajectory,
     Relation,
     RunFilter,
     RunOrder,
@@ -32,13 +33,14 @@ from contextgraph.model import (
 from contextgraph.operations import TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.access import COOKIE, Caller, caller_of
-from contextgraph.text import number_of, words
+from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.remedies.wording import describe_pattern
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
 _ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
+_ADVICE_WIDTH = 300
 _DAYS = 7
 _RECENT = timedelta(days=30)
 # The newest runs that met an error say how it goes now, and the newest of all how runs end.
@@ -269,7 +271,7 @@ async def _reading(visitor: Caller, *identities: str) -> Response:
             raw = memory.store.runs.raw(identity)
             if raw is None:
                 raise HTTPException(404, f"no run {identity}")
-            views.append(run_view(memory.inspect(raw)))
+            views.append(run_view(memory.inspect(raw), _advice_in(memory, raw)))
         raw = views[0].raw
         again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
         others = [
@@ -286,6 +288,16 @@ async def _reading(visitor: Caller, *identities: str) -> Response:
         }
 
     return await _page(visitor, "runs", "run.html", values)
+
+
+def _advice_in(memory: AgentMemory, raw: RawTrajectory) -> dict[int, list[str]]:
+    """Return what *raw* was shown, by the step after which it was."""
+    advice: dict[int, list[str]] = {}
+    for context_id, step in raw.advised.items():
+        for exposure in memory.store.exposures.newest(1, name=context_id):
+            if exposure.text and not exposure.is_withheld:
+                advice.setdefault(step, []).append(one_line(exposure.text, _ADVICE_WIDTH))
+    return advice
 
 
 @router.get("/errors")

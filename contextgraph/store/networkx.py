@@ -912,7 +912,8 @@ class NetworkxExposures(_Part):
         found = [
             shown
             for shown in self.all()
-            if not name or any(name in (item.id, item.advice) for item in shown.items)
+            if name in ("", shown.context_id)
+            or any(name in (item.id, item.advice) for item in shown.items)
         ]
         found.sort(key=lambda shown: (-shown.shown_at.timestamp(), shown.context_id))
         return found[skip : skip + max(0, limit)]

@@ -52,7 +52,7 @@ ORDER BY c.id
 // name: newest_exposures
 // Contexts that were shown, with their items, the newest first.
 MATCH (c:Context {tenant: $tenant})
-WHERE c.id > '' AND ($name = '' OR EXISTS {
+WHERE c.id > '' AND ($name = '' OR c.id = $name OR EXISTS {
     MATCH (c)-[s:SHOWED]->(i:ShownItem) WHERE $name IN [i.id, s.advice]
 })
 WITH c ORDER BY c.shown_at DESC, c.id SKIP $skip LIMIT $limit

@@ -30,7 +30,7 @@ STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 
 VOLATILE = frozenset(
     {"id", "learned_at", "seconds", "job", "created_at", "updated_at", "start", "end"}
 )
-RANDOM = re.compile(r"\b(ctx|live)_[0-9a-f]{12,16}\b|\d{4}-\d\d-\d\dT[\d:.+]+")
+RANDOM = re.compile(r"\b(?:ctx_[\w-]{8,16}|live_[0-9a-f]{12,16})|\d{4}-\d\d-\d\dT[\d:.+]+")
 READS = (
     "/v1/stats",
     "/v1/trajectories",

@@ -15,7 +15,7 @@ from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
-from tests.builders import recovering_run
+from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served, signed_in
 
 QUARANTINE, RELEASE = {"decision": "quarantine"}, {"decision": "release"}
@@ -165,6 +165,30 @@ def test_runs_are_filtered_sorted_and_paged(service: Served, visitor: TestClient
     (more,) = re.findall(r'href="([^"]+)" rel="next"', first)
     assert len(instances("/pages/runs")) == 50
     assert len(instances(unescape(more))) == 4
+
+
+def test_a_run_is_read_with_the_advice_that_it_was_shown(
+    service: Served, visitor: TestClient
+) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    memory.notes.remember("Tests need Redis", repo="acme/shop", pinned=True)
+    with memory.live(repo="acme/shop", instance_id="acme__shop-9", task="Add a page") as live:
+        assert live.start()
+        assert live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+    (identity,) = memory.store.runs.ids(instance="acme__shop-9")
+    raw = memory.store.runs.raw(identity)
+    text = page(visitor, f"/pages/runs/{identity}")
+
+    assert raw is not None
+    assert [*raw.advised.values()] == [-1, 0]
+    assert text.count('class="advice"') == 2
+    assert "Tests need Redis" in text
+    assert "advised 2 times" in text
+    # A rebuild reads the stored run, whose texts are without advice.
+    memory.rebuild()
+    again = memory.store.runs.raw(identity)
+    assert again is not None
+    assert again.advised == raw.advised
 
 
 def test_two_runs_are_read_side_by_side(visitor: TestClient) -> None:

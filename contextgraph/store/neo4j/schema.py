@@ -198,9 +198,10 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
     missing = pending(driver, database)
     if not missing:
         return
-    # Without any data it is new, or a process or the server was killed while it was made.
     holds_data = driver.execute_query(query("any_node"), database_=database).records[0]["any"]
-    if holds_data and applied_to(driver, database):
+    applied = applied_to(driver, database)
+    # Without any data and all migrations it is new, or was broken off while it was made.
+    if applied and (holds_data or not missing_of(migrations(), applied)):
         names = ", ".join(step.name for step in missing)
         raise SchemaError(f"{address} lacks {names}", f"run contextgraph migrate --store {address}")
     if holds_data:

@@ -32,7 +32,8 @@ WHERE e.tenant = :tenant {{named}}
 ORDER BY e.shown_at DESC, e.context_id LIMIT :limit OFFSET :skip"""
 _NAMED = """AND e.key IN (
     SELECT exposure FROM shown_item WHERE tenant = :tenant AND item = :name
-    UNION SELECT exposure FROM shown_item WHERE tenant = :tenant AND advice = :name)"""
+    UNION SELECT exposure FROM shown_item WHERE tenant = :tenant AND advice = :name
+    UNION SELECT key FROM exposure WHERE tenant = :tenant AND context_id = :name)"""
 _TALLY = """
 SELECT coalesce(error_id, ''), count(*), count(helped), coalesce(sum(helped), 0), sum(followed),
     coalesce(sum(helped AND did), 0), coalesce(sum((helped AND NOT did) * items), 0)
