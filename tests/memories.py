@@ -38,7 +38,7 @@ class Memories(RuleBasedStateMachine):
 
     @initialize(many=st.lists(bundles(), min_size=2, max_size=6))
     def begin(self, many: list[Bundle]) -> None:
-        for bundle in many:
+        for bundle in {bundle.trajectory.id: bundle for bundle in many}.values():
             self.stores.write("runs.add", [bundle])
 
     @rule(call=st.one_of(*map(calls, COMPARED)))
