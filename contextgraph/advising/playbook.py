@@ -224,8 +224,11 @@ class Playbooks:
         hidden = frozenset(map(masked_name, exclude_instances))
         scope, of_agent = Scope(repo, hidden, as_of), agent or None
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
-        if agent and not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent):
-            trajectories = self._store.runs.for_task(None, scope, RUNS)
+        if agent:
+            anyones = self._store.runs.for_task(None, scope, RUNS)
+            is_new = not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent)
+            # What no agent is named for may be of this one.
+            trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
         known = supported([self.known(run) for run in self._trusted(trajectories)])
         usual = environment or usual_environment(run.facts.environment for run in known)
         return [run for run in known if run.facts.environment.agrees(usual)]
