@@ -64,7 +64,7 @@ def _listening() -> Iterator[tuple[int, list[bytes]]]:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command in a clone wrote, what is in memories then, what was sent, and the seconds."""
+    """Outcome of a command in a clone: output, memories, requests sent, and seconds."""
 
     output: str
     stored: str
@@ -73,7 +73,7 @@ class Ran:
 
 
 def by_clone(attack: Item, folder: Path) -> Iterator[str]:
-    """What came of the command that is run in the clone."""
+    """Run the command in the clone and return its outcome."""
     material = attack["material"]
     clone, home = folder / "clone", folder / "home"
     clone.mkdir()
@@ -142,7 +142,7 @@ def _ran(command: str, clone: Path, home: Path, received: list[bytes]) -> Ran:
 
 
 def _said(material: Item, named: Callable[[str], str], ran: Ran) -> Iterator[str]:
-    """What must not be in the output, in memories or in requests, and bounds that are passed."""
+    """Return forbidden texts in output, memories or requests, and exceeded bounds."""
     for text in map(named, material.get("must_not_contain", ())):
         if text in ran.output:
             at = ran.output.index(text)
@@ -213,7 +213,7 @@ def _forged_memory(path: Path, note: str) -> None:
 
 
 def _stored(home: Path) -> str:
-    """All texts of the memories below *home*."""
+    """Return all texts of the memories below *home*."""
     texts = []
     for path in [*home.rglob("memory.db"), *home.rglob("default.db")]:
         exported = home / "exported.jsonl"
@@ -288,7 +288,7 @@ def _answer(
 
 
 def by_contributor(attack: Item, folder: Path) -> Iterator[str]:
-    """What somebody else is shown of it, at an error, a start, a prompt or before a command."""
+    """Return the advice to somebody else at an error, a start, a prompt or before a command."""
     with AgentMemory.open(str(folder / "memory.db")) as memory:
         for entry in attack["material"]:
             with suppress(ContextGraphError, ValueError):  # a name that is refused
@@ -373,7 +373,7 @@ _JUDGES: Mapping[str, Callable[[Item, Path], Iterator[str]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what came of each attack, and how many had no effect."""
+    """Print the outcome of each attack, and how many had no effect."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attack_lists", description=__doc__)
     parser.add_argument("list", type=Path)
     parser.add_argument("id", nargs="*", help="of attacks; all by default")

@@ -76,7 +76,7 @@ class Operation:
 
 
 class Result(NamedTuple):
-    """What became of one kill, the last of *acknowledged* calls; *error* of the repeat."""
+    """Outcome of one kill: how many calls were *acknowledged*, and the *error* of the repeat."""
 
     number: int
     operation: str
@@ -162,7 +162,7 @@ def _live(folder: Path, done: frozenset[str]) -> Iterator[str]:
 
 
 def _without_exposures(folder: Path) -> list[str]:
-    """As `_lines`, without what was shown: a run that is begun again is shown it again."""
+    """Return `_lines` without what was shown: a run that is begun again is shown it again."""
     return [line for line in _lines(folder) if not line.startswith('{"kind":"exposure"')]
 
 
@@ -420,7 +420,7 @@ def _edit(path: Path, number: int) -> None:
 
 
 def _keyed_calls(folder: Path) -> set[str]:
-    """All calls in log and archive, once hand edits are adopted; removals have no number."""
+    """Return all calls in log and archive, once hand edits are adopted; removals have no number."""
     _keyed_in(folder).keys()
     root = folder / "keyed"
     paths = [*root.glob("archive/*.jsonl"), *root.glob("log.jsonl")]
@@ -483,7 +483,7 @@ def _serve_live(folder: Path, done: frozenset[str]) -> Iterator[str]:
 
 
 def _consolidated_lines(folder: Path) -> list[str]:
-    """As `_lines`; when a service consolidates, and fits vectors, depends on what it has to do."""
+    """Return `_lines` without vectors: when a service fits them depends on its load."""
     with memory_in(folder) as memory:
         memory.consolidate()
     return _lines(folder, vectors=False)
@@ -610,7 +610,7 @@ def _child(work: Callable[[Connection], object]) -> "tuple[Any, Connection]":
 
 
 def _result(work: Callable[[Connection], object]) -> Any:
-    """What *work* returns in a process of its own; raises where it fails."""
+    """Call *work* in a process of its own and return its result; raise where it fails."""
     child, pipe = _child(work)
     value, error = pipe.recv()
     child.join()

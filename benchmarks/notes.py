@@ -139,7 +139,7 @@ def intents(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
 
 
 def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
-    """How well probability tells questions with an answer from those without one.
+    """Measure how well probability separates questions with an answer from those without one.
 
     Without one are those about the wrong person, and every third of another conversation.
     """

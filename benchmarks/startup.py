@@ -1,4 +1,4 @@
-"""How much processor time a new process takes."""
+"""Processor time of a new process."""
 
 import json
 import os

@@ -52,7 +52,7 @@ else:
 
     class _Missing:
         def __repr__(self):
-            return "<factory>"  # as `inspect` shows the default of a parameter that is made anew
+            return "<factory>"  # as in signatures of `dataclasses`
 
     MISSING = _Missing()
     _UNSAID = {
@@ -62,7 +62,7 @@ else:
     }
 
     class Field:
-        """What `field` says of a field."""
+        """Arguments of `field`."""
 
         __slots__ = ("details", "name", "type")
 

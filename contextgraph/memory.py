@@ -228,7 +228,7 @@ class AgentMemory:
 
     @property
     def has_keyed(self) -> bool:
-        """Whether something may be in keyed files; there is no place for them beside a RAM."""
+        """Return whether keyed files may exist; a memory in RAM has no folder for them."""
         if self.is_service:
             return False
         with suppress(SettingsError):
@@ -891,7 +891,7 @@ class AgentMemory:
         return import_memory(self.store, path, vectors=vectors, progress=progress)
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
-        """Whether the store is well and models answer, with a remedy for what is not.
+        """Check the store and the models; each failed check has a remedy.
 
         A *quick* answer neither reads all that is stored, nor writes, nor calls a model.
         """

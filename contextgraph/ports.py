@@ -172,7 +172,7 @@ class RecoveryStore(Protocol):
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
     ) -> Sequence[ErrorHistory]:
-        """How the newest runs (of *repo*) that met each of these errors went, by its id."""
+        """Return outcomes of the newest runs (of *repo*) that met each error, by its id."""
 
     def errors(
         self,
@@ -301,7 +301,7 @@ class ExposureStore(Protocol):
         """
 
     def tally(self, since: datetime) -> ShownTally:
-        """Count what was shown since then, and what came of it."""
+        """Count what was shown since then, by outcome."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
         """All contexts that were shown or withheld, by id, a few of them in memory at a time.

@@ -105,7 +105,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _runs(number: str) -> bool:
-    """Whether a process of this *number* runs here."""
+    """Return whether a process of this *number* runs here."""
     try:
         os.kill(int(number), 0)
     except (ProcessLookupError, ValueError):

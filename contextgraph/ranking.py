@@ -149,7 +149,7 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 SAME_SUBJECT = 0.2
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
 # and a short one may be unclear without what it answers.
-QUOTED_TOKENS, _TOLD, _SHORT_QUOTE, _UNCLEAR = 125, 0.7, 60, 100
+QUOTED_TOKENS, _REPEATED, _SHORT_QUOTE, _UNCLEAR = 125, 0.7, 60, 100
 # A clause is the least that is quoted of a long statement.
 _CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
 # A word of a small collection is not rarer than in one of so many texts.
@@ -157,7 +157,7 @@ _FEWEST_TEXTS = 50
 
 
 def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tuple[float, Key]]:
-    """How much of *words* each of *texts* shares, 0 to 1, rare words most; the most first."""
+    """Return the share of *words* in each of *texts*, 0 to 1, weighted by rarity, best first."""
     met = Counter(word for counts in texts.values() for word in counts.keys() & {*words})
     number = max(_FEWEST_TEXTS, len(texts))
     weights = {word: rarity(met[word], number) for word in words}
@@ -167,7 +167,7 @@ def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tu
 
 
 def share_probability(share: float, rival: float, matched: int) -> float:
-    """How likely a conversation is the one that a request is about.
+    """Return the probability that a request is about a conversation.
 
     *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
     Most of "run the tests" stands in many: one word says nothing, and few say little. Fitted on
@@ -288,7 +288,7 @@ def _about(
     found: Mapping[str, QuotedSession],
     load: Callable[[str], QuotedSession | None],
 ) -> tuple[list[tuple[float, Quote]], float]:
-    """As `quotes_about`, of the conversations *ranked*, all of one source."""
+    """Return `quotes_about` the conversations *ranked*, all of one source."""
     (share, best), *others = ranked
     chosen, seen = found[best], {best}
     while chosen.replaced_by and chosen.replaced_by not in seen:
@@ -305,19 +305,19 @@ def _about(
 
 
 def fitting(quotes: Iterable[Quote], max_tokens: int = QUOTED_TOKENS) -> list[tuple[Quote, str]]:
-    """Those of *quotes*, best first, that fit and say something new, with the line of each.
+    """Select the *quotes*, best first, that fit and say something new, with the line of each.
 
     They are in the order of time.
     """
     lines: list[tuple[Quote, str]] = []
-    told: set[str] = set()
+    quoted: set[str] = set()
     for quote in quotes:
         own = {*stems(quote.content)}
-        if not quote.is_shown or (own and len(own & told) > _TOLD * len(own)):
+        if not quote.is_shown or (own and len(own & quoted) > _REPEATED * len(own)):
             continue
         if line := quote.line(max_tokens):
             lines.append((quote, line))
-            told |= own
+            quoted |= own
             max_tokens -= count_tokens(line) + 1
     return sorted(lines, key=lambda pair: pair[0].place)
 
@@ -341,7 +341,7 @@ def _rated(words: Sequence[str], conversation: QuotedSession) -> list[tuple[floa
 def similarities(
     counts: Mapping[str, int], others: Mapping[str, Mapping[str, int]]
 ) -> dict[str, float]:
-    """How much each of *others* is about the same as *counts*, 0 to 1: rare words count most."""
+    """Return the similarity of each of *others* to *counts*, 0 to 1: rare words count most."""
     met = Counter(word for known in (counts, *others.values()) for word in known)
     texts = max(_FEWEST_TEXTS, len(others) + 1)
     weights = {word: rarity(having, texts) ** 2 for word, having in met.items()}

@@ -63,14 +63,14 @@ class WorkingTree:
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
 
     def is_same_program(self, name: str, other: str) -> bool:
-        """Whether two names are of one program of this machine."""
+        """Return whether two names are of one program of this machine."""
         from shutil import which
 
         first, second = which(name), which(other)
         return first is not None and os.path.realpath(first) == os.path.realpath(second or "")
 
     def has_package(self, name: str) -> bool:
-        """Whether the Python of the checkout, else the first of this machine, has a package."""
+        """True where the Python of the checkout, else the first of this machine, has a package."""
         return _normal(name) in self._packages()
 
     def _packages(self) -> Iterator[str]:

@@ -103,7 +103,7 @@ def row(role: str, content: object) -> dict[str, object]:
 
 
 def answer(requests: Sequence[Body]) -> Reply:
-    """What the scripted model says to the last request; those for a title have no tools."""
+    """Return the scripted answer to the last request; requests for a title have no tools."""
     from tests.acceptance.test_terminal_agents import message  # which draws with this
 
     *earlier, last = requests
@@ -160,7 +160,7 @@ class Terminal:
 
 
 def first_minute(terminal: Terminal) -> None:
-    """From nothing to a memory that advises."""
+    """The first minute: from nothing to a memory that advises."""
     terminal.type("contextgraph", until="[Y/n]")
     terminal.type("y", until="Advise claude-code")
     terminal.type("y", until="Give claude-code")

@@ -79,14 +79,14 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
 
 
 def _holds(fact: MachineFact, tree: WorkingTree) -> bool:
-    """Whether *fact* may hold on this machine: what works is there, what is missing is not."""
+    """True where *fact* may hold on this machine: what works is there, what is missing is not."""
     if fact.cause is Cause.PROGRAM:
         return tree.has("", fact.works) and not tree.is_same_program(fact.fails, fact.works)
     return fact.cause is not Cause.PACKAGE or not tree.has_package(fact.works.split()[-1])
 
 
 def _is_needed(installation: CommandRecord, tree: WorkingTree) -> bool:
-    """False for an *installation* of one package, by pip, that this machine has."""
+    """Return False for an *installation* of one package, by pip, that this machine has."""
     words = installation.command.split()
     is_of_one = len(words) == _WORDS_OF_ONE and words[:2] == ["pip", "install"]
     return not (is_of_one and installation.worked and tree.has_package(words[-1]))

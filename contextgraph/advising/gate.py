@@ -142,7 +142,7 @@ def expected_worth(
 
 
 def remedy_key(actions: Sequence[RemedyAction]) -> str:
-    """The kind and target of the first of *actions*: what a fitted gate tells remedies apart by."""
+    """Return the key of a remedy in a fitted gate: the kind and target of its first action."""
     return f"{actions[0].kind} {actions[0].pattern.target}" if actions else ""
 
 

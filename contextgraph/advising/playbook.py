@@ -341,7 +341,7 @@ class RunLosses(NamedTuple):
 
 
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
-    """Those of *runs* on *environment*, by default on that of most."""
+    """Select the *runs* on *environment*, by default on the most frequent one."""
     usual = environment or usual_environment(run.environment for run in runs)
     return [run for run in runs if run.environment.agrees(usual)]
 
@@ -527,7 +527,7 @@ def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
 
 
 def _made_to_run(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
-    """What was installed where *given* did not run at first, and did afterwards."""
+    """Return the package that was installed where *given* ran only afterwards."""
     tried: set[str] = set()
     installed: dict[str, dict[str, set[str]]] = {}
     for run in runs:

@@ -248,7 +248,7 @@ def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
-    yield "tests run with", map(_record, _told(playbook.tests, playbook))
+    yield "tests run with", map(_record, _needed(playbook.tests, playbook))
     tried = max(_AGREEING + 1, playbook.tasks // 5)
     broken = [
         record
@@ -259,7 +259,7 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
-    scripts = [one for one in _told(playbook.scripts, playbook) if one.line not in _USUAL]
+    scripts = [one for one in _needed(playbook.scripts, playbook) if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
 
 
@@ -298,7 +298,7 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
         yield from [PlaybookLine("set-up that worked:", worked)] if worked else ()
 
 
-def _told(
+def _needed(
     records: Sequence[CommandRecord], playbook: RepositoryPlaybook
 ) -> Iterator[CommandRecord]:
     """The way that most tasks agree on, where a newcomer would fail without it: others did."""
@@ -438,7 +438,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
 
 
 def fitting_statements(recollections: Sequence[Recollection]) -> tuple[Recollection, ...]:
-    """Those of *recollections*, best first, that there is room for; in the same order."""
+    """Select the *recollections*, best first, that there is room for; in the same order."""
     shown = {recollection.note.id for recollection, _ in statement_lines(recollections)}
     return tuple(one for one in recollections if one.note.id in shown)
 

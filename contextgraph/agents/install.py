@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from contextgraph.errors import SettingsError
 from contextgraph.lazy import dataclass, field, regex
 
-# How an agent is told what the memory is for: over MCP, and by the skill of the plug-in.
+# Instructions for an agent: over MCP, and in the skill of the plug-in.
 WHEN_TO_ASK = """\
 Long-term memory of coding agents: what earlier runs in this repository and others did.
 Call query_memory when you begin a task (repo, task_description) and at an error that you do not \
@@ -278,7 +278,7 @@ class SettingsFile:
 
     @property
     def _is_module(self) -> bool:
-        """Whether the file is a plug-in, which is ours as a whole."""
+        """True for a plug-in, a file that this product writes as a whole."""
         return self.path.suffix == ".js"
 
     def install(self, agent: Agent, command: str) -> bool:

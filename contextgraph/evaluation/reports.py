@@ -162,7 +162,7 @@ def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]])
         key=lambda entry: entry[0],
     )
     few = measures[measure][OURS].count
-    caution = f" {few} moments are too few to tell methods apart." if few < _FEWEST else ""
+    caution = f" {few} moments are too few to compare methods." if few < _FEWEST else ""
     return f"{sentence}, {_compared(best[1], best[2])}.{caution}"
 
 

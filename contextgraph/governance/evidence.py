@@ -66,7 +66,7 @@ def is_active(instances: int, sources: int, *, several_sources: bool) -> bool:
 
 
 def is_supported(sources: Collection[str], *, several_sources: bool) -> bool:
-    """Whether more than one named source alone says something; the owner, who has no name, may."""
+    """Return whether several sources, or the owner, who has no name, say something."""
     return not several_sources or "" in sources or len({*sources}) >= ACTIVE_FROM
 
 

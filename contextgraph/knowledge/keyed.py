@@ -334,7 +334,7 @@ class KeyedFiles:
         return [envelope for envelope in latest.values() if envelope.valid]
 
     def _was_edited(self) -> bool:
-        """Whether a person changed a file of the index since this was asked last.
+        """Return whether a person changed a file of the index since the last call.
 
         A writer looks at no file but that of its key, so that it costs the same with any number.
         """
@@ -350,7 +350,7 @@ class KeyedFiles:
         return False
 
     def _asked_at(self) -> int:
-        """When it was looked at all files of the index, in nanoseconds."""
+        """Time of the last look at all files of the index, in nanoseconds."""
         return self._position.stat().st_mtime_ns if self._position.exists() else 0
 
     def _entries(self) -> list[Path]:

@@ -234,7 +234,7 @@ _BIAS, _WORDS, _LEAD, _OF_OTHER, _MOST_WORDS = -4.5, 13.8, 1.8, -4.2, 0.3
 def _probabilities(
     ranked: Sequence[Recollection], weights: Mapping[str, float], names: Collection[str]
 ) -> list[float]:
-    """How likely each of *ranked* answers the question with these words and *names*.
+    """Return the probability that each of *ranked* answers a question with these words and *names*.
 
     A logistic regression, by shared words; by how much more of the question a note covers than
     notes of others do, where it names whom it is about; and by whether the note is of another.
@@ -264,7 +264,7 @@ def _probabilities(
 
 
 def _speaker(note: Note) -> str:
-    """Who said *note*, or what it is about: "Ann: yes" or "tox: run it with -p"; else empty."""
+    """Return the speaker or subject that *note* begins with, as in "Ann: yes"; else empty."""
     said = compiled(r"(\w[\w.-]*): ").match(note.content)
     return said[1].casefold() if said else ""
 

@@ -28,7 +28,7 @@ class Rule(NamedTuple):
 
 
 def is_rules(path: Path) -> bool:
-    """Whether *path* is a folder, or a file of a kind that may hold rules; no archive."""
+    """Return whether *path* is a folder, or a file of a kind that may hold rules; no archive."""
     if path.is_dir() or path.suffix in {".md", ".mdc", ".af"}:
         return True
     if path.suffix != ".json" or not path.is_file():

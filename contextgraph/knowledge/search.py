@@ -46,7 +46,7 @@ _WITH_CAUSES = ("note", "statement", "page")
 
 
 class Strategy(StrEnum):
-    """What is searched: everything, without links, or entities and what is linked to them."""
+    """Extent of a search: everything, all but links, or entities and what is linked to them."""
 
     HYBRID = "hybrid"
     KNOWLEDGE = "knowledge"

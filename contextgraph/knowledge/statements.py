@@ -415,7 +415,7 @@ def _words_of(notes: Sequence[Note]) -> Counter[str]:
 
 
 def _may_amend(later: Note, earlier: Note) -> bool:
-    """Whether *later* may take the place of *earlier*: not of what another source said."""
+    """Return whether *later* may supersede *earlier*: not a statement of another source."""
     return later.contributor in ("", earlier.contributor)
 
 

@@ -180,7 +180,7 @@ def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
 
 
 def _surplus(first: Sequence[JudgedRemedy], gate: FittedGate) -> dict[str, float]:
-    """By remedy, the steps that saying the *first* one was worth beyond what *gate* expects.
+    """Fit, by remedy, the steps that showing the *first* one saved beyond what *gate* expects.
 
     The mean, drawn towards none. Agents do some remedies by themselves, however many steps these
     take on average, and some are often wrong where others that are as probable are not.

@@ -185,7 +185,7 @@ def unmasked_values(raw: RawTrajectory) -> int:
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[str]:
-    """Those of *texts* that may not be fit.
+    """Select the *texts* that may have to be changed.
 
     All are looked at together, which is a third of the work; a quarter of real runs is repetition.
     """

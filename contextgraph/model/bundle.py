@@ -171,7 +171,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class ShownTally:
-    """How many contexts were *shown*, *at_errors* among them, and what came of them.
+    """Counts of contexts that were *shown*, *at_errors* among them, and of their outcomes.
 
     Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
     an item of *followed* ones was tried. *helped* is how many of these cleared which error, *wrong*

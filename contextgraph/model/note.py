@@ -139,7 +139,7 @@ class Note:
 
     @property
     def contributor(self) -> str:
-        """Who wrote it by a token, or supplied the run of a statement; the owner has no name."""
+        """Name of the token's source, or of the run's contributor; the owner has no name."""
         kind, _, rest = self.source.partition(":")
         if kind == "conversation":
             return rest.rpartition(":")[0]

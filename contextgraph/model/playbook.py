@@ -31,7 +31,7 @@ class Environment:
     versions: tuple[tuple[str, str], ...] = ()
 
     def agrees(self, other: "Environment") -> bool:
-        """Whether both may be the same machine: nothing that is known of both differs.
+        """Return whether both may be the same machine: nothing that is known of both differs.
 
         The folder may differ: each task may have its own.
         """

@@ -432,7 +432,7 @@ def _rewound(lines: Sequence[Any]) -> list[Any]:
 
 def _gemini_facts(row: Row) -> dict[str, str]:
     facts = {"session": text(row, "sessionId"), "model": text(row, "model")}
-    # What it tells the model of its surroundings is the one place that names the folder.
+    # Only the description of the environment for the model names the folder.
     contexts = map(content_text, rows_at(row_at(row, "$set"), "messages"))
     found = next(filter(None, map(_GEMINI_FOLDER.search, contexts)), None)
     return {**facts, "folder": found[1]} if found else facts

@@ -457,7 +457,7 @@ _LOGIN = (
 
 
 def _echo(hit: re.Match[str]) -> int:
-    """Where the command is that writes what the program of *hit* reads; the end for none."""
+    """Return where the command begins whose output the program of *hit* reads; the end for none."""
     start, text = max(0, hit.start() - 200), hit.string
     found = max(text.rfind(word, start, hit.start()) for word in ("echo", "printf"))
     return found if found >= 0 else len(text)

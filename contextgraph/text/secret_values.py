@@ -170,7 +170,7 @@ def is_bare_literal(value: str) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether *value*, unquoted, is rather the name of a type or of a variable than a literal."""
+    """Return whether *value*, unquoted, is the name of a type or a variable, not a literal."""
     lowered = value.lower()
     return "_" in value or any(word in lowered for word in (*_STAND_INS, *_TYPES))
 

@@ -1,4 +1,4 @@
-"""What a log shows of a machine: what it is, and the causes of errors that belong to it."""
+"""The machine of a run, as its log shows it, and the causes of errors that belong to it."""
 
 import re
 from collections import Counter
@@ -128,7 +128,7 @@ def environment_of(raw: RawTrajectory) -> Environment:
 
 
 def usual_environment(environments: Iterable[Environment]) -> Environment:
-    """What most of *environments* agree on, of all that is known of any; without the folder."""
+    """Return the most frequent value of each property of *environments*, without the folder."""
     systems = Counter[str]()
     versions: dict[str, Counter[str]] = {}
     for one in environments:

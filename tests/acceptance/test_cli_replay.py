@@ -199,7 +199,7 @@ def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
     result = contextgraph("evaluate", "--judge", new, "--figures")
 
     assert "Steps saved in a run: " in summary.out
-    assert "too few to tell methods apart" in " ".join(summary.out.split())
+    assert "too few to compare methods" in " ".join(summary.out.split())
     assert len(summary.out.splitlines()) <= 12
     assert "clearance@3" in result.out
     assert "bm25 in scope" in result.out

@@ -201,7 +201,7 @@ def shown_to(
 
 
 def asks_for_a_title(body: Body) -> bool:
-    """Whether opencode asks for a title of the session, beside the work."""
+    """Return whether opencode asks for a title of the session, beside the work."""
     return body.get("model") == "scripted" and not body.get("tools")
 
 

@@ -100,7 +100,7 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
 
 
 def test_a_remedy_that_runs_do_by_themselves_is_worth_less_than_its_steps():
-    """However probable it is: what followed at once saved nothing."""
+    """A remedy that followed at once saved nothing, however probable it is."""
     at_once, late = "search <current folder>", "use python3"
     judged = [
         [JudgedRemedy(str(one), SURE, True, steps=4.0, taken=taken, remedy=name)]

@@ -41,7 +41,7 @@ def filled(store: Path, count: int) -> None:
 
 
 def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How many times ten instructions SQLite executes for each page, once caches are filled."""
+    """Count tens of SQLite instructions for each page, once caches are filled."""
     executed = Counter[str]()
 
     def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:

@@ -105,7 +105,7 @@ def amended_talk() -> RawTrajectory:
 def metering_talk() -> RawTrajectory:
     return talk(
         "metering",
-        "Customers are charged for overage of rows in the wrong way, let's plan invoices anew.",
+        "Customers are charged for overage of rows in the wrong way, let's plan invoices again.",
         ("Which rows does an invoice charge?", "Only rows beyond the quota of the plan, always."),
         (
             "Is there a grace?",

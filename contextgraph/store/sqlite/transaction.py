@@ -72,7 +72,7 @@ class SqlScope:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it admits only some runs of the tenant."""
+        """True where it admits only some runs of the tenant."""
         return self.repository is not None or self.has_excluded or self.has_as_of
 
     def where(
