@@ -137,10 +137,15 @@ class AgentMemory:
         *,
         tenant: str = "default",
     ) -> None:
-        """Open the memory at *neo4j_uri*; a pair as second argument is *neo4j_auth*."""
+        """Open the memory at *neo4j_uri*; a pair as second argument is *neo4j_auth*.
+
+        Without *neo4j_auth* the user and password of the environment are used.
+        """
         if isinstance(embedding_api_key, tuple):
             embedding_api_key, neo4j_auth = None, embedding_api_key
-        settings = replace(load_settings(store=neo4j_uri, tenant=tenant), auth=neo4j_auth)
+        settings = load_settings(store=neo4j_uri, tenant=tenant)
+        if neo4j_auth is not None:
+            settings = replace(settings, auth=neo4j_auth)
         if embedding_api_key:
             settings = replace(
                 settings, embedding_api_key=embedding_api_key, embedder=OPENAI_EMBEDDER

@@ -169,7 +169,9 @@ class EscapeFinder:
             and (actions := methodologies.get(remedy.id))
             and not is_retry(actions)
         ]
-        escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
+        solved = _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
+        # Who does not say where it is may get what many runs of one repository did.
+        escapes += filter(_is_shared if state.repo else _is_common, solved)
         quoted = names_in(signature.error_type, signature.message)
         filled = (replace(escape, text=quoted.fill(escape.text)) for escape in escapes)
         return sorted(_merged(filled), key=_rank)
@@ -296,6 +298,7 @@ class _PastRuns:
 def _of_solutions(
     solutions: Sequence[Remedy], names: frozenset[str], runs: _PastRuns
 ) -> Iterator[Escape]:
+    """Escapes by *solutions*: those of other repositories in general words."""
     general = []
     for solution in solutions:
         escape = runs.escape(solution.fragment_id, solution.actions, solution.why)
@@ -306,7 +309,7 @@ def _of_solutions(
             yield escape
         elif text:
             general.append(replace(escape, text=text, is_near=False))
-    yield from filter(_is_shared, _merged(general))
+    yield from _merged(general)
 
 
 def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
@@ -334,7 +337,11 @@ def _merged(escapes: Iterable[Escape]) -> list[Escape]:
 
 
 def _is_shared(escape: Escape) -> bool:
-    return escape.repositories >= MIN_REPOSITORIES
+    return escape.is_near or escape.repositories >= MIN_REPOSITORIES
+
+
+def _is_common(escape: Escape) -> bool:
+    return _is_shared(escape) or len(escape.runs) >= _MANY_RUNS
 
 
 def _rank(escape: Escape) -> tuple[bool, bool, int]:

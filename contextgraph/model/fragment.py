@@ -116,7 +116,7 @@ class FragmentOutcome(StrEnum):
     FAILED = "failed"
 
 
-@also_accepts(step_range=lambda steps: {"start": steps[0], "end": steps[1]})
+@also_accepts("step_range", 1, tuple, lambda steps: {"start": steps[0], "end": steps[1]})
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """Consecutive steps of one run, *start* to *end* inclusive, that belong together.

@@ -19,21 +19,27 @@ Value = TypeVar("Value")
 
 
 def also_accepts(
-    **conversions: Callable[[Any], Mapping[str, Any]],
+    name: str, position: int, kind: type, fields_in: Callable[[Any], Mapping[str, Any]]
 ) -> Callable[[type[Value]], type[Value]]:
-    """Let the constructor of a class take arguments that *conversions* turn into its fields."""
+    """Let the constructor of a class take the argument *name*, which *fields_in* turns into fields.
 
-    def decorate(kind: type[Value]) -> type[Value]:
-        generated: Callable[..., None] = kind.__init__
+    Without its name it is known by its *position* and *kind*.
+    """
+
+    def decorate(node: type[Value]) -> type[Value]:
+        generated: Callable[..., None] = node.__init__
 
         @wraps(generated)
         def initialize(self: Value, *arguments: Any, **given: Any) -> None:
-            for name in conversions.keys() & given.keys():
-                given |= conversions[name](given.pop(name))
+            if name in given:
+                given |= fields_in(given.pop(name))
+            elif isinstance(argument := next(iter(arguments[position:]), None), kind):
+                before, after = arguments[:position], arguments[position + 1 :]
+                arguments = (*before, *fields_in(argument).values(), *after)
             generated(self, *arguments, **given)
 
-        kind.__init__ = initialize  # type: ignore[assignment]
-        return kind
+        node.__init__ = initialize  # type: ignore[assignment]
+        return node
 
     return decorate
 
@@ -178,7 +184,7 @@ class RawTrajectory:
         return bool(self.steps) and not any(step.action.text for step in self.steps)
 
 
-@also_accepts(success=lambda success: {"outcome": Outcome.of(success)})
+@also_accepts("success", 4, bool, lambda success: {"outcome": Outcome.of(success)})
 @dataclass(frozen=True, slots=True)
 class Trajectory:
     """The node of one run in the graph; *task* is its issue text, masked and clipped.

@@ -58,7 +58,7 @@ class Predicament:
     only the file, which cannot be known to equal another one.
     """
 
-    kind: ActionKind
+    action_type: ActionKind
     goal: str
     attempt: str
     outcome: str
@@ -70,11 +70,6 @@ class Predicament:
     command: str = ""
     written: str = ""
     is_hidden: bool = False
-
-    @property
-    def action_type(self) -> ActionKind:
-        """The kind of action that was tried."""
-        return self.kind
 
     @property
     def error_category(self) -> str:
@@ -89,7 +84,7 @@ class Predicament:
     @property
     def is_rejected_edit(self) -> bool:
         """True for an edit that failed."""
-        return self.error is not None and self.kind.writes
+        return self.error is not None and self.action_type.writes
 
     @property
     def is_typed(self) -> bool:
@@ -121,7 +116,7 @@ def predicament_of(step: StepTrace) -> Predicament:
     is_run = reading.kind.runs or reading.kind is ActionKind.OTHER
     goal = file if writes else _program(step) if is_run else attempt
     return Predicament(
-        kind=reading.kind,
+        action_type=reading.kind,
         goal=reading.kind + ":" + goal,
         attempt=_digest(attempt),
         outcome=_outcome(step),
@@ -154,9 +149,10 @@ def _program(step: StepTrace) -> str:
 def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:
     """The predicament that *state* shows by its last action; None before the first one.
 
-    Without outcomes its current error is taken for the outcome of the last action.
+    Without outcomes its current error is taken for the outcome of the last action. A state that
+    has an error and no action is that of an agent which does not say what it does.
     """
-    if not state.last_action.strip():
+    if not (state.last_action.strip() or state.current_error):
         return None
     answer = state.last_outcome if has_outcomes else state.current_error
     if state.last_outcome.strip().lower() in _JUST_FAILED:
@@ -195,7 +191,7 @@ def error_of(state: State) -> ErrorSignature | None:
 
 def _step_in(state: State, answer: str) -> StepTrace:
     """The last step as *state* shows it."""
-    action = Action(state.last_action.split(maxsplit=1)[0], state.last_action)
+    action = Action(next(iter(state.last_action.split(maxsplit=1)), ""), state.last_action)
     reading = read_action(action, None, state.open_file or None)
     error = recognise(action, answer, reading=reading)
     return StepTrace(Step(0, "", action, answer), reading, state.phase or Phase.FIXING, error)
@@ -208,7 +204,7 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     same action with the same outcome.
     """
     predicament, other = _last_predicament(state1), _last_predicament(state2)
-    if (predicament.kind if predicament else None) != (other.kind if other else None):
+    if (predicament.action_type if predicament else None) != (other.action_type if other else None):
         return False
     error, other_error = _error_of(state1, predicament), _error_of(state2, other)
     if error is not None and other_error is not None:
@@ -324,8 +320,8 @@ class LoopTracker:
     def push(self, step: StepTrace | State) -> LoopInfo | None:
         """Add the next step, or the state after it; the loop that it continues, None for none.
 
-        Steps are numbered from 0 in the order they are pushed. A state without a last action is
-        the start of a run and not a step.
+        Steps are numbered from 0 in the order they are pushed. A state without a last action
+        and an error is the start of a run and not a step.
         """
         loop = self._advance(step)
         return loop.info() if loop else None
@@ -346,7 +342,7 @@ class LoopTracker:
         if now.is_hidden:
             now = replace(now, attempt=f"{now.attempt} {index}")
         undone = self._extend_undone(now, index)
-        if self._is_original and now.kind.runs and now.error is None:
+        if self._is_original and now.action_type.runs and now.error is None:
             # How it was before, to compare: not another attempt.
             self._novelty.add(now, index)
             return None
@@ -382,13 +378,13 @@ class LoopTracker:
             series, self._undone = self._restored[self._undone], ""
             series.count += 1
             return series
-        if now.kind.runs and not now.is_typed:
+        if now.action_type.runs and not now.is_typed:
             self._undone = ""  # to see what the file does as it was
         return None
 
     def _key(self, now: Predicament, index: int) -> str:
         """Key of equal attempts; of rejected edits the series they belong to."""
-        if not now.kind.writes:
+        if not now.action_type.writes:
             return f"{now.goal if now.inconclusive else now.attempt}|{now.outcome}"
         if now.error is None:
             self._rejected = tuple(edits for edits in self._rejected if not edits.is_solved_by(now))
@@ -549,7 +545,7 @@ class _Novelty:
         result = f"{now.goal if now.inconclusive else now.attempt}|{now.outcome}"
         if result not in self.known:
             self.steps += 1
-            self.work += not now.kind.is_passive
+            self.work += not now.action_type.is_passive
             self.outcomes[now.goal] += 1
         self.known.pop(result, None)
         _add_to_cache(self.known, result, None)
@@ -558,7 +554,7 @@ class _Novelty:
         """The count that matters for an attempt like *now*."""
         if now.inconclusive:
             return self.outcomes[now.goal]
-        return self.steps if now.kind.is_passive else self.work
+        return self.steps if now.action_type.is_passive else self.work
 
 
 @dataclass(slots=True)
@@ -573,7 +569,7 @@ class _Loop:
         series = sorted(self.members.values(), key=lambda part: (-part.count, part.start))
         repetitions = series[0].count
         # Views that go with the repeated attempts may be older than those.
-        attempts = [part.start for part in series if not part.first.kind.is_passive]
+        attempts = [part.start for part in series if not part.first.action_type.is_passive]
         start = min(attempts or (part.start for part in series))
         return LoopInfo(
             kind=_kind([part.first for part in series]),
@@ -596,10 +592,10 @@ def _kind(attempts: Sequence[Predicament]) -> LoopKind:
     failing = [attempt for attempt in attempts if attempt.error is not None]
     if not failing:
         return LoopKind.REPEAT_NO_ERROR
-    runs = Counter(attempt.goal for attempt in failing if attempt.kind.runs)
+    runs = Counter(attempt.goal for attempt in failing if attempt.action_type.runs)
     if runs and max(runs.values()) > 1:
         return LoopKind.OSCILLATION
-    rejected = failing[0].kind.writes
+    rejected = failing[0].action_type.writes
     return LoopKind.SAME_EDIT_REJECTED if rejected else LoopKind.SAME_COMMAND_SAME_ERROR
 
 

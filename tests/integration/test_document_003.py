@@ -98,8 +98,10 @@ def test_a_text_as_second_argument_is_the_embedding_key(monkeypatch: pytest.Monk
         assert settings.auth is None
     with AgentMemory("bolt://localhost:7687", ("neo4j", "pass")) as memory:
         assert memory._parts.settings.auth == ("neo4j", "pass")
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "of-the-environment")
     with AgentMemory(neo4j_uri="bolt://localhost:7687", embedding_api_key="sk-test") as memory:
         assert memory._parts.settings.embedding_api_key == "sk-test"
+        assert memory._parts.settings.auth == ("neo4j", "of-the-environment")
 
 
 def test_the_parts_can_be_made_by_themselves() -> None:
@@ -157,6 +159,11 @@ def test_the_nodes_are_made_with_the_fields_of_the_document() -> None:
         embedding=[1.0],
     )
     assert (fragment.step_range, fragment.start, fragment.end) == ((2, 4), 2, 4)
+    by_position = ("d", ("ls",), "recovered", [1.0])
+    fragment = Fragment("f1", (2, 4), "loop", *by_position)  # type: ignore[arg-type]
+    assert (fragment.step_range, fragment.outcome) == ((2, 4), "recovered")
+    run = Trajectory("t1", "acme__shop-1", "acme/shop", "bug_fix", True, 3, "totals")  # type: ignore[arg-type]
+    assert (run.success, run.total_steps) == (True, 3)
     methodology = Methodology("m1", "when X", "do Y", 0.5, 2, 1, [1.0])
     assert (methodology.confidence, methodology.success_count) == (0.5, 2)
     state = State(["bash"], "a shop", "totals are wrong", NO_MODULE, "fixing", [1.0])  # type: ignore[arg-type]
@@ -361,6 +368,15 @@ def test_loops_are_detected_without_a_memory() -> None:
     assert LoopDetector(min_repeat=6).detect(history) is None
     assert detector.is_same_predicament(history[1], history[2])
     assert not detector.is_same_predicament(history[1], State(last_action="ls"))
+
+
+def test_a_loop_is_seen_and_left_by_the_fields_of_the_document_alone(memory: AgentMemory) -> None:
+    state = State(["bash"], "a shop", "Totals are wrong", NO_MODULE, "fixing", [])  # type: ignore[arg-type]
+    assert memory.check_loop([state] * 2) is None
+    loop = memory.check_loop([state] * 3)
+    assert loop is not None
+    assert "install" in loop.escape_suggestions[0].text
+    assert memory.check_loop([State(task_description="Totals are wrong")] * 3) is None
 
 
 def test_a_signature_has_action_error_and_keywords() -> None:
