@@ -38,7 +38,6 @@ from contextgraph.errors import (
     DegradedError,
     MemoryNotFoundError,
     ReadError,
-    SettingsError,
     StoreError,
     StoreUnavailableError,
 )
@@ -92,6 +91,7 @@ from contextgraph.trace import is_advice_id
 from contextgraph.wiring import (
     Parts,
     build,
+    has_keyed,
     item_file,
     keyed_memory,
     maintenance_policy,
@@ -234,11 +234,7 @@ class AgentMemory:
     @property
     def has_keyed(self) -> bool:
         """Return whether keyed files may exist; a memory in RAM has no folder for them."""
-        if self.is_service:
-            return False
-        with suppress(SettingsError):
-            return self._parts.settings.keyed_folder.is_dir()
-        return False
+        return not self.is_service and has_keyed(self._parts.settings)
 
     @cached_property
     def notes(self) -> "Notes":
@@ -397,25 +393,16 @@ class AgentMemory:
         limit: int = 10,
         strategy: str = "hybrid",
     ) -> tuple[Found, ...]:
-        """Return what the memory holds about *question*, the best first, to be read by people.
+        """Return what `Notes.recall` finds, past sessions and tasks, and remedies, for people.
 
-        Past sessions and tasks, statements, notes, pages, entities with what is linked to them,
-        remedies and keyed files, of *repo* or of all, each with its score in parts and the command
-        that opens it. "What happened recently" gives the newest; "why did we …" prefers what people
-        decided, and causes; the name of a file what is about it. *strategy* is ``hybrid``,
-        ``knowledge`` (without links) or ``graph`` (entities and what is linked to them).
+        Of *repo* or of all, best first, each with its score in parts and the command that opens it.
+        *strategy* is as for `Notes.recall`.
         """
-        from contextgraph.knowledge.search import Strategy, search
+        from contextgraph.knowledge.recall import Strategy
+        from contextgraph.knowledge.search import search
 
-        return search(
-            self.store,
-            self.statements,
-            question,
-            repo=repo,
-            limit=limit,
-            strategy=Strategy(strategy),
-            keyed=self.keyed.current if self.has_keyed else tuple,
-        )
+        chosen = Strategy(strategy)
+        return search(self.store, self.notes, question, repo=repo, limit=limit, strategy=chosen)
 
     def decided(
         self,

@@ -31,6 +31,7 @@ from contextgraph.knowledge import (
     Notes,
     Pages,
     Statements,
+    Strategy,
     shareable_snapshot,
     without_secret,
 )
@@ -381,17 +382,23 @@ def notes(
     min_probability: Share = 0.0,
     limit: PageSize = 50,
     archived: bool = False,
+    strategy: Strategy = Strategy.HYBRID,
 ) -> Record:
-    """Return notes that answer *question*, as `contextgraph recall --json`; else the newest.
+    """Return what answers *question*, as `contextgraph recall --json`; else the newest notes.
 
-    Of *repo* where one is given; a question also finds those about anything. *tags* and
-    *min_probability* are of questions, *archived* is of a list.
+    Of *repo* where one is given; a question also finds those about anything. *tags*,
+    *min_probability* and *strategy* are of questions, *archived* is of a list.
     """
     if question is None:
         newest = memory.notes.of(repo, archived=archived)[:limit]
         return {"notes": [record_of(without_secret(note)) for note in newest]}
     recalled = memory.notes.recall(
-        question, repo=repo, limit=limit, tags=tags, min_probability=min_probability
+        question,
+        repo=repo,
+        limit=limit,
+        tags=tags,
+        min_probability=min_probability,
+        strategy=strategy,
     )
     return {"notes": [recalled_record(without_secrets(recollection)) for recollection in recalled]}
 

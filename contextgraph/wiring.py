@@ -1,7 +1,9 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 from contextgraph.advising.channels import (
@@ -34,8 +36,9 @@ from contextgraph.knowledge import (
     MaintenancePolicy,
     Notes,
     Statements,
+    Strategy,
 )
-from contextgraph.knowledge.keyed import KeyedMemory
+from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.learning import MemoryWriter
@@ -141,13 +144,14 @@ def build(
     judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
-    notes = Notes(store.notes, clock, learning, querying, judge)
+    keyed = partial(_keyed_entries, settings, clock)
+    notes = Notes(store.notes, clock, learning, querying, judge, keyed)
     statements = Statements(notes, store.notes, clock)
     channels = _channels(
         settings,
         {
             **CHANNELS,
-            "notes": by_notes(notes.recall),
+            "notes": by_notes(partial(notes.recall, strategy=Strategy.NOTES)),
             "statements": by_statements(statements.for_request),
         },
     )
@@ -220,6 +224,18 @@ def _consolidator(
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
     """The keyed files of *settings*; nothing is created until something is set."""
     return KeyedMemory(settings.keyed_folder, clock=clock)
+
+
+def _keyed_entries(settings: Settings, clock: Callable[[], datetime]) -> list[CurrentEntry]:
+    """The entries of keyed files in force; none where nothing was set."""
+    return keyed_memory(settings, clock).current() if has_keyed(settings) else []
+
+
+def has_keyed(settings: Settings) -> bool:
+    """Return whether keyed files may exist; a memory in RAM has no folder for them."""
+    with suppress(SettingsError):
+        return settings.keyed_folder.is_dir()
+    return False
 
 
 def item_file(settings: Settings) -> ItemFile:

@@ -383,7 +383,7 @@ class _Tools:
         repo: Repository = "",
         limit: Limit = _FILES,
     ) -> Result:
-        """Return what people and agents noted about a repository, or about anything."""
+        """Return notes, decisions, pages, entities and keyed entries that answer a question."""
         known = self._memory.notes.recall(question, repo=repo or None, limit=limit)
         recollections = [*map(shareable, known)]
         ids: list[Json] = [recollection.note.id for recollection in recollections]

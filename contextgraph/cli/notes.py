@@ -8,7 +8,7 @@ from difflib import unified_diff
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -36,7 +36,7 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.knowledge.recall import marked_content
+from contextgraph.knowledge.recall import shown_text
 from contextgraph.lazy import dataclass
 from contextgraph.records import (
     recalled_record,
@@ -123,12 +123,19 @@ def recall(
     min_probability: Annotated[
         float, option("--min-probability", "P", "Only what answers at least as probably.")
     ] = 0.0,
+    strategy: Annotated[
+        Literal["hybrid", "knowledge", "graph", "notes"],
+        option("--strategy", "NAME", "All; no entities and links; only those; only notes."),
+    ] = "hybrid",
     saved: Annotated[
         Path | None,
         option("--saved", "FILE", "Instead, check questions whose answers are known."),
     ] = None,
 ) -> None:
-    """Show the notes that answer a question best.
+    """Show the notes, decisions, pages, entities and keyed entries that answer a question best.
+
+    "what happened recently" gives the newest, "why did we …" also causes, the name of an entity
+    what is linked to it.
 
     Each line of the FILE of --saved is a JSON object: "question", "note" (the id of its answer) and
     "repo", if any. The command fails if one of these notes, or the note that superseded it, is not
@@ -146,7 +153,12 @@ def recall(
         return
     with common.open(read_only=True) as memory:
         hits = memory.notes.recall(
-            question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
+            question,
+            repo=repo,
+            limit=limit,
+            tags=tag or (),
+            min_probability=min_probability,
+            strategy=strategy,
         )
     rows = ((f"{hit.score:.2f}", *_row(hit.note)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
@@ -245,7 +257,8 @@ _COLUMNS = ("when", "note", "source", "id")
 
 
 def _row(note: "Note") -> tuple[str, ...]:
-    text = f"{marked_content(note)}{' (contradicted)' if note.contradicts else ''}"
+    kind = "" if note.kind == "note" else f"{note.kind}: "
+    text = f"{kind}{shown_text(note)}{' (contradicted)' if note.contradicts else ''}"
     return f"{note.created_at:%Y-%m-%d}", text, note.source, note.id
 
 

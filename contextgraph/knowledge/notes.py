@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial, reduce
 from hashlib import blake2b
 from itertools import combinations, islice
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import (
@@ -27,6 +27,7 @@ from contextgraph.governance import (
 from contextgraph.knowledge.recall import (
     MOST_WORDS,
     Question,
+    Strategy,
     credibility_of,
     recollections,
     searched_text,
@@ -61,9 +62,11 @@ from contextgraph.text import (
 )
 from contextgraph.vectors import Vector
 
+if TYPE_CHECKING:
+    from contextgraph.knowledge.keyed import CurrentEntry
+
 RECALLED = 5
 _COMPARED = 20
-_RECALLED_KINDS = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
 _COUNTED = 4_096
 # Of a snapshot: notes of each kind, in this order.
@@ -94,7 +97,8 @@ class Notes:
     """The notes of a memory.
 
     *clock* gives the time. *embedder* embeds notes, *questions* embeds questions. *judge* decides
-    how a statement relates to an earlier one; where it returns None, their words decide.
+    how a statement relates to an earlier one; where it returns None, their words decide. *keyed*
+    gives the entries of keyed files, which are recalled as well.
     """
 
     def __init__(
@@ -104,12 +108,14 @@ class Notes:
         embedder: EmbedderSource = lambda: None,
         questions: EmbedderSource = lambda: None,
         judge: Judge | None = None,
+        keyed: Callable[[], Iterable["CurrentEntry"]] = tuple,
     ) -> None:
         self._store = store
         self._now = clock
         self._embedder = embedder
         self._questions = questions
         self._judge = judge
+        self._keyed = keyed
         # Written with the next change: who only reads counts nothing.
         self._recalled: deque[Recollection] = deque(maxlen=_COUNTED)
 
@@ -160,18 +166,24 @@ class Notes:
         limit: int = RECALLED,
         tags: Collection[str] = (),
         min_probability: float = 0.0,
+        strategy: str = "hybrid",
     ) -> tuple[Recollection, ...]:
-        """The notes that answer *question* best, the best first.
+        """The notes, statements, pages, entities and keyed entries that answer *question* best.
 
-        Those of *repo* and those about anything; without it, all. With *tags* only notes that have
-        all of them. Archived and superseded notes and those that are not valid now are not
-        recalled, nor is what answers with less than *min_probability*. Where the question cannot be
-        embedded, only words decide, with a warning.
+        Best first: those of *repo* and those about anything; without it, all. With *tags* only what
+        has all of them. What is archived, superseded or not valid now is not recalled, nor is what
+        answers with less than *min_probability*. Where the question cannot be embedded, only words
+        decide, with a warning.
+
+        "What happened recently" gives the newest, "why did we …" also causes, the name of an entity
+        what is linked to it. *strategy* is ``hybrid``, ``knowledge`` (no entities, no links),
+        ``graph`` (entities and what is linked to them) or ``notes`` (notes and statements alone).
         """
-        scope = NoteScope(_places(repo), _RECALLED_KINDS, tuple(map(str.casefold, tags)))
+        chosen = Strategy(strategy)
+        scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
         probable = (
             recollection
-            for recollection in self._answers(question, scope)
+            for recollection in self.answers(question, scope, chosen)
             if recollection.probability >= min_probability
         )
         recollections = tuple(islice(probable, max(0, limit)))
@@ -185,19 +197,25 @@ class Notes:
         """
         while (note := self._store.get([note_id]).get(note_id)) and note.superseded_by:
             note_id = note.superseded_by
-        ids = [
-            recollection.note.id
-            for recollection in self._answers(question, NoteScope(_places(repo), _RECALLED_KINDS))
-        ]
+        scope = NoteScope(places_of(repo), Strategy.HYBRID.kinds)
+        answers = self.answers(question, scope, Strategy.HYBRID)
+        ids = [recollection.note.id for recollection in answers]
         return ids.index(note_id) + 1 if note_id in ids else None
 
-    def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
-        """The notes of *scope* that are proposed for *question*, the best first."""
+    def answers(
+        self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note] = ()
+    ) -> list[Recollection]:
+        """What is proposed for *question* of notes in *scope*, keyed entries and *others*.
+
+        The best first. It does not count as a recall.
+        """
+        if NoteKind.KEYED in scope.kinds:
+            others = (*others, *map(_note_of_entry, self._keyed()))
         # Then the question need not be embedded; of all repositories some will have a note.
-        if scope.repos is not None and not self._store.newest(scope, 1):
+        if not others and scope.repos is not None and not self._store.newest(scope, 1):
             return []
         query = Question.of(question, self._vector(question), scope, self._now())
-        found = recollections(self._store, query)
+        found = recollections(self._store, query, others, strategy)
         replaced = superseded_in(self._store, [one.note.id for one in found])
         return [one for one in found if one.note.id not in replaced]
 
@@ -209,9 +227,11 @@ class Notes:
         All pinned notes, then the three that answer *trigger* and *focus* best, then the newest
         five of the last 24 hours; each whole, those that do not fit are left out from the end.
         """
-        scope, now = NoteScope(_places(repo)), self._now()
+        scope, now = NoteScope(places_of(repo)), self._now()
         pinned = self._store.newest(replace(scope, pinned=True), _PINNED)
-        related = self.recall(f"{focus}\n{trigger}", repo=repo, limit=_RELATED)
+        related = self.recall(
+            f"{focus}\n{trigger}", repo=repo, limit=_RELATED, strategy=Strategy.NOTES
+        )
         recent = [
             note
             for note in self._store.newest(scope, _RECENT)
@@ -382,9 +402,23 @@ class Notes:
         return True
 
 
-def _places(repo: str | None) -> tuple[str, ...] | None:
+def places_of(repo: str | None) -> tuple[str, ...] | None:
     """The repositories in which notes are recalled for *repo*: notes about anything as well."""
     return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
+
+
+def _note_of_entry(entry: "CurrentEntry") -> Note:
+    """*entry* of a keyed file as it is recalled, by the words of all its text."""
+    return Note(
+        id=entry.key,
+        content=entry.line,
+        repo="",
+        source="keyed",
+        created_at=entry.ts,
+        kind=NoteKind.KEYED,
+        summary=entry.text,
+        locator=str(entry.path),
+    )
 
 
 def archived_at(note: Note, now: datetime) -> Note:

@@ -1,19 +1,23 @@
-"""Scores how well notes answer a question: shared words, meaning, and neighbouring notes."""
+"""Scores how well notes answer a question: shared words, meaning, links, neighbouring notes."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import lru_cache
 from math import exp
 
 from contextgraph.codec import encoded
 from contextgraph.governance import age_weight, credibility
-from contextgraph.lazy import dataclass, replace
+from contextgraph.knowledge.extraction import files_in
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Explanation,
     Link,
     LinkType,
     Note,
+    NoteKind,
     NoteScope,
     Recollection,
     Relation,
@@ -28,6 +32,7 @@ from contextgraph.ranking import (
 from contextgraph.text import (
     compiled,
     count_tokens,
+    cut,
     fence,
     gives_instructions,
     masked_name,
@@ -43,16 +48,58 @@ _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 _NEXT, _SECOND = 0.25, 0.1
 _HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND
 _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
+_ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
+# A statement answers why; a file that is named is meant.
+_BECAUSE, _NAMED = 0.5, 0.5
+# What is linked to the best entities, and the causes of the best notes, stand for them.
+_BY_NAME, _WALKED, _DEPTH = 20, 3, 2
+# Entities that are linked to one, beside notes and pages; more where only links are followed.
+_LINKED, _MOST_LINKED = 3, 200
+_WHY = regex(r"^\W*why\b", re.IGNORECASE)
+_RECENT = regex(
+    r"\b(?:recent(?:ly)?|lately|today|yesterday|last|newest|latest|new)\b", re.IGNORECASE
+)
+
+
+@lru_cache(1)
+def _anything() -> frozenset[str]:
+    """The stems of a question that asks for what is new, whatever it is about."""
+    return frozenset(
+        stems(
+            "recent recently lately today yesterday last newest latest new news happened changed"
+            " changes time times day days week weeks session sessions decided decisions notes done"
+            " learned said since about anything everything project repository"
+        )
+    )
+
+
+class Strategy(StrEnum):
+    """What is recalled: everything; all but entities and links; those alone; or notes alone."""
+
+    HYBRID = "hybrid"
+    KNOWLEDGE = "knowledge"
+    GRAPH = "graph"
+    NOTES = "notes"
+
+    @property
+    def kinds(self) -> tuple[NoteKind, ...]:
+        """The kinds of note that are recalled."""
+        notes = (NoteKind.NOTE, NoteKind.STATEMENT)
+        if self is Strategy.NOTES:
+            return notes
+        known = (*notes, NoteKind.PAGE, NoteKind.KEYED)
+        return known if self is Strategy.KNOWLEDGE else (*known, NoteKind.ENTITY)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """The stems of a question, its *vector* where texts can be embedded, and where it looks.
 
-    *names* are its words as they stand, in lower case.
+    *names* are its words as they stand, in lower case, *files* those that name one. *is_recent*: it
+    asks for what is new, *is_why*: for a reason.
     """
 
     words: tuple[str, ...]
@@ -60,17 +107,46 @@ class Question:
     scope: NoteScope
     now: datetime
     names: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
+    is_recent: bool = False
+    is_why: bool = False
 
     @classmethod
     def of(cls, text: str, vector: Vector | None, scope: NoteScope, now: datetime) -> "Question":
         """The question in *text*; of a long one its first 32 different words."""
-        names = frozenset(compiled(r"\w+").findall(text.casefold()))
-        return cls(tuple(dict.fromkeys(stems(text)))[:MOST_WORDS], vector, scope, now, names)
+        return cls(
+            words := tuple(dict.fromkeys(stems(text)))[:MOST_WORDS],
+            vector,
+            scope,
+            now,
+            frozenset(compiled(r"\w+").findall(text.casefold())),
+            files_in(text),
+            bool(_RECENT.search(text)) and _anything().issuperset(words),
+            bool(_WHY.search(text)),
+        )
 
 
-def recollections(store: NoteStore, question: Question) -> list[Recollection]:
-    """The notes of *store* that are proposed for *question*, the best first."""
+def recollections(
+    store: NoteStore,
+    question: Question,
+    others: Sequence[Note] = (),
+    strategy: Strategy = Strategy.NOTES,
+) -> list[Recollection]:
+    """The notes of *store* and *others* that are proposed for *question*, the best first.
+
+    One mechanism for all that is recalled: *others* are what is not stored as a note, in the same
+    form. The score of an entity falls by what of its name the question leaves out; with links, what
+    is linked to the best entities is proposed, too, and the causes of the best notes where the
+    question is why.
+    """
+    if question.is_recent and strategy is not Strategy.NOTES:
+        return _newest(store, question, others)
     notes = {note.id: note for note in store.for_text(question.words, question.scope, _BY_WORDS)}
+    if NoteKind.ENTITY in question.scope.kinds:
+        named = replace(question.scope, kinds=(NoteKind.ENTITY,))
+        notes = {id_: note for id_, note in notes.items() if note.kind is not NoteKind.ENTITY}
+        notes |= {note.id: note for note in store.for_text(question.words, named, _BY_NAME)}
+    notes |= {note.id: note for note in others}
     cosines = _cosines(store, question)
     notes |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in notes])
     weights = _weights(question.words, notes.values())
@@ -79,25 +155,102 @@ def recollections(store: NoteStore, question: Question) -> list[Recollection]:
         name: max((score[name] for score in scores.values()), default=0.0) for name in _CHANNELS
     }
     own = blend(scores, _CHANNELS) if any(most.values()) else {}
+    # What is not stored has no vector: its words decide alone.
+    own |= {note.id: scores[note.id]["words"] / (most["words"] or 1) for note in others}
+    if strategy is not Strategy.NOTES:
+        _count_intent(question, strategy, store, notes, scores, own)
     best = sorted(own, key=lambda id_: (-own[id_], id_))[:_EXTENDED]
-    around = _around(store, {id_: notes[id_] for id_ in best})
+    around = _around(store, {id_: notes[id_] for id_ in best if notes[id_].kind in _ORDERED})
     for id_, note in around.items():
         if id_ not in notes:
             scores[id_] = _channel_scores(note, weights, cosines)
             own[id_] = _blended(scores[id_], most)
     notes |= around
     beside = _beside(notes)
+    highest = max(_HIGHEST, *own.values(), 0)
     ranked = [
-        _recollection(notes[id_], scores[id_], own, beside, question)
+        _recollection(notes[id_], scores[id_], own, beside, question, highest)
         for id_, value in own.items()
         if value > 0 and _is_recalled(notes[id_], question)
     ]
     ranked.sort(key=lambda recollection: (-recollection.score, recollection.note.id))
     probabilities = _probabilities(ranked, weights, question.names)
+    most_probable = max(probabilities, default=0.0)
     return [
-        replace(one, probability=probability)
+        # What is linked to an answer is one the less probably, the further it is away.
+        replace(one, probability=max(probability, most_probable * min(1, one.why.get("graph", 0))))
         for one, probability in zip(ranked, probabilities, strict=True)
+        if strategy is not Strategy.GRAPH or one.note.kind is NoteKind.ENTITY or "graph" in one.why
     ]
+
+
+def _newest(store: NoteStore, question: Question, others: Sequence[Note]) -> list[Recollection]:
+    """The newest of all kinds but entities; each answers what asks for it."""
+    kinds = tuple(kind for kind in question.scope.kinds if kind is not NoteKind.ENTITY)
+    newest = store.newest(replace(question.scope, kinds=kinds), _BY_WORDS)
+    known = [note for note in (*newest, *others) if _is_recalled(note, question)]
+    ages = [age_weight(question.now - note.created_at, _HALF_LIFE) for note in known]
+    ranked = [
+        Recollection(note, age, {"recency": age}) for note, age in zip(known, ages, strict=True)
+    ]
+    return sorted(ranked, key=lambda one: (-one.note.created_at.timestamp(), one.note.id))
+
+
+def _count_intent(
+    question: Question,
+    strategy: Strategy,
+    store: NoteStore,
+    notes: dict[str, Note],
+    scores: dict[str, dict[str, float]],
+    own: dict[str, float],
+) -> None:
+    """Add to *own* what the *question* asks for beside its words: a reason, a file, what is linked.
+
+    What is linked is added to *notes* and *scores* as well.
+    """
+    for id_, note in notes.items():
+        if note.kind is NoteKind.ENTITY:
+            title = {*stems(note.title)}
+            own[id_] *= len(title & {*question.words}) / max(1, len(title))
+        elif question.is_why and note.kind is NoteKind.STATEMENT:
+            scores[id_]["reason"] = _BECAUSE * own[id_]
+        if own[id_] > 0 and any(file in searched_text(note) for file in question.files):
+            scores[id_]["file"] = _NAMED
+        own[id_] += scores[id_].get("reason", 0.0) + scores[id_].get("file", 0.0)
+    if strategy is Strategy.KNOWLEDGE:
+        return
+    for note, nearness in _linked(store, question, strategy, notes, own):
+        notes.setdefault(note.id, note)
+        why = scores.setdefault(note.id, dict.fromkeys(_CHANNELS, 0.0))
+        added = max(0.0, nearness - why.get("graph", 0.0))
+        why["graph"] = why.get("graph", 0.0) + added
+        own[note.id] = own.get(note.id, 0.0) + added
+
+
+def _linked(
+    store: NoteStore,
+    question: Question,
+    strategy: Strategy,
+    notes: Mapping[str, Note],
+    own: Mapping[str, float],
+) -> list[tuple[Note, float]]:
+    """What is linked to the best entities, and causes of the best notes, with its score."""
+    best = [id_ for id_ in sorted(own, key=lambda id_: (-own[id_], id_)) if own[id_] > 0]
+    entities = [id_ for id_ in best if notes[id_].kind is NoteKind.ENTITY][:_WALKED]
+    caused = [id_ for id_ in best if notes[id_].kind is not NoteKind.ENTITY][:_WALKED]
+    linked = []
+    for id_, types in (
+        *((id_, ()) for id_ in entities),
+        *((id_, (LinkType.CAUSED_BY,)) for id_ in caused if question.is_why),
+    ):
+        distances = walk(store, id_, _DEPTH, types, back=not types)
+        reached = store.get([*distances])
+        near = [reached[other] for other in distances if other in reached]
+        others = [note for note in near if note.kind is NoteKind.ENTITY]
+        others = others[: _MOST_LINKED if strategy is Strategy.GRAPH else _LINKED]
+        said = [note for note in near if note.kind is not NoteKind.ENTITY]
+        linked += [(note, own[id_] / (1 + distances[note.id])) for note in (*said, *others)]
+    return linked
 
 
 def superseded_in(
@@ -198,6 +351,7 @@ def _recollection(
     own: Mapping[str, float],
     beside: Mapping[str, frozenset[str]],
     question: Question,
+    highest: float,
 ) -> Recollection:
     first = beside.get(note.id, frozenset())
     second = {id_ for neighbour in first for id_ in beside[neighbour]} - {note.id, *first}
@@ -208,7 +362,7 @@ def _recollection(
         "recency": age_weight(question.now - note.created_at, _HALF_LIFE),
         "credibility": credibility_of(note, question.now),
     }
-    relevance = min(1.0, (own[note.id] + neighbours) / _HIGHEST)
+    relevance = min(1.0, (own[note.id] + neighbours) / highest)
     score = _RELEVANCE * relevance + _RECENCY * why["recency"] + _CREDIBILITY * why["credibility"]
     return Recollection(note, score, why, 0.0)
 
@@ -282,7 +436,7 @@ def snapshot_of(notes: Iterable[Note], max_tokens: int) -> Snapshot:
     shown: list[Note] = []
     lines: list[str] = []
     for note in notes:
-        if gives_instructions(note.content):
+        if gives_instructions(shown_text(note)):
             continue
         line = _line(note)
         if count_tokens(fence("\n".join((*lines, line)), "notes")) > max_tokens:
@@ -311,7 +465,20 @@ def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
 def _line(note: Note) -> str:
     mark = "; another note says otherwise" if note.contradicts else ""
     origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
-    return f"- {' '.join(marked_content(note).split())} ({origin})"
+    return f"- {' '.join(shown_text(note).split())} ({origin})"
+
+
+_PAGE_CHARS = 600
+
+
+def shown_text(note: Note) -> str:
+    """The text of *note* in one piece: a page and an entity begin with their title."""
+    content = marked_content(note)
+    if note.kind is NoteKind.PAGE:
+        return cut(": ".join(filter(None, (note.title, note.summary, content))), _PAGE_CHARS)
+    if note.kind is NoteKind.ENTITY:
+        return ": ".join(filter(None, (note.title, note.summary, content)))
+    return content
 
 
 def marked_content(note: Note) -> str:

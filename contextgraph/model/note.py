@@ -14,6 +14,8 @@ class NoteKind(StrEnum):
     STATEMENT = "statement"
     PAGE = "page"
     ENTITY = "entity"
+    KEYED = "keyed"
+    """an entry of a keyed file, as it is recalled: no store has it"""
     CANDIDATE = "candidate"
     """of earlier versions: a sentence of a session that waits for a review"""
 
@@ -230,8 +232,8 @@ class Found:
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
     *kind* is task (a run that opened or changed files), session (any other run), statement, note,
-    page, entity, remedy or keyed (an entry of a keyed file). *score*, 0 or more, is the sum of
-    *why*: shared *words*, more for a *reason*, a named *file*, or nearness in the *graph*.
+    page, entity, remedy or keyed (an entry of a keyed file). *score* and *why* are those of a
+    `Recollection`.
     """
 
     kind: str
@@ -248,6 +250,8 @@ class Found:
 class Recollection:
     """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name.
 
+    Shared *words* and *meaning*, the same of *neighbours*, *recency* and *credibility*; more for a
+    *reason*, a named *file*, and nearness in the *graph*.
     *probability* is how likely it answers the question, 0 to 1.
     """
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Res
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph.advising.wording import playbook_lines
-from contextgraph.knowledge import without_secret
+from contextgraph.knowledge import Strategy, without_secret
 from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
@@ -473,7 +473,9 @@ async def notes(
 
     def values(memory: AgentMemory) -> Values:
         if text:
-            recalled = memory.notes.recall(text, repo=repo or None, limit=_ROWS)
+            recalled = memory.notes.recall(
+                text, repo=repo or None, limit=_ROWS, strategy=Strategy.NOTES
+            )
             found: Sequence[Note] = [recollection.note for recollection in recalled]
         else:
             found = memory.notes.of(repo or None, archived=show == "archived")

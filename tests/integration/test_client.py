@@ -224,6 +224,7 @@ MISSING = {
     "statements.add": "the service adds them when it learns a run",
     "notes.count_recalls": "the service counts them when it answers",
     "notes.without_counts": "the service uses it for tokens that may only read",
+    "notes.answers": "recall and search use it",
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {

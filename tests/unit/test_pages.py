@@ -60,10 +60,12 @@ def test_a_page_is_found_by_its_title_first_and_in_its_repository(memory: AgentM
     assert pages.search("kubernetes") == ()
 
 
-def test_notes_and_pages_are_recalled_apart(memory: AgentMemory) -> None:
+def test_notes_and_pages_are_recalled_together_or_apart(memory: AgentMemory) -> None:
     memory.pages.add_page(Page("refunds", "Refunds"))
     memory.notes.remember("refunds take three days")
-    assert len(memory.notes.recall("refunds")) == 1
+    assert {one.note.kind for one in memory.notes.recall("refunds")} == {"note", "page"}
+    (note,) = memory.notes.recall("refunds", strategy="notes")
+    assert note.note.kind == "note"
     assert len(memory.pages.search("refunds")) == 1
     assert len(memory.notes.of()) == 1
 

@@ -7,7 +7,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
-from contextgraph.knowledge import Entity, Page
+from contextgraph.knowledge import Entity, Page, render_notes
 from contextgraph.model import Found, Outcome
 from tests.builders import recovering_run
 
@@ -33,7 +33,7 @@ def test_what_is_linked_to_an_entity_is_found_by_its_distance(memory: AgentMemor
     found = by_id(memory.search("what breaks if PriceRule changes?"))
     rule, near, far = (found[f"entity:{name}"] for name in ("pricerule", "checkout", "ledger"))
     assert rule.score > near.score > far.score > 0
-    assert near.why == {"graph": pytest.approx(rule.score / 2, abs=1e-4)}
+    assert near.why["graph"] == pytest.approx(0.5)
     assert "entity:mailer" not in found
 
 
@@ -51,12 +51,50 @@ def test_a_strategy_leaves_links_or_all_else_out(memory: AgentMemory) -> None:
         memory.search(question, strategy="hybird")
 
 
-def test_the_score_is_the_sum_of_its_parts(memory: AgentMemory) -> None:
+def test_a_named_file_and_a_reason_raise_the_score(memory: AgentMemory) -> None:
     memory.learn(recovering_run())
     memory.notes.remember("tariffs are read in lib/tariffs.py", repo=SHOP)
-    for one in memory.search("why are tariffs read in lib/tariffs.py"):
-        assert one.score == pytest.approx(sum(one.why.values()), abs=1e-3)
-        assert one.why
+    memory.notes.remember("tariffs are read at the start, then never again", repo=SHOP)
+    first, *others = memory.search("where are tariffs read in lib/tariffs.py")
+    assert first.why["file"] > 0
+    assert all(first.score >= other.score for other in others)
+    assert {"session", "task"} & {one.kind for one in others}
+
+
+def test_recall_covers_every_kind_with_its_score_in_parts(memory: AgentMemory) -> None:
+    memory.notes.remember("PriceRule is generated from the contract", repo=SHOP)
+    memory.pages.add_page(Page("rules", "Rules", content="PriceRule has one row per tariff"))
+    memory.keyed.set_memory("/user/pricerule", {"summary": "ask before PriceRule changes"}, "user")
+    found = memory.notes.recall("what is PriceRule?", repo=SHOP, limit=9)
+    kinds = {one.note.id: one.note.kind for one in found}
+    assert {*kinds.values()} == {"note", "page", "entity", "keyed"}
+    linked = [one for one in found if one.why.get("graph")]
+    assert {one.note.id for one in linked} == {"entity:checkout", "entity:ledger"}
+    assert all(0 < one.score <= 1 and 0 < one.probability < 1 for one in found)
+    text = render_notes(found)
+    assert all(said in text for said in ("one row per tariff", "ask before", "- PriceRule ("))
+    graph = memory.notes.recall("what about Checkout?", strategy="graph", limit=9)
+    assert {one.note.kind for one in graph} == {"entity", "page"}
+
+
+def test_what_happened_recently_is_the_newest_whatever_it_says(memory: AgentMemory) -> None:
+    assert [one.note.kind for one in memory.notes.recall("what's new?")] == ["page"]
+    first = memory.notes.remember("the importer locks its queue", repo=SHOP).id
+    second = memory.notes.remember("releases are cut on Friday", repo=SHOP).id
+    found = memory.notes.recall("what happened recently?", repo=SHOP, limit=2)
+    assert [one.note.id for one in found] == [second, first]
+    assert found[0].score >= found[1].score > 0.9
+    (about,) = memory.notes.recall("what happened recently to the importer?", repo=SHOP)
+    assert about.note.id == first
+    assert memory.notes.recall("the latest news", repo=SHOP, strategy="notes") == ()
+
+
+def test_recall_of_why_brings_the_cause_as_probably(memory: AgentMemory) -> None:
+    cause = memory.notes.remember("a customer lost two orders in March", repo=SHOP).id
+    note = memory.notes.remember("the importer locks its queue", repo=SHOP, caused_by=[cause]).id
+    found = {one.note.id: one for one in memory.notes.recall("why does the importer lock?")}
+    assert found[note].probability > found[cause].probability > found[note].probability / 3
+    assert found[cause].why["graph"] > 0
 
 
 def test_the_cause_of_a_note_answers_why(memory: AgentMemory) -> None:
