@@ -2,8 +2,8 @@
 
 Fills a store of notes with generated ones, in repositories of 1,000, and measures how long a recall
 takes, and of it the searches by words and by vectors: wall time, and CPU time of this process.
-ADDRESS is that of PostgreSQL or Qdrant, as in the setting `notes`, or of a Neo4j server; without
-it, the store is an SQLite file.
+ADDRESS is that of an index in PostgreSQL or Qdrant, as in the setting `notes`, or of a Neo4j
+server; without it, or beside an index, the store is an SQLite file.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""``python -m benchmarks.qdrant_edge``: how long the engine of Qdrant searches among many notes.
+"""``python -m benchmarks.qdrant_edge``: how long the engine of Qdrant searches among many vectors.
 
 For want of a server: the package ``qdrant-edge-py`` is its engine in this process, without HTTP.
-The points, indexes and conditions are those of `contextgraph.store.qdrant`.
+The points, indexes and conditions are those of `QdrantIndex`.
 """
 
 import argparse
 import random
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,9 @@ from benchmarks.note_stores import (
     QUESTIONS,
     made_note,
     made_vector,
-    made_words,
 )
-from contextgraph.store.qdrant import sparse_vector
-from contextgraph.text import stems
 
-_MEANING, _WORDS = "meaning", "words"
+_MEANING = "meaning"
 
 
 def main() -> None:
@@ -37,7 +34,6 @@ def main() -> None:
     count = parser.parse_args().notes
     config = edge.EdgeConfig(
         vectors={_MEANING: edge.EdgeVectorParams(384, edge.Distance.Cosine)},
-        sparse_vectors={_WORDS: edge.EdgeSparseVectorParams()},
     )
     with tempfile.TemporaryDirectory() as folder:
         shard = edge.EdgeShard.create(str(Path(folder)), config)
@@ -49,7 +45,7 @@ def main() -> None:
 
 
 def _fill(shard: Any, count: int) -> None:
-    for name in ("repo", "kind", "live"):
+    for name in ("tenant", "space", "repo"):
         schema = edge.PayloadSchemaType.Keyword
         shard.update(edge.UpdateOperation.create_field_index(name, schema))
     draw = random.Random(17)
@@ -61,11 +57,8 @@ def _fill(shard: Any, count: int) -> None:
 
 def _point(number: int, draw: random.Random) -> Any:
     note = made_note(number, draw)
-    vector = {
-        _MEANING: made_vector(draw).numbers().tolist(),
-        _WORDS: _sparse_vector(stems(note.content)),
-    }
-    return edge.Point(number, vector, {"repo": note.repo, "kind": "note", "live": "yes"})
+    vector = {_MEANING: made_vector(draw).numbers().tolist()}
+    return edge.Point(number, vector, {"tenant": "default", "space": "made", "repo": note.repo})
 
 
 def _measure(shard: Any, repositories: int) -> None:
@@ -73,14 +66,12 @@ def _measure(shard: Any, repositories: int) -> None:
     for name, scoped, times in (("in a repository", True, QUESTIONS), ("in all", False, 20)):
         repos = [f"repo/{draw.randrange(repositories)}" for _ in range(times)]
         scopes = [_within({"repo": repo} if scoped else {}) for repo in repos]
-        words = [(scope, _sparse_vector(made_words(draw, 6))) for scope in scopes]
         vectors = [(scope, made_vector(draw).numbers().tolist()) for scope in scopes]
-        _time(f"by words {name}", shard, _WORDS, words)
-        _time(f"by vectors {name}", shard, _MEANING, vectors)
+        _time(name, shard, vectors)
 
 
 def _within(given: dict[str, str]) -> Any:
-    conditions = {"live": "yes", "kind": "note", **given}
+    conditions = {"tenant": "default", "space": "made", **given}
     return edge.Filter(
         must=[
             edge.FieldCondition(name, edge.MatchAny([value])) for name, value in conditions.items()
@@ -88,16 +79,11 @@ def _within(given: dict[str, str]) -> Any:
     )
 
 
-def _sparse_vector(words: Iterable[str]) -> Any:
-    made = sparse_vector(words)
-    return edge.SparseVector(made.indices, made.values)
-
-
-def _time(name: str, shard: Any, using: str, questions: Sequence[tuple[Any, Any]]) -> None:
+def _time(name: str, shard: Any, questions: Sequence[tuple[Any, Any]]) -> None:
     wall = []
     for scope, vector in questions:
         began = time.perf_counter()
-        query = edge.Query.Nearest(vector, using)
+        query = edge.Query.Nearest(vector, _MEANING)
         shard.query(edge.QueryRequest(PROPOSED, query=query, filter=scope, with_payload=True))
         wall.append(1_000 * (time.perf_counter() - began))
     p50, p95 = np.percentile(wall, [50, 95])

@@ -91,11 +91,11 @@ class Settings:
     says which notes contradict each other; empty means by their words only. *embedding_price*,
     *prompt_price* and *answer_price* are US dollars per million tokens and override the published
     ones; *max_cost* limits one process. *keyed_root* is the folder of keyed files, in it one for
-    each tenant; empty means one beside the memory. *notes* is where notes are, at ``postgresql://``
-    or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http to this machine and
-    to the *http_hosts*, separated by commas. *withhold* applies to answers at errors. Maintenance
-    keeps *max_notes* notes, and unused ones for *note_retention* days. *announce* ``off``: hooks
-    show the person nothing of the advice that an agent is given.
+    each tenant; empty means one beside the memory. *notes* is where vectors of notes are searched,
+    ``postgresql://`` or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http
+    to this machine and to the *http_hosts*, separated by commas. *withhold* applies to answers
+    at errors. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
+    *announce* ``off``: hooks show the person nothing of the advice that an agent is given.
     """
 
     store: str = ""

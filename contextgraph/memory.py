@@ -590,8 +590,7 @@ class AgentMemory:
         Learning the same run again changes nothing, but for an outcome that was unknown. After
         every 16 runs the memory is consolidated before this returns, or else in the *background*:
         then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
-        the run is stored. Where notes are in a database of their own, and only that is away, the
-        run is stored, and learning it again adds what people said in it.
+        the run is stored.
         """
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
@@ -895,15 +894,17 @@ class AgentMemory:
         return [*checks, chat.health()] if chat and not quick else checks
 
     def _notes_health(self) -> Iterator[HealthCheck]:
-        """Whether notes can be read, which may be in a database of their own."""
+        """Whether notes can be read, and found in the index of their vectors where one is set."""
+        index = self._parts.note_index
         try:
             count = sum(self.store.notes.counts().values())
+            found = f", {number_of(index.count(), 'vector')} at {index.name}" if index else ""
         except MemoryNotFoundError:  # nothing was written yet
             return
         except ContextGraphError as error:
             yield HealthCheck("notes", False, str(error), "see docs/notes.md")
         else:
-            yield HealthCheck("notes", True, number_of(count, "note"))
+            yield HealthCheck("notes", True, number_of(count, "note") + found)
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Bring the schema of an older memory up to date; the names of the steps that it took.

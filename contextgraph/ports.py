@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from contextgraph.errors import StoreError
 from contextgraph.lazy import replace
@@ -351,6 +351,50 @@ class NoteStore(TextVectors, Protocol):
 
     def close(self) -> None:
         """Release what it holds beside the `Store`, whose `close` calls this."""
+
+
+class Indexed(NamedTuple):
+    """The vector of the note *id* of *repo*, whose text had this *digest*; None to remove it."""
+
+    id: str
+    repo: str
+    digest: str
+    vector: Vector | None
+
+
+class Hit(NamedTuple):
+    """A note that a search found."""
+
+    id: str
+    digest: str
+    cosine: float
+
+
+class VectorIndex(Protocol):
+    """Finds the vectors of one tenant that are nearest to another; each id has one, the last.
+
+    Raises `StoreUnavailableError` where it cannot be reached, `StoreError` where it refuses.
+    """
+
+    name: str
+
+    def upsert(self, space: str, vectors: Sequence[Indexed]) -> None:
+        """Store and remove vectors of *space*, in one transaction where there are such."""
+
+    def search(self, vector: Vector, repos: Sequence[str] | None, limit: int) -> Sequence[Hit]:
+        """Vectors of the same space in *repos* (None: all), the nearest first."""
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete the vectors of these notes, and what an earlier version stored of them."""
+
+    def count(self) -> int:
+        """The number of vectors."""
+
+    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
+        """Return notes that an earlier version, which kept them here, stored; the same first."""
+
+    def close(self) -> None:
+        """Release the connection."""
 
 
 class AdminStore(Protocol):

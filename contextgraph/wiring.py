@@ -57,7 +57,7 @@ from contextgraph.model_api import (
     Endpoint,
     UsageLog,
 )
-from contextgraph.ports import Embedder, NoteStore, Store
+from contextgraph.ports import Embedder, Store, VectorIndex
 from contextgraph.processes import load
 from contextgraph.remote import (
     BACKGROUND,
@@ -93,6 +93,7 @@ class Parts:
     statements: Statements
     settings: Settings
     read_only: bool = False
+    note_index: VectorIndex | None = None
 
 
 class EmbeddingClient(RemoteEmbedder):
@@ -136,6 +137,7 @@ def build(
     """
     load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
+    index = _index_notes(store, settings) if settings.notes else None
     usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
     endpoint = _endpoint(settings)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
@@ -169,6 +171,7 @@ def build(
         statements=statements,
         settings=settings,
         read_only=read_only,
+        note_index=index,
     )
 
 
@@ -308,37 +311,42 @@ def _embedder(
 
 
 def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
-    notes = _notes(settings) if settings.notes else None
     if settings.address == GRAPH:
         load("contextgraph.store.networkx")
         from contextgraph.store.networkx import NetworkxStore
 
-        return NetworkxStore(settings.tenant, notes)
+        return NetworkxStore(settings.tenant)
     if settings.is_remote:
         _check_address(settings.address)
         load("contextgraph.store.neo4j")
         from contextgraph.store.neo4j import Neo4jStore
 
-        return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only, notes)
+        return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
     load("contextgraph.store.sqlite")
     from contextgraph.store.sqlite import SqliteStore
 
-    return SqliteStore(settings.address, settings.tenant, read_only, create, notes)
+    return SqliteStore(settings.address, settings.tenant, read_only, create)
 
 
-def _notes(settings: Settings) -> NoteStore:
-    """The store of notes that are not in the store of all else."""
+def _index_notes(store: Store, settings: Settings) -> VectorIndex:
+    """Search the vectors of notes in the index that the settings name, not in *store*."""
+    load("contextgraph.store.vector_index")
+    from contextgraph.store.vector_index import IndexedNotes
+
+    index = _note_index(settings)
+    store.notes = IndexedNotes(store.notes, index)
+    return index
+
+
+def _note_index(settings: Settings) -> VectorIndex:
+    from contextgraph.store.vector_index import PostgresIndex, QdrantIndex
+
     scheme, _, rest = settings.notes.partition("://")
     if scheme in ("postgresql", "postgres"):
-        from contextgraph.store.postgres import PostgresNotes
-
-        return PostgresNotes(settings.notes, settings.tenant)
+        return PostgresIndex(settings.notes, settings.tenant)
     if scheme in ("qdrant+http", "qdrant+https"):
-        from contextgraph.store.qdrant import QdrantNotes
-
         url = f"{scheme.removeprefix('qdrant+')}://{rest}"
-        key = settings.secret_for(url, settings.qdrant_key)
-        return QdrantNotes(url, settings.tenant, key)
+        return QdrantIndex(url, settings.tenant, settings.secret_for(url, settings.qdrant_key))
     raise SettingsError("the setting notes must begin with postgresql:// or qdrant+http(s)://")
 
 

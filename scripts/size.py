@@ -25,7 +25,7 @@ ADDED = {
         store/sqlite/checksums.py store/sqlite/health.py trace/remedies/hazards.py""",
     "notes": """cli/notes.py governance/conflict.py governance/eviction.py
         governance/forgetting.py keyed/* knowledge/* llm/judge.py model/note.py
-        retrieval/notes.py sessions/* store/*/notes.py store/postgres.py store/qdrant.py""",
+        retrieval/notes.py sessions/* store/*/notes.py store/vector_index.py""",
 }
 
 

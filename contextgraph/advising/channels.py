@@ -482,7 +482,7 @@ def by_notes(recall: Recall) -> Channel:
             # Statements have a channel of their own.
             notes = (one.note for one in recollections if one.note.kind is NoteKind.NOTE)
             seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
-        except ContextGraphError as error:  # notes may be in a database of their own
+        except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
         ids = {note.id for note in seen}
         return Findings(
@@ -513,7 +513,7 @@ def by_statements(for_request: ForRequest) -> Channel:
             found = for_request(request, repo=query.state.repo or None, as_of=scope.as_of)
             notes = (recollection.note for recollection in found)
             seen = readable(notes, store, scope.exclude_instances, scope.as_of)
-        except ContextGraphError as error:  # notes may be in a database of their own
+        except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
         ids = {note.id for note in seen}
         return Findings(statements=tuple(one for one in found if one.note.id in ids))

@@ -262,10 +262,7 @@ class Playbooks:
     def _notes(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
     ) -> tuple[tuple[Note, ...], str]:
-        """The pinned notes of *repo* that every agent may see, and why there are none.
-
-        Notes may be in a database of their own: while it is away the rest is still known.
-        """
+        """The pinned notes of *repo* that every agent may see, and why there are none."""
         kinds = (NoteKind.NOTE, NoteKind.STATEMENT)
         scope = NoteScope((repo.casefold(),), kinds, pinned=True)
         try:

@@ -60,7 +60,6 @@ from contextgraph.text import (
     masked_name,
     stems,
 )
-from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
@@ -214,8 +213,7 @@ class Notes:
         # Then the question need not be embedded; of all repositories some will have a note.
         if not others and scope.repos is not None and not self._store.newest(scope, 1):
             return []
-        query = Question.of(question, self._vector(question), scope, self._now())
-        found = recollections(self._store, query, others, strategy)
+        found = self._found(question, scope, strategy, others)
         replaced = superseded_in(self._store, [one.note.id for one in found])
         return [one for one in found if one.note.id not in replaced]
 
@@ -382,14 +380,20 @@ class Notes:
                 )
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
-    def _vector(self, question: str) -> Vector | None:
-        """The vector of *question*; None where it cannot be embedded: then words decide."""
+    def _found(
+        self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note]
+    ) -> list[Recollection]:
+        """What is proposed for *question*; where vectors cannot be compared, words decide."""
+        now = self._now()
         try:
             embedder = self._questions()
-            return embedder.embed([question]).vectors[0] if embedder else None
+            vector = embedder.embed([question]).vectors[0] if embedder else None
+            query = Question.of(question, vector, scope, now)
+            return recollections(self._store, query, others, strategy)
         except EmbeddingError as error:
             logging.getLogger(__name__).warning("%s; notes are recalled by words only", error)
-            return None
+            query = Question.of(question, None, scope, now)
+            return recollections(self._store, query, others, strategy)
 
     def _embed(self, note: Note) -> bool:
         """Embed *note*; false where that fails: it waits until the memory is maintained."""

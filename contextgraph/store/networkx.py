@@ -1179,9 +1179,9 @@ class NetworkxAdmin(_Part):
 
 
 class NetworkxStore(Store):
-    """A `Store` in a graph of this process; *notes* are elsewhere, where given."""
+    """A `Store` in a graph of this process."""
 
-    def __init__(self, tenant: str = "default", notes: NoteStore | None = None) -> None:
+    def __init__(self, tenant: str = "default") -> None:
         self.tenant = tenant
         self._memory = memory = Memory()
         self.runs = NetworkxRuns(memory)
@@ -1189,7 +1189,7 @@ class NetworkxStore(Store):
         self.vectors = NetworkxVectors(memory)
         self.methodologies = NetworkxMethodologies(memory)
         self.exposures = NetworkxExposures(memory)
-        self.notes = notes or NetworkxNotes(memory)
+        self.notes: NoteStore = NetworkxNotes(memory)
         self.admin = NetworkxAdmin(memory)
 
     def snapshot(self) -> AbstractContextManager[None]:

@@ -7,11 +7,11 @@ from uuid import uuid4
 import pytest
 from hypothesis import Phase, settings
 
+from contextgraph.ports import VectorIndex
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.networkx import NetworkxStore
-from contextgraph.store.postgres import PostgresNotes
-from contextgraph.store.qdrant import LOCAL, QdrantNotes
+from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.compared_stores import ComparedStores
 from tests.profiles import examples
 from tests.server import Neo4jServer
@@ -57,20 +57,23 @@ PAIRS = (
 )
 
 
-def notes_in_postgres(request: pytest.FixtureRequest) -> ComparedStores:
-    """Notes in PostgreSQL, as a tenant of its own, beside the in-process store."""
-    notes = PostgresNotes(request.getfixturevalue("postgres"), uuid4().hex)
-    return ComparedStores(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+def indexed(index: VectorIndex) -> ComparedStores:
+    """Vectors of notes in *index*, beside the in-process store."""
+    store = SqliteStore(":memory:")
+    store.notes = IndexedNotes(store.notes, index)
+    return ComparedStores(SqliteStore(":memory:"), ((store,),))
 
 
-def notes_in_qdrant(request: pytest.FixtureRequest) -> ComparedStores:
-    """Notes in Qdrant beside the in-process store."""
-    notes = QdrantNotes(LOCAL, uuid4().hex)
-    return ComparedStores(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+def in_postgres(request: pytest.FixtureRequest) -> ComparedStores:
+    return indexed(PostgresIndex(request.getfixturevalue("postgres"), uuid4().hex))
+
+
+def in_qdrant(request: pytest.FixtureRequest) -> ComparedStores:
+    return indexed(QdrantIndex(LOCAL, uuid4().hex))
 
 
 NOTE_PAIRS = (
     *PAIRS,
-    Pair("PostgreSQL, and in process", notes_in_postgres, PAIRS[1].settings),
-    Pair("Qdrant, and in process", notes_in_qdrant, PAIRS[1].settings),
+    Pair("PostgreSQL, and in process", in_postgres, PAIRS[1].settings),
+    Pair("Qdrant, and in process", in_qdrant, PAIRS[1].settings),
 )

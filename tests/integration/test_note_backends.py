@@ -1,114 +1,189 @@
-"""Notes in PostgreSQL and Qdrant: outages, writers at once, tenants, and the settings."""
+"""Vectors of notes in PostgreSQL and Qdrant: outages, tenants, notes of an earlier version."""
 
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
+from qdrant_client import models
 
 from contextgraph import AgentMemory
-from contextgraph.errors import SettingsError, StoreUnavailableError
+from contextgraph.errors import EmbeddingError, SettingsError, StoreUnavailableError
 from contextgraph.model import (
     Note,
     NoteScope,
     RawTrajectory,
     State,
 )
-from contextgraph.store.postgres import PostgresNotes
+from contextgraph.ports import Indexed, VectorIndex
+from contextgraph.store import SqliteStore
+from contextgraph.store.columns import json_of
+from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from contextgraph.vectors import Vector
 from tests.postgres import running
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NOWHERE = "127.0.0.1:1"
+SPACE = "made/up@3"
+UP = Vector.of(SPACE, [0.0, 0.0, 1.0])
+# What the version before stored for `note(number)`.
+EARLIER_TABLES = """
+DROP TABLE IF EXISTS contextgraph_note;
+CREATE TABLE contextgraph_note (
+    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant text NOT NULL, id text COLLATE "C" NOT NULL, place integer NOT NULL,
+    live boolean NOT NULL, pinned boolean NOT NULL, created_at timestamptz NOT NULL,
+    tags text[] NOT NULL, targets text[] NOT NULL, data text NOT NULL,
+    space text, vector vector, UNIQUE (tenant, id)
+)"""
 
 
 def note(number: int, content: str = "run the tests with tox") -> Note:
     return Note(f"note_{number}", content, "acme/shop", "user", NOW)
 
 
-@pytest.fixture
-def notes(postgres: str, request: pytest.FixtureRequest) -> Iterator[PostgresNotes]:
-    notes = PostgresNotes(postgres, request.node.name)
-    yield notes
-    notes.close()
+def indexed(number: int, vector: Vector | None = UP, repo: str = "acme/shop") -> Indexed:
+    return Indexed(f"note_{number}", repo, "digest", vector)
 
 
-def test_nothing_is_acknowledged_that_a_stopped_server_did_not_store() -> None:
+@pytest.fixture(params=["postgres", "qdrant"])
+def index(request: pytest.FixtureRequest) -> Iterator[VectorIndex]:
+    """An index with the notes 1 and 2 of an earlier version, as a tenant of its own."""
+    tenant, data = uuid4().hex, {one.id: json_of(one) for one in (note(1), note(2))}
+    made: VectorIndex
+    if request.param == "postgres":
+        address = request.getfixturevalue("postgres")
+        made = PostgresIndex(address, tenant)
+        made.count()
+        with psycopg.connect(address) as connection:
+            connection.execute(EARLIER_TABLES)
+            for id_, text in data.items():
+                connection.execute(
+                    "INSERT INTO contextgraph_note (tenant, id, place, live, pinned, created_at, "
+                    "tags, targets, data) VALUES (%s, %s, 1, true, false, now(), '{}', '{}', %s)",
+                    (tenant, id_, text),
+                )
+    else:
+        made = qdrant = QdrantIndex(LOCAL, tenant)
+        with qdrant._client() as client:
+            client.create_collection("contextgraph_notes", vectors_config={})
+            client.upsert(
+                "contextgraph_notes",
+                [
+                    models.PointStruct(
+                        id=qdrant._point(id_),
+                        vector={},
+                        payload={"tenant": tenant, "id": id_, "data": text},
+                    )
+                    for id_, text in data.items()
+                ],
+            )
+    yield made
+    made.close()
+
+
+def test_vectors_are_stored_searched_counted_and_deleted(index: VectorIndex) -> None:
+    index.upsert(SPACE, [indexed(1), indexed(2, Vector.of(SPACE, [0.0, 1.0, 1.0]), "other")])
+    assert index.count() == 2
+    assert [hit.id for hit in index.search(UP, None, 5)] == ["note_1", "note_2"]
+    (hit,) = index.search(UP, ["other"], 5)
+    assert (hit.id, hit.digest, round(hit.cosine, 3)) == ("note_2", "digest", 0.707)
+    index.upsert(SPACE, [indexed(1, None)])
+    assert [hit.id for hit in index.search(UP, None, 5)] == ["note_2"]
+    index.delete(["note_2"])
+    assert index.count() == 0
+
+
+def test_notes_of_an_earlier_version_are_copied_once(index: VectorIndex) -> None:
+    stored = SqliteStore(":memory:").notes
+    notes = IndexedNotes(stored, index)
+    assert [one.id for one in notes.all()] == ["note_1", "note_2"]
+    assert [*stored.get(["note_1"]).values()] == [note(1)]
+    notes.delete(["note_1"])
+    assert [one.id for one in IndexedNotes(stored, index).all()] == ["note_2"]
+    assert [one.id for one in index.earlier_notes()] == ["note_2"]
+
+
+def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex) -> None:
+    stored = SqliteStore(":memory:").notes
+    notes = IndexedNotes(stored, index)
+    assert {*notes.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
+    notes.add(SPACE, {"note_1": UP, "note_2": None})
+    assert notes.texts_to_embed(9, SPACE) == {}
+    assert notes.nearest(UP, NoteScope(), 9) == {"note_1": 1.0}
+    index.upsert(SPACE, [indexed(1, None)])
+    again = IndexedNotes(stored, index)
+    assert {*again.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
+    # Without the index the notes wait for vectors in the store.
+    assert {*stored.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
+
+
+def test_a_note_with_another_text_waits_to_be_embedded_again(index: VectorIndex) -> None:
+    notes = IndexedNotes(SqliteStore(":memory:").notes, index)
+    notes.add(SPACE, {"note_1": UP, "note_2": UP})
+    notes.change(new=[note(1, "run the tests with nox")])
+    assert [*notes.nearest(UP, NoteScope(), 9)] == ["note_2"]
+    assert [*notes.texts_to_embed(9, SPACE)] == ["note_1"]
+
+
+def test_what_a_stopped_server_did_not_index_waits() -> None:
     folder = tempfile.TemporaryDirectory(prefix="contextgraph-postgres-")
     with folder as name:
         data = Path(name) / "data"
         with running(data) as address:
-            notes = PostgresNotes(address)
-            notes.change(new=[note(1)])
-        for attempt in (lambda: notes.change(new=[note(2)]), lambda: notes.get(["note_1"])):
-            with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            index = PostgresIndex(address)
+            notes = IndexedNotes(SqliteStore(":memory:").notes, index)
+            notes.change(new=[note(1), note(2)])
+            notes.add(SPACE, {"note_1": UP})
+        for attempt in (
+            lambda: notes.add(SPACE, {"note_2": UP}),
+            lambda: notes.nearest(UP, NoteScope(), 5),
+        ):
+            with pytest.raises(EmbeddingError, match="cannot be reached"):
                 attempt()
+        with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            notes.delete(["note_1"])
+        assert [*notes.get(["note_1"])] == ["note_1"]
         with running(data) as again:
             assert again == address
-            assert [*notes.get(["note_1", "note_2"])] == ["note_1"]
-            notes.change(new=[note(2)])
-            assert len([*notes.all()]) == 2
-            notes.close()
+            assert [*notes.texts_to_embed(5, SPACE)] == ["note_2"]
+            assert [*notes.nearest(UP, NoteScope(), 5)] == ["note_1"]
+            index.close()
 
 
-def test_a_connection_that_was_ended_is_opened_again(postgres: str, notes: PostgresNotes) -> None:
-    notes.change(new=[note(1)])
+def test_a_connection_that_was_ended_is_opened_again(postgres: str) -> None:
+    index = PostgresIndex(postgres, uuid4().hex)
+    index.upsert(SPACE, [indexed(1)])
     with psycopg.connect(postgres, autocommit=True) as other:
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"
         )
-    notes.change(new=[note(2)])
-    assert len([*notes.all()]) == 2
+    index.upsert(SPACE, [indexed(2)])
+    assert index.count() == 2
+    index.close()
 
 
-def test_changes_of_many_writers_are_all_kept(postgres: str, notes: PostgresNotes) -> None:
-    notes.change(new=[note(1), note(2)])
-
-    def confirm(_: int) -> None:
-        writer = PostgresNotes(postgres, "test_changes_of_many_writers_are_all_kept")
-        for _ in range(10):
-            writer.change(
-                ["note_2", "note_1"], lambda one: replace(one, confirmed=one.confirmed + 1)
-            )
-        writer.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        [*pool.map(confirm, range(4))]
-    assert [one.confirmed for one in notes.all()] == [40, 40]
-
-
-def test_a_failed_change_stores_nothing(notes: PostgresNotes) -> None:
-    notes.change(new=[note(1)])
-
-    def fail(_: Note) -> Note:
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        notes.change(["note_1"], fail, new=[note(2)])
-    assert [one.id for one in notes.all()] == ["note_1"]
-
-
-def test_vectors_of_any_size_are_searched(notes: PostgresNotes) -> None:
+def test_vectors_of_any_size_are_searched(postgres: str) -> None:
+    index = PostgresIndex(postgres, uuid4().hex)
     for dimensions in (3, 3_072, 5_000):
         space = f"made/up@{dimensions}"
-        notes.change(new=[note(dimensions)])
-        notes.add(space, {f"note_{dimensions}": Vector.of(space, [1.0] * dimensions)})
-        found = notes.nearest(Vector.of(space, [1.0] * dimensions), NoteScope(), 5)
-        assert found == {f"note_{dimensions}": pytest.approx(1.0, abs=1e-3)}
+        vector = Vector.of(space, [1.0] * dimensions)
+        index.upsert(space, [indexed(dimensions, vector)])
+        (hit,) = index.search(vector, None, 5)
+        assert (hit.id, round(hit.cosine, 2)) == (f"note_{dimensions}", 1.0)
+    index.close()
 
 
 def test_tenants_share_a_database_and_nothing_else(postgres: str) -> None:
-    one, other = PostgresNotes(postgres, "one"), PostgresNotes(postgres, "other")
-    one.change(new=[note(1)])
-    other.change(new=[note(1, "deploy on Monday")])
-    assert one.delete(["note_1"]) == 1
-    assert [found.content for found in other.all()] == ["deploy on Monday"]
-    other.delete(["note_1"])
+    one, other = PostgresIndex(postgres, uuid4().hex), PostgresIndex(postgres, uuid4().hex)
+    one.upsert(SPACE, [indexed(1)])
+    other.upsert(SPACE, [indexed(1)])
+    one.delete(["note_1"])
+    assert (one.count(), other.count()) == (0, 1)
     one.close()
     other.close()
 
@@ -116,34 +191,45 @@ def test_tenants_share_a_database_and_nothing_else(postgres: str) -> None:
 @pytest.mark.parametrize(
     "away", [f"postgresql://ada:secret@{NOWHERE}/notes", f"qdrant+http://{NOWHERE}"]
 )
-def test_runs_are_learned_while_notes_are_away(
-    away: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_notes_are_stored_and_found_by_words_while_the_index_is_away(
+    away: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NOTES", away)
-    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
-        with pytest.raises(StoreUnavailableError, match=NOWHERE) as caught:
-            memory.notes.remember("CI uses Python 3.12")
-        assert "secret" not in str(caught.value)
-        run = memory.learn(RawTrajectory("generic", "a", "acme/shop", "Totals are wrong"))
-        assert memory.store.runs.ids() == [run.trajectory_id]
-        assert "notes: " in memory.playbook("acme/shop").degraded
-        context = memory.query(State(repo="acme/shop", task_description="Totals"), degrade=True)
-        assert any(NOWHERE in one for one in context.degraded)
-        assert memory.get_stats().notes is None
+    with AgentMemory.open(str(tmp_path / "memory.db"), embedder="tfidf") as memory:
+        memory.notes.remember("CI uses Python 3.12", repo="acme/shop")
+        runs = [
+            RawTrajectory("generic", f"a-{number}", "acme/shop", f"Totals of table {number}")
+            for number in range(16)
+        ]
+        memory.learn(runs)
+        assert len(memory.store.runs.ids()) == 16
+        (found,) = memory.notes.recall("which python does CI use", repo="acme/shop")
+        assert found.note.content == "CI uses Python 3.12"
+        assert NOWHERE in caplog.text
+        assert "secret" not in caplog.text
+        assert memory.store.vectors.active_space() is not None
+        state = State(repo="acme/shop", task_description="Totals of table 3")
+        assert memory.query(state, degrade=True).degraded == ()
         (check,) = (one for one in memory.health() if one.name == "notes")
         assert (check.ok, NOWHERE in check.detail) == (False, True)
 
 
-def test_a_memory_keeps_its_notes_in_the_database(
+def test_a_memory_searches_its_notes_in_the_database(
     postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NOTES", postgres)
-    for folder in ("a", "b"):  # two memories of one team
-        with AgentMemory.open(str(tmp_path / f"{folder}.db"), tenant="team") as memory:
-            source = f"agent:{folder}"
-            memory.notes.remember("CI uses Python 3.12", repo="acme/shop", source=source)
-            (found,) = memory.notes.recall("which python does CI use", repo="acme/shop")
-            assert found.note.confirmed == (folder == "b")
+    with AgentMemory.open(str(tmp_path / "memory.db"), tenant=uuid4().hex) as memory:
+        memory.learn(
+            [
+                RawTrajectory("generic", f"a-{number}", "acme/shop", f"Totals of table {number}")
+                for number in range(16)
+            ]
+        )
+        memory.notes.remember("Totals of a table are rounded", repo="acme/shop")
+        (check,) = (one for one in memory.health() if one.name == "notes")
+        assert check.detail.startswith("1 note, 1 vector at postgresql://")
+        (found,) = memory.notes.recall("how are totals of a table rounded", repo="acme/shop")
+        assert found.why["meaning"] > 0
 
 
 def test_other_addresses_of_notes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ class Neo4jStore(Store):
     *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,
     password). Nothing is opened until first used. Threads and processes may share it. With
     *read_only* a memory that does not exist is not created: reading raises `MemoryNotFoundError`.
-    *notes* are elsewhere, where given.
     """
 
     def __init__(
@@ -31,7 +30,6 @@ class Neo4jStore(Store):
         auth: tuple[str, str] | None = None,
         tenant: str = "default",
         read_only: bool = False,
-        notes: NoteStore | None = None,
     ) -> None:
         self._connection = connection = Connection(address, auth, tenant, read_only=read_only)
         self.tenant = tenant
@@ -41,7 +39,7 @@ class Neo4jStore(Store):
         self.vectors = Neo4jVectors(connection, values)
         self.methodologies = Neo4jMethodologies(connection)
         self.exposures = Neo4jExposures(connection)
-        self.notes = notes or Neo4jNotes(connection)
+        self.notes: NoteStore = Neo4jNotes(connection)
         self.admin = Neo4jAdmin(connection, self.notes)
 
     def snapshot(self) -> AbstractContextManager[None]:

@@ -20,7 +20,7 @@ class SqliteStore(Store):
 
     Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
     without *create*, a memory that does not exist is not created: the first use raises
-    `MemoryNotFoundError`. *notes* are elsewhere, where given.
+    `MemoryNotFoundError`.
     """
 
     def __init__(
@@ -29,7 +29,6 @@ class SqliteStore(Store):
         tenant: str = "default",
         read_only: bool = False,
         create: bool = True,
-        notes: NoteStore | None = None,
     ) -> None:
         self._database = database = Database(str(path), tenant, read_only=read_only, create=create)
         self.tenant = tenant
@@ -38,7 +37,7 @@ class SqliteStore(Store):
         self.vectors = SqliteVectors(database)
         self.methodologies = SqliteMethodologies(database)
         self.exposures = SqliteExposures(database)
-        self.notes = notes or SqliteNotes(database)
+        self.notes: NoteStore = SqliteNotes(database)
         self.admin = SqliteAdmin(database, self.notes)
 
     def snapshot(self) -> AbstractContextManager[None]:

@@ -1,0 +1,557 @@
+"""Vectors of notes in PostgreSQL (pgvector) or Qdrant; the notes themselves are in the store."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from uuid import UUID, uuid5
+
+from contextgraph.errors import (
+    EmbeddingError,
+    MemoryNotFoundError,
+    MissingExtraError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.lazy import replace
+from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
+from contextgraph.store import rules
+from contextgraph.vectors import Vector, dimensions_of
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.sql import SQL, Composed
+    from qdrant_client import QdrantClient
+
+T = TypeVar("T")
+
+_NOTES_AT_ONCE = 1_000
+
+
+class IndexedNotes:
+    """`NoteStore` whose vectors are in *index*, and all else in *notes*.
+
+    A note is marked there as embedded in the space *at this index*: with another index, or none,
+    it waits to be embedded again. While the index is away notes are found by their words.
+    """
+
+    def __init__(self, notes: NoteStore, index: VectorIndex) -> None:
+        self._stored, self._index = notes, index
+        self._is_checked = self._is_filled = False
+
+    @property
+    def _notes(self) -> NoteStore:
+        """The notes, to which those of an earlier version are copied first."""
+        if not self._is_checked:
+            try:
+                self._copy_earlier()
+            except MemoryNotFoundError:
+                raise
+            except StoreError as error:
+                logging.getLogger(__name__).warning("%s; only notes of the store are used", error)
+            self._is_checked = True
+        return self._stored
+
+    def _copy_earlier(self) -> None:
+        # The first is copied last: where it is known, all are.
+        first = [note.id for note in self._index.earlier_notes(1)]
+        if len(self._stored.get(first)) == len(first):
+            return
+        earlier = self._index.earlier_notes()
+        for start in reversed(range(0, len(earlier), _NOTES_AT_ONCE)):
+            batch = earlier[start : start + _NOTES_AT_ONCE]
+            known = self._stored.get([note.id for note in batch])
+            self._stored.change(new=[note for note in batch if note.id not in known])
+
+    def change(
+        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
+    ) -> Sequence[Note]:
+        return self._notes.change(ids, function, new)
+
+    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+        return self._notes.get(ids)
+
+    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
+        return self._notes.for_text(words, scope, limit)
+
+    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+        notes, limit = self._notes, max(0, limit)
+        # Of equal cosines those with the least ids come first: look at some more.
+        most = 2 * limit + 10
+        while True:
+            with _embedding_errors():
+                hits = self._index.search(vector, scope.repos, most)
+            known = notes.get([hit.id for hit in hits])
+            ranked = [
+                (-round(hit.cosine, rules.COSINE_DECIMALS), hit.id)
+                for hit in hits
+                if (note := known.get(hit.id)) and note.is_live and scope.has(note)
+                if hit.digest == _digest(note)  # it waits to be embedded again
+            ]
+            if len(ranked) >= limit or len(hits) < most:
+                return {id_: -cosine for cosine, id_ in sorted(ranked)[:limit]}
+            most *= 4
+
+    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+        return self._notes.newest(scope, limit)
+
+    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+        return self._notes.linking(ids)
+
+    def counts(self) -> Mapping[NoteKind, int]:
+        return self._notes.counts()
+
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+        return self._notes.all(on_damaged)
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        if space is None:
+            return self._notes.texts_to_embed(limit, None, after)
+        try:
+            count = self._index.count()
+        except StoreError as error:
+            logging.getLogger(__name__).warning("%s; notes wait to be embedded", error)
+            return {}
+        if not (count or self._is_filled):  # it is new, or was emptied
+            self._notes.add("", dict.fromkeys(note.id for note in self._notes.all()))
+        self._is_filled = True
+        return self._notes.texts_to_embed(limit, self._mark(space), after)
+
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        indexed = [
+            Indexed(id_, note.repo, _digest(note), vectors[id_])
+            for id_, note in sorted(self._notes.get([*vectors]).items())
+        ]
+        with _embedding_errors():
+            self._index.upsert(space, indexed)
+        self._notes.add(self._mark(space), dict.fromkeys(vectors))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        self._index.delete(ids)
+        return self._notes.delete(ids)
+
+    def close(self) -> None:
+        self._index.close()
+        self._stored.close()
+
+    def _mark(self, space: str) -> str:
+        return f"{space} at {self._index.name}"
+
+
+@contextmanager
+def _embedding_errors() -> Iterator[None]:
+    """Turn the errors of an index into `EmbeddingError`: notes wait, or are found by words."""
+    try:
+        yield
+    except StoreError as error:
+        raise EmbeddingError(str(error)) from error
+
+
+def _digest(note: Note) -> str:
+    return blake2b(rules.note_text(note).encode(), digest_size=12).hexdigest()
+
+
+_CONNECT_SECONDS = 10
+_STATEMENT_MILLISECONDS = 60_000
+_LOCK = 7_316_505  # while the table is created; no other program is likely to use it
+_IN_THE_WAY = ("40001", "40P01")  # serialization failure, deadlock
+_SCHEMA = """
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE TABLE contextgraph_vector (
+    tenant text NOT NULL, id text COLLATE "C" NOT NULL, space text NOT NULL, repo text NOT NULL,
+    digest text NOT NULL, vector vector NOT NULL, PRIMARY KEY (tenant, id)
+);
+CREATE INDEX ON contextgraph_vector (tenant, space, repo)"""
+_UPSERT = """
+INSERT INTO contextgraph_vector VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (tenant, id) DO UPDATE SET space = excluded.space, repo = excluded.repo,
+    digest = excluded.digest, vector = excluded.vector"""
+_SCOPE = "tenant = {tenant} AND space = {space}"
+_IN_REPOS = " AND repo = ANY({repos})"
+_NEAREST = """
+SELECT id, digest, 1 - distance FROM (
+    SELECT id, digest, {distance} AS distance FROM contextgraph_vector WHERE {scope}
+    ORDER BY {order} LIMIT {most}
+) found"""
+# More vectors than these are searched by the index of their space, which is not exact.
+_MOST_COMPARED = 20_000
+_WIDEST = 1_000  # the most that pgvector looks at before it goes on from there
+
+
+class PostgresIndex:
+    """`VectorIndex` in the database at *address*, a URL as libpq knows it.
+
+    A password is better set in ``PGPASSWORD`` or ``~/.pgpass``. Nothing is opened until first
+    used. Threads share one connection; it is opened again after the server was away.
+    """
+
+    def __init__(self, address: str, tenant: str = "default") -> None:
+        parts = urlsplit(address)
+        host = parts.netloc.rpartition("@")[2]
+        self.name = f"{parts.scheme}://{host}{parts.path}"  # without user, password and options
+        self._address, self._tenant = address, tenant
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._lock = RLock()
+
+    def upsert(self, space: str, vectors: Sequence[Indexed]) -> None:
+        given = [
+            (self._tenant, one.id, space, one.repo, one.digest, _literal(one.vector))
+            for one in vectors
+            if one.vector
+        ]
+        removed = [one.id for one in vectors if not one.vector]
+
+        def work(cursor: "psycopg.Cursor[Any]") -> None:
+            cursor.execute(_index_of(self._tenant, space))
+            cursor.execute(
+                "DELETE FROM contextgraph_vector WHERE tenant = %s AND id = ANY(%s)",
+                (self._tenant, removed),
+            )
+            cursor.executemany(_UPSERT, given)
+
+        self._run(work)
+
+    def search(self, vector: Vector, repos: Sequence[str] | None, limit: int) -> Sequence[Hit]:
+        from psycopg.sql import SQL, Literal
+
+        scope = SQL(_SCOPE if repos is None else _SCOPE + _IN_REPOS).format(
+            tenant=Literal(self._tenant),
+            space=Literal(vector.space),
+            repos=Literal([*repos] if repos else []),
+        )
+        compared = SQL(
+            "SELECT count(*) FROM (SELECT 1 FROM contextgraph_vector WHERE {} LIMIT {}) compared"
+        ).format(scope, Literal(_MOST_COMPARED + 1))
+        distance = SQL("{} <=> {}").format(_typed(vector.space), Literal(_literal(vector)))
+        # An expression is not searched by an index.
+        exact = SQL("({}) + 0").format(distance)
+
+        def work(cursor: "psycopg.Cursor[Any]") -> list[Hit]:
+            [(count,)] = cursor.execute(compared).fetchall()
+            cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+            wide = Literal(min(limit, _WIDEST))
+            cursor.execute(SQL("SET LOCAL hnsw.ef_search = {}").format(wide))
+            order = exact if count <= _MOST_COMPARED else distance
+            cursor.execute(
+                SQL(_NEAREST).format(
+                    distance=distance, scope=scope, order=order, most=Literal(limit)
+                )
+            )
+            return [Hit(*row) for row in cursor]
+
+        return self._run(work)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        def work(cursor: "psycopg.Cursor[Any]") -> None:
+            for table in ("contextgraph_vector", *_earlier_table(cursor)):
+                sql = f"DELETE FROM {table} WHERE tenant = %s AND id = ANY(%s)"
+                cursor.execute(sql.encode(), (self._tenant, [*ids]))
+
+        self._run(work)
+
+    def count(self) -> int:
+        sql = "SELECT count(*) FROM contextgraph_vector WHERE tenant = %s"
+        [(count,)] = self._run(lambda cursor: cursor.execute(sql, (self._tenant,)).fetchall())
+        return int(count)
+
+    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
+        def work(cursor: "psycopg.Cursor[Any]") -> list[Note]:
+            for table in _earlier_table(cursor):
+                sql = f"SELECT data FROM {table} WHERE tenant = %s ORDER BY id LIMIT %s"
+                cursor.execute(sql.encode(), (self._tenant, limit))
+                return [rules.note_of(data) for (data,) in cursor]
+            return []
+
+        return self._run(work)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _run(self, work: "Callable[[psycopg.Cursor[Any]], T]") -> T:
+        """Run *work*, which may be repeated, in one transaction; again where that was lost."""
+        driver = _postgres()
+        with self._lock:
+            is_repeated = False
+            while True:
+                try:
+                    self._connection = self._connection or self._connected()
+                    with self._connection.transaction(), self._connection.cursor() as cursor:
+                        return work(cursor)
+                except driver.Error as error:
+                    is_lost = self._connection is not None and self._connection.closed
+                    if is_lost:
+                        self._connection = None
+                    if is_repeated or not (is_lost or error.sqlstate in _IN_THE_WAY):
+                        raise _postgres_failure(self.name, error) from error
+                    is_repeated = True
+
+    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        connection: psycopg.Connection[tuple[Any, ...]] = _postgres().connect(
+            self._address,
+            connect_timeout=_CONNECT_SECONDS,
+            # Plans for the values given: an index of vectors is of one space.
+            prepare_threshold=None,
+            options=f"-c statement_timeout={_STATEMENT_MILLISECONDS}",
+        )
+        try:
+            with connection.transaction(), connection.cursor() as cursor:
+                # Others may create the table at the same moment.
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                if not _exists(cursor, "contextgraph_vector"):
+                    cursor.execute(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _postgres() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtraError(
+            "an index in PostgreSQL needs psycopg; install it with: "
+            "pip install 'contextgraph-memory[postgres]'"
+        ) from error
+    return psycopg
+
+
+def _exists(cursor: "psycopg.Cursor[Any]", table: str) -> bool:
+    [(exists,)] = cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchall()
+    return bool(exists)
+
+
+def _earlier_table(cursor: "psycopg.Cursor[Any]") -> list[str]:
+    """Return the table in which an earlier version kept notes, where there is one."""
+    return [name for name in ("contextgraph_note",) if _exists(cursor, name)]
+
+
+def _postgres_failure(name: str, error: "psycopg.Error") -> StoreError:
+    from psycopg import OperationalError, errors
+
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, errors.FeatureNotSupported | errors.UndefinedFile):
+        return StoreError(f"{name} lacks the extension pgvector; install it on the server")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(f"{name} does not allow this user to do that: {reason}")
+    if isinstance(error, OperationalError) and error.sqlstate is None:
+        return StoreUnavailableError(
+            f"{name} cannot be reached; check the address and that the server runs: {reason}"
+        )
+    if isinstance(error, OperationalError):
+        return StoreUnavailableError(f"{name} did not do it; try again: {reason}")
+    return StoreError(f"{name} refused it: {reason}")
+
+
+def _literal(vector: Vector) -> str:
+    return str(vector.numbers().tolist())
+
+
+def _typed(space: str) -> "Composed | SQL":
+    """The column of vectors with the size of those of *space*, as indexes need it."""
+    from psycopg.sql import SQL, Literal
+
+    dimensions = dimensions_of(space)
+    # pgvector has indexes of `vector` up to 2,000 dimensions, of `halfvec` up to 4,000.
+    kind = SQL("vector" if dimensions <= 2_000 else "halfvec")
+    return SQL("(vector::{}({}))").format(kind, Literal(dimensions))
+
+
+def _index_of(tenant: str, space: str) -> "Composed":
+    """The statement that creates the index of the vectors of *space*, where there is none."""
+    from psycopg.sql import SQL, Identifier, Literal
+
+    if dimensions_of(space) > 4_000:
+        return SQL("SELECT {}").format(Literal(1))
+    kind = "vector" if dimensions_of(space) <= 2_000 else "halfvec"
+    name = blake2b(f"{tenant}\n{space}".encode(), digest_size=8).hexdigest()
+    return SQL(
+        "CREATE INDEX IF NOT EXISTS {} ON contextgraph_vector USING hnsw ({} {}) "
+        "WHERE tenant = {} AND space = {}"
+    ).format(
+        Identifier(f"contextgraph_hnsw_{name}"),
+        _typed(space),
+        SQL(f"{kind}_cosine_ops"),
+        Literal(tenant),
+        Literal(space),
+    )
+
+
+LOCAL = ":memory:"
+_COLLECTION, _EARLIER = "contextgraph_vectors", "contextgraph_notes"
+_POINTS = UUID("6f0d4dd8-6d0c-4a0b-9f55-0d6a5f3f9a51")  # the namespace of the ids of points
+_SECONDS = 30
+
+
+class QdrantIndex:
+    """`VectorIndex` on the server at *url*; with ``:memory:`` in this process, for tests.
+
+    *key* is its key, where it needs one. Nothing is opened until first used. A write is
+    acknowledged by the server once it is applied.
+    """
+
+    def __init__(self, url: str, tenant: str = "default", key: str | None = None) -> None:
+        self.name, self._tenant, self._key = url, tenant, key
+        self._opened: QdrantClient | None = None
+        self._lock = RLock()
+
+    def upsert(self, space: str, vectors: Sequence[Indexed]) -> None:
+        models = _qdrant()
+        name = _name_of(space)
+        points = [
+            models.PointStruct(
+                id=self._point(one.id),
+                vector={name: one.vector.numbers().tolist()},
+                payload={
+                    "tenant": self._tenant,
+                    "id": one.id,
+                    "space": name,
+                    "repo": one.repo,
+                    "digest": one.digest,
+                },
+            )
+            for one in vectors
+            if one.vector
+        ]
+        with self._client() as client:
+            if not self._has(client, name):
+                config = models.DenseVectorNameConfig(
+                    dense=models.DenseVectorConfig(
+                        size=dimensions_of(space), distance=models.Distance.COSINE
+                    )
+                )
+                client.create_vector_name(_COLLECTION, name, config)
+            self._delete(client, _COLLECTION, [one.id for one in vectors if not one.vector])
+            if points:
+                client.upsert(_COLLECTION, points, wait=True)
+
+    def search(self, vector: Vector, repos: Sequence[str] | None, limit: int) -> Sequence[Hit]:
+        name = _name_of(vector.space)
+        with self._client() as client:
+            if not self._has(client, name):
+                return []
+            points = client.query_points(
+                _COLLECTION,
+                query=vector.numbers().tolist(),
+                using=name,
+                query_filter=self._where(space=[name], repo=repos),
+                limit=limit,
+            ).points
+        return [Hit(one.payload["id"], one.payload["digest"], one.score) for one in points]
+
+    def delete(self, ids: Sequence[str]) -> None:
+        with self._client() as client:
+            for collection in (_COLLECTION, _EARLIER):
+                if client.collection_exists(collection):
+                    self._delete(client, collection, ids)
+
+    def count(self) -> int:
+        with self._client() as client:
+            return int(client.count(_COLLECTION, self._where()).count)
+
+    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
+        notes: list[Note] = []
+        with self._client() as client:
+            if not client.collection_exists(_EARLIER):
+                return notes
+            offset, is_complete = None, False
+            while not is_complete:
+                points, offset = client.scroll(
+                    _EARLIER, self._where(), limit=limit or _NOTES_AT_ONCE, offset=offset
+                )
+                notes += [rules.note_of(point.payload["data"]) for point in points]
+                is_complete = offset is None or limit is not None
+        return notes
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def _point(self, id_: str) -> str:
+        return str(uuid5(_POINTS, f"{self._tenant}\n{id_}"))
+
+    def _delete(self, client: "QdrantClient", collection: str, ids: Sequence[str]) -> None:
+        if ids:
+            client.delete(collection, [*map(self._point, ids)], wait=True)
+
+    def _where(self, **values: Sequence[str] | None) -> Any:
+        """The points of the tenant whose payload has one of these *values* (None: any)."""
+        models = _qdrant()
+        given = {"tenant": [self._tenant], **values}
+        return models.Filter(
+            must=[
+                models.FieldCondition(key=key, match=models.MatchAny(any=[*chosen]))
+                for key, chosen in given.items()
+                if chosen is not None
+            ]
+        )
+
+    def _has(self, client: "QdrantClient", name: str) -> bool:
+        vectors = client.get_collection(_COLLECTION).config.params.vectors
+        return isinstance(vectors, dict) and name in vectors
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        """The client; what it raises meanwhile becomes a `StoreError`."""
+        _qdrant()
+        from qdrant_client.http.exceptions import ApiException
+
+        with self._lock:
+            try:
+                self._opened = self._opened or self._open()
+                yield self._opened
+            except ApiException as error:
+                raise _qdrant_failure(self.name, error) from error
+
+    def _open(self) -> "QdrantClient":
+        from qdrant_client import QdrantClient
+
+        client = QdrantClient(
+            self.name, api_key=self._key, timeout=_SECONDS, check_compatibility=False
+        )
+        if not client.collection_exists(_COLLECTION):
+            client.create_collection(_COLLECTION, vectors_config={})
+            for name in ("tenant", "space", "repo") if self.name != LOCAL else ():
+                client.create_payload_index(_COLLECTION, name, _qdrant().PayloadSchemaType.KEYWORD)
+        return client
+
+
+def _qdrant() -> Any:
+    try:
+        from qdrant_client import models
+    except ImportError as error:
+        raise MissingExtraError(
+            "an index in Qdrant needs its client; install it with: "
+            "pip install 'contextgraph-memory[qdrant]'"
+        ) from error
+    return models
+
+
+def _name_of(space: str) -> str:
+    """The name of its vectors: part of an address, in which a space cannot stand."""
+    return f"space_{blake2b(space.encode(), digest_size=8).hexdigest()}"
+
+
+def _qdrant_failure(name: str, error: Exception) -> StoreError:
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    reason = " ".join(str(error).split())
+    if not isinstance(error, UnexpectedResponse):
+        return StoreUnavailableError(
+            f"{name} cannot be reached; check the address and that the server runs: {reason}"
+        )
+    if error.status_code in (401, 403):
+        return StoreError(f"{name} refuses the key; set QDRANT_API_KEY")
+    kind = StoreUnavailableError if (error.status_code or 0) >= 500 else StoreError
+    return kind(f"{name} did not do it: {reason}")
