@@ -7,10 +7,11 @@ project.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
-from contextgraph.lazy import dataclass, regex, replace
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
 from contextgraph.text import compiled, stems, words
 
@@ -19,6 +20,8 @@ _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
 # A first request is the task; only a short one can lay down a rule.
 _LONGEST_RULE = 400
 _LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
+# A confirmation says little more, and what is restated in few words says nothing.
+_MOST_ADDED, _FEWEST_RESTATED = 6, 8
 _LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES, _TOPIC = 400, 300, 8, 3, 150
 # A statement of so few words needs what it answers; a question of so many stems is clear.
 _UNCLEAR, _CLEAR, _LONGEST_SAID = 7, 4, 200
@@ -39,10 +42,10 @@ _HEADING = regex(r"^#{1,4} \S", re.MULTILINE)
 _PASTED = regex(
     r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
     |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
-    |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |e\.g\.|["“]
+    |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |["“]
     |\S+:\d+(?::\d+)?:\s|.*\[\d+/\d+\]\s*$|.*\bavailable\ at:\ |Line\ \d+\ -
-    |total\ \d+$|[-dl][rwx-]{9}|[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
-    |[=-]{2,}\s|https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
+    |[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
+    |https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
 )
 # What follows such a line was written by another.
@@ -57,6 +60,11 @@ _REVIEW = regex(
     r"|\b(?:reviewer|copilot|coderabbit) (?:says?|said|wrote|asks?)\b",
     re.IGNORECASE,
 )
+# From such a mark to the end of the paragraph it is a finding that was listed elsewhere.
+_FINDING = regex(r"[⚠✅❌❗🔴🟡🟢]|\s{2,}(?:[-•]|\d+[.)])\s|:\s+\d+[.)]\s")
+# A terminal breaks a line within a sentence and indents the rest; a reviewer advises politely.
+_COPIED = regex(r"^.{60,}\n {1,4}[^\W\d_]|\b[Cc]onsider [a-z]+ing\b", re.MULTILINE)
+_STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 
 _SENTENCE = regex(
     r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
@@ -154,8 +162,9 @@ _CUES: dict[str, tuple[float, str]] = {
     "imperative": (
         0.8,
         (
-            r"^(?:please |and |so |but |also |then |ok(?:ay)?,? |just |no[,.]? |yes[,.]? |yeah,? "
-            r"|yup,? )*(?:use|keep|make|put|drop|remove|add|call|name|rename|return|treat|ignore"
+            r"^(?:please |and |so |but |also,? |then |ok(?:ay)?,? |just |only |still |no[,.]? "
+            r"|yes[,.]? |yeah,? |yup,? )*(?:use|keep|change|show|hide|print|output|make|put|drop"
+            r"|remove|add|call|name|rename|return|treat|ignore"
             r"|match|write|follow|leave|order|sort|prefer|skip|move|split|store|log|round|map|cap"
             r"|limit|pin|mask|normali[sz]e|preserve|allow|require|reject|raise|set|start|stop|record"
             r"|apply|count|include|exclude|default|fall back|switch|never|don['’]?t|do not|avoid"
@@ -167,27 +176,28 @@ _CUES: dict[str, tuple[float, str]] = {
 _DURABLE, _RESTATED = 1.5, 6.0
 _PREFERENCE = regex(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
+# Without one of these cues, an answer or a correction, a sentence only says how something is.
+_DIRECTS = frozenset({"lasting", "ruled out", "duty", "decided", "changed", "imperative"})
 _QUESTION = regex(
-    r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when|why|how"
-    r"|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
+    r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when(?!.*, )"
+    r"|why|how|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
     r"|have (?:you|we))\b(?!n['’]t\b)(?:[^.]|\.(?=\w)|\bvs\.)*\Z",
     re.IGNORECASE,
 )
-_TAG_QUESTION = regex(r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct)\s*\?\W*$", re.IGNORECASE)
+_TAG_QUESTION = regex(
+    r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct|huh|wth|remember)\s*\?\W*$", re.IGNORECASE
+)
 # Of the moment: it ends with the step that it is about.
 _MOMENTARY = regex(
     r"^(?:please |now |then |(?:ok(?:ay)?|k|no|yes|yup|yeah)\b[,.]* |so |just |and |let['’]?s )*"
-    r"(?:wait|resume|continue"
-    r"|go ahead|go on|go for it|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both)"
-    r"|fix (?:it|that|this)|run (?:it|the|a)|commit|push|ship it|show me|tell me|explain"
-    r"|describe|look (?:at|into)|take a look|check|read|review|summari[sz]e|let me|i will"
-    r"|do (?:a|an|the|not do)|make sure you|just tell|bring|commit|drop (?:it|both|that)"
-    r"|for #?\d+|(?:address|fix|do) (?:issues? |items? )?#?\d|agreed? (?:on|with)|seems|dude"
-    r"|i['’]?ll|thanks?|thank you|(?:start|begin)(?: on| with| by| w\b)|find (?:it|the)|open|see"
-    r"|give me|list|can you|could you|we(?:['’]re| are) going (?:through|to)|reproduce|investigate"
-    r"|analy[sz]e|write (?:a|an|the|me|up)|implement|create|address|update the|revert|undo|hey|hi"
-    r"|good|great|nice|cool|awesome|perfect|sounds good|add (?:a|an|the)"
-    r"|it should (?:work|be)|you should be)\b",
+    r"(?:wait|continue|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both|an?|the)"
+    r"|do not do|fix (?:it|that|this)|run (?:it|the|a)|commit|push|show me|tell me|explain"
+    r"|look (?:at|into)|check|read|review|make sure you|drop (?:it|both|that)|for #?\d+"
+    r"|(?:address|fix|do) (?:issues? |items? )?#?\d|agreed? (?:on|with)|seems|i['’]?ll"
+    r"|(?:start|begin)(?: on| with| by| w\b)|find (?:it|the)|see|can you|could you"
+    r"|we(?:['’]re| are) going (?:through|to)|reproduce|investigate|analy[sz]e"
+    r"|write (?:a|an|the|me|up)|implement|create|address|update the|revert|undo|add (?:a|an|the)"
+    r"|it should (?:work|be))\b",
     re.IGNORECASE,
 )
 # What people saw or think decides nothing.
@@ -197,42 +207,38 @@ _REMARK = regex(
     r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
     r"|got|have been|has been|understand|bet|doubt|hope|know|knew|can see|recall|suspect|assume)\b"
     r"|\b(?:i|we) (?:remember|was wondering|wonder|noticed|suspect|recall|think)\b"
-    r"|^(?:right(?! now)|yeah|exactly|ok|okay|got it|gotcha|makes sense|interesting|ah|oh|hmm+"
-    r"|thanks)\b(?!,? but)[^.]*$"
     r"|^(?:(?:ok|so|and|but|well|k)\b,? )*(?:not sure|as for|presumably|doesn['’]t seem|hard to"
     r"|hmm+|(?:it |that )?seems|uhh?|dude|there['’]?s an? (?:\w+ )?(?:issue|problem|bug))\b"
     r"|\b(?:isn['’]t|is not|wasn['’]t|aren['’]t|not) (?:\w+ )?(?:good|great|lovely|valid|true|clear"
-    r"|pretty|working|correct)\b|\bno longer works?\b"
+    r"|pretty|working|correct)\b"
     r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
     re.IGNORECASE,
 )
 # Where a person found something on their machine.
-_ABSOLUTE_PATH = regex(
-    r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+"
-    r"|\b[Ll]ines? \d|\b(?:time|level|msg)=|[⚠✅❌✓]"
-)
+_ABSOLUTE_PATH = regex(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
 )
 _CONFIRMS = regex(
-    r"^\W*(?:yes|yup|yep|yeah|yea|right|exactly|correct|agreed?|ok(?:ay)?|sure|perfect|great"
-    r"|good|sounds good|that['’]?s (?:it|right|correct|the (?:rule|one|policy))|ship it"
-    r"|bake it(?: in)?|do it|go(?: ahead)?(?: with (?:it|that))?|lgtm|confirmed?|precisely"
-    r"|works for me|fine|k|mmmk|love it|approved?|that works|make it so|deal)\b",
+    r"^\W*(?:(?P<weak>ok(?:ay)?|sure|great|good|fine|k)|yes|yup|yep|yeah|yea|right|exactly|correct"
+    r"|agreed?|perfect|sounds good|that['’]?s (?:it|right|correct|fine|good"
+    r"|the (?:rule|one|policy))|ship it|bake it(?: in)?|do it|go(?: ahead)?(?: with (?:it|that))?"
+    r"|lgtm|confirmed?|precisely|works for me|mmmk|love it|approved?|that works|make it so|deal)\b",
     re.IGNORECASE,
 )
 _RESERVED = regex(r"\bbut\b|\blet['’]?s (?:talk|discuss|see|look)|\?|:\s*$|\.\.\.", re.IGNORECASE)
 _CHOICE = regex(
     r"^\W*(?:(?:ok|okay|yes|yup|yep|yeah|let['’]?s|go|do|with|option|plan(?: out)?|choice"
-    r"|i (?:pick|choose|prefer|like)|number|no\.?|#)\W+)*"
-    r"(?P<picks>(?:[A-D]|\d{1,3})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,3}))*)(?![\w.])",
+    r"|address|fix|take|implement|items?|issues?|i (?:pick|choose|prefer|like)|number|no\.?|#)\W+)*"
+    r"(?P<picks>(?:[A-D]|\d{1,3})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,3}))*)(?![\w.])(?!.*\d)",
     re.IGNORECASE,
 )
 _ITEM = regex(
     r"^\s*(?:[-*]\s*)?(?:\*\*)?(?:option\s+|#)?\(?(?P<name>[A-D]|\d{1,3})[.):\]]\**\s+(?P<text>.+)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_PICKED = regex(r"[A-D]\b|\d+")
 # How an agent restates what was said, proposes, and reports what it did.
 _RECAP = regex(
     r"^\W*(?:settled|final(?:i[sz]ed)? (?:rule|policy|\w+ (?:rule|policy))|(?:full |final )?recap"
@@ -241,14 +247,13 @@ _RECAP = regex(
 )
 _PROPOSAL = regex(
     r"\b(?:i['’](?:d|ll)|i (?:will|would|propose|suggest|recommend)|let['’]?s"
-    r"|we (?:should|could|can|will)|should|the (?:natural|right|obvious|safest|simplest)"
+    r"|we (?:should|could|can|will)(?!['’]t)|should|the (?:natural|right|obvious|safest|simplest)"
     r" (?:fix|move|choice|rule)|so (?:the|we)|must)\b",
     re.IGNORECASE,
 )
 _REPORT = regex(
     r"^\W*(?:added|updated|created|fixed|changed|removed|moved|renamed|implemented|done|refactored"
-    r"|all \w+ pass|tests? pass|summary)\b|[✓✅❌⚠]|\b(?:let me|i should|should have|now let)\b"
-    r"|\bi['’]ll (?:explore|check|look|read|start|begin|run|take|verify|search|review)\b",
+    r"|all \w+ pass|tests? pass|summary)\b|\b(?:let me|i should|should have|now let)\b",
     re.IGNORECASE,
 )
 # A choice that says nothing without the list.
@@ -313,12 +318,17 @@ class SaidInRun:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A turn: what a person *said* after the agent wrote *before*."""
+    """A turn: what a person *said* after the agent wrote *before*; they *typed* a part of it.
+
+    *items* are those of the last list that the agent wrote, by name.
+    """
 
     before: str
     said: str
+    typed: str
     step: int
     at: datetime | None
+    items: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_task(self) -> bool:
@@ -352,7 +362,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
     """The first request, and the words that the session used most."""
     opening = " ".join(_BLOCK.sub(" ", task).split())[:_LONGEST_TITLE]
-    turns = [text for one in exchanges for text in (one.before, _typed(one))]
+    turns = [text for one in exchanges for text in (one.before, one.typed)]
     counts = Counter(words(_BLOCK.sub(" ", "\n".join([*turns, last]))))
     for word in words(opening):
         counts.pop(word, None)
@@ -368,23 +378,29 @@ def amends(text: str) -> bool:
 
 def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
     """Return what people said in *run*, and what the agent wrote after the last turn."""
-    messages = [step.user_message for step in run.steps if step.user_message]
-    repeated = {message for message in messages if messages.count(message) > 1}  # by a program
-    exchanges = [_Exchange("", run.task, -1, run.started_at)]
+    messages = Counter(step.user_message for step in run.steps if step.user_message)
+    is_straight = any(_STRAIGHT.search(_BLOCK.sub(" ", text)) for text in (run.task, *messages))
+    pasted = partial(_is_pasted, is_straight=is_straight)
+    typed = _typed("", run.task, pasted)
+    exchanges = [_Exchange("", run.task, typed, -1, run.started_at)]
     before: list[str] = []
+    items: dict[str, str] = {}
     for step in run.steps:
         before += filter(None, [step.thought])
         said = step.user_message
         # What programs write does not come between an agent and the person who answers it.
         if said and not _PROGRAM.search(said) and _normal(_BLOCK.sub(" ", said)):
-            if said not in repeated:
-                exchanges.append(_Exchange("\n\n".join(before), said, step.index, step.timestamp))
+            agent = "\n\n".join(before)
+            items = _items(agent) or items
+            if messages[said] == 1:  # a program says the same again
+                typed = _typed(agent, said, pasted)
+                exchanges.append(_Exchange(agent, said, typed, step.index, step.timestamp, items))
             before = []
     return exchanges, "\n\n".join(before)
 
 
 def _statements_of(exchange: _Exchange) -> Iterator[Said]:
-    text = _typed(exchange)
+    text = exchange.typed
     if not text:
         return
     if exchange.is_task and (len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)):
@@ -432,8 +448,9 @@ def _own(
             and not is_task
         ):
             kind = _kind(text, cues, corrects=corrects and start == 0)
+            is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
             context = asked if is_reply and len(stems(asked)) >= _CLEAR else ""
-            if not context and (length <= _UNCLEAR or _POINTS.search(text)):
+            if is_unclear and (start or not context):
                 context = sentences[start - 1] if start else _last_said(exchange.before)
             context = context[:_LONGEST_CONTEXT]
             yield Said(kind, text, exchange.step, exchange.at, context, weight=weight)
@@ -443,12 +460,13 @@ def _own(
 def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
     """Return what the agent proposed and a person confirmed or chose with *text*."""
     choice = _CHOICE.match(text)
-    chosen = _items(exchange.before, choice["picks"]) if choice else ""
+    picks = _PICKED.findall(choice["picks"].upper()) if choice else ()
+    chosen = "; ".join(f"{one}: {exchange.items[one]}" for one in picks if one in exchange.items)
     if chosen and len(text) <= _LONGEST_CHOICE:
-        context = chosen[:_LONGEST_CONTEXT]
-        yield Said(StatementKind.AGREED, text, exchange.step, exchange.at, context, weight=2.5)
+        context, weight = chosen[:_LONGEST_CONTEXT], 1.6 if _MOMENTARY.search(text) else 2.5
+        yield Said(StatementKind.AGREED, text, exchange.step, exchange.at, context, weight=weight)
     elif (
-        _CONFIRMS.match(text)
+        _is_confirmation(text)
         and not _RESERVED.search(text)
         and not (asked and len(text) > _LONGEST_CONFIRMATION // 2)
     ):
@@ -465,6 +483,16 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
             )
 
 
+def _is_confirmation(text: str) -> bool:
+    """Whether *text* begins by saying yes, and does not go on about something else."""
+    rest, is_weak = next(_sentences(text)), True
+    while match := _CONFIRMS.match(rest):
+        rest, is_weak = rest[match.end() :], is_weak and bool(match["weak"])
+    if is_weak and rest == text:
+        return False
+    return _word_count(rest) <= (0 if is_weak else _MOST_ADDED)
+
+
 def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, frozenset[str]]:
     """How much speaks for *sentence* as a statement, and the names of its cues."""
     cues = _cues_in(sentence)
@@ -473,6 +501,8 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     weight -= 1.5 * bool(_ABSOLUTE_PATH.search(sentence))
     # A decision may be put as a question: "we drop it, yes?"
     asks = 1.0 if _TAG_QUESTION.search(sentence) else 6.0
+    if not (answers or corrects or cues & _DIRECTS):
+        return 0.0, cues
     return weight - asks * bool(_QUESTION.search(sentence)), cues
 
 
@@ -501,20 +531,21 @@ def _kind(text: str, cues: frozenset[str], *, corrects: bool) -> StatementKind:
     return StatementKind.CONSTRAINT if cues & _CONSTRAINTS else StatementKind.DECISION
 
 
-def _typed(exchange: _Exchange) -> str:
+def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
     """Return what a person typed, without pasted or quoted text."""
-    message = _BLOCK.sub("\n", exchange.said)
+    message = _BLOCK.sub("\n", said)
     if (
-        _PROGRAM.search(exchange.said)
+        _PROGRAM.search(said)
         or len(message) > _LONGEST_MESSAGE
         or len(_HEADING.findall(message)) > 1
     ):
         return ""
-    agent, lines, pasted = _normal(exchange.before), list[str](), False
+    agent, lines, pasted = _normal(before), list[str](), False
     for paragraph in re.split(r"\n\s*\n", message):
         # The paragraph after "a reviewer says:" is what they say.
-        is_pasted, pasted = pasted, False
-        for line in [] if is_pasted else paragraph.split("\n"):
+        is_pasted, pasted = pasted or pasted_whole(paragraph), False
+        typed = _FINDING.split(paragraph, 1)[0]
+        for line in [] if is_pasted else typed.split("\n"):
             normal = _normal(line)
             if not normal or _PASTED.match(line):
                 continue
@@ -526,6 +557,11 @@ def _typed(exchange: _Exchange) -> str:
                 pasted = True
                 break
     return "\n".join(filter(None, lines)) if any(map(_normal, lines)) else ""
+
+
+def _is_pasted(paragraph: str, *, is_straight: bool) -> bool:
+    """Whether *paragraph* is of another; who types straight apostrophes types no curly ones."""
+    return bool(_COPIED.search(paragraph) or (is_straight and _CURLY.search(paragraph)))
 
 
 def _last_question(before: str) -> str:
@@ -586,16 +622,15 @@ def _recap(last: str, exchanges: Sequence[_Exchange]) -> str:
                 break
             restated.append(one)
         text = " ".join(restated)[:_LONGEST_AGREED]
-        if sum(_CUES[cue][0] for cue in _cues_in(text)) >= 1:
+        if _word_count(text) >= _FEWEST_RESTATED and _cues_in(text) - {"name"}:
             return text
     return ""
 
 
-def _items(before: str, picks: str) -> str:
-    """The items of the agent's list that *picks* names: "B", "12, 14"."""
+def _items(before: str) -> dict[str, str]:
+    """The items of the agent's list, by the names that people choose them by: "B", "12"."""
     items = {match["name"].upper(): match["text"].strip() for match in _ITEM.finditer(before)}
-    names = re.findall(r"[A-D]\b|\d+", picks.upper())
-    return "; ".join(f"{name}: {items[name]}" for name in names if name in items)
+    return items if len(items) > 1 else {}
 
 
 def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:

@@ -191,6 +191,11 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
         "pkg/a/b.go:147:5: QF1012: Use fmt.Fprintf(...) instead of WriteString(...)",
         "Only the newest files are kept [1/2]",
         "Line 12 - the summary should be suppressed when it is empty",
+        "Look into this: ⚠️ The loader should never cache the first page.",
+        "Fix: 3. The loader should never cache the first page.",
+        "The loader should never cache the first page, as each one is\n  read again.",
+        "The id should always be passed here. Consider passing it by name.",
+        "The exporter has 9 arguments, each of them unnamed, in `export.py`.",
     ],
 )
 def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: str) -> None:
@@ -214,6 +219,35 @@ def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
         talk("a", "Review it", (wrote, "The loader should never cache the first page of results"))
     )
     assert said.statements == ()
+
+
+def test_paragraphs_with_set_apostrophes_are_pasted_where_others_are_typed() -> None:
+    typed, pasted = "We don't want a second queue.", "The worker doesn’t stop, it should always."
+    said = statements_in(session(f"{pasted}\n\n{typed}")).statements
+    assert [one.text for one in said] == [typed]
+    assert len(statements_in(session(pasted)).statements) == 1
+
+
+def test_a_confirmation_that_goes_on_about_something_else_confirms_nothing() -> None:
+    proposed = "I'd key a contact by its lowercased email, so one address is one contact."
+    for answer in (
+        "ok, same log file",
+        "Yeah, I also see a failing check in the nightly job here.",
+    ):
+        assert statements_in(talk("a", "Contacts twice", (proposed, answer))).statements == ()
+
+
+def test_numbers_name_the_items_of_the_last_list() -> None:
+    review = "1. Names are too long\n2. The page is read twice\n3. No test of the loader"
+    rounds = ((review, "address 1, 3"), ("Both are done.", "address 2 with a cache in the loader"))
+    first, second = statements_in(talk("a", "Review it", *rounds)).statements
+    assert first.context == "1: Names are too long; 3: No test of the loader"
+    assert second.context == "2: The page is read twice"
+
+
+def test_a_condition_is_no_question() -> None:
+    rule = "When the export is empty, we never send a file"
+    assert texts_in(f"Thanks a lot for this. {rule}") == [rule]
 
 
 def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
