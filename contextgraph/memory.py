@@ -85,6 +85,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.ports import OnDamaged, Store
+from contextgraph.processes import no_fork
 from contextgraph.telemetry import operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
@@ -174,17 +175,18 @@ class AgentMemory:
         *max_cost* is how many US dollars may be spent on models meanwhile. At an ``http(s)://``
         address it is a `contextgraph.service.client.Client`, to which only the token applies.
         """
-        settings = load_settings(
-            store=str(address) or None,
-            tenant=tenant,
-            embedder=embedder,
-            summarizer=summarizer,
-            configuration=configuration,
-            max_cost=max_cost,
-        )
-        if auth is not None:
-            settings = replace(settings, auth=auth)
-        return cls.of_settings(settings, read_only=read_only)
+        with no_fork():  # settings and stores are imported by the first to need them
+            settings = load_settings(
+                store=str(address) or None,
+                tenant=tenant,
+                embedder=embedder,
+                summarizer=summarizer,
+                configuration=configuration,
+                max_cost=max_cost,
+            )
+            if auth is not None:
+                settings = replace(settings, auth=auth)
+            return cls.of_settings(settings, read_only=read_only)
 
     @classmethod
     def of_settings(

@@ -7,27 +7,57 @@ from functools import cache
 from glob import escape
 from importlib import import_module
 from pathlib import Path
-from threading import RLock, get_ident
+from threading import Condition, Lock, get_ident
 
 from contextgraph.lazy import dataclass
 
 _PROC = Path("/proc")
-# No thread forks while another one holds it: the child would wait for what that was doing.
-FORKS_WAIT = RLock()
+# By thread, how deep it is in what a fork would break off in the child: importing a module, or
+# SQLite, whose allocator has a lock that all its connections share.
+_busy: dict[int, int] = {}
+_busy_changed = Condition(Lock())
+# Then it forks all the same: what it waits for may itself wait for the thread that forks.
+_FORK_WAIT_SECONDS = 10
+
+
+@contextmanager
+def no_fork() -> Iterator[None]:
+    """Let no other thread fork meanwhile: in the child, locks of this one would stay locked."""
+    thread = get_ident()
+    with _busy_changed:
+        _busy[thread] = _busy.get(thread, 0) + 1
+    try:
+        yield
+    finally:
+        with _busy_changed:
+            _busy[thread] -= 1
+            if not _busy[thread]:
+                del _busy[thread]
+                _busy_changed.notify_all()
+
+
+def _before_fork() -> None:
+    _busy_changed.acquire()
+    _busy_changed.wait_for(lambda: _busy.keys() <= {get_ident()}, _FORK_WAIT_SECONDS)
+
+
+def _after_fork_in_child() -> None:
+    for thread in _busy.keys() - {get_ident()}:
+        del _busy[thread]
+    _busy_changed.release()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=FORKS_WAIT.acquire,
-        after_in_parent=FORKS_WAIT.release,
-        after_in_child=FORKS_WAIT.release,
+        before=_before_fork,
+        after_in_parent=_busy_changed.release,
+        after_in_child=_after_fork_in_child,
     )
 
 
 def load(*modules: str) -> None:
-    """Import *modules*, which are not imported with the library; no thread forks meanwhile.
-
-    In a child process a module that another thread was importing stays locked for ever.
-    """
-    with FORKS_WAIT:
+    """Import *modules*, which are not imported with the library; no thread forks meanwhile."""
+    with no_fork():
         for module in modules:
             import_module(module)
 

@@ -28,6 +28,7 @@ from contextgraph.model import (
     RemedyPattern,
     Words,
 )
+from contextgraph.processes import load
 
 Value = TypeVar("Value")
 # To the database and back.
@@ -42,6 +43,7 @@ _COMPRESSION = 1
 def packed(raw: RawTrajectory) -> bytes:
     """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
     data = _json(raw, f"run {raw.instance_id or raw.source}")
+    load("zstandard")
     import zstandard
 
     return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
@@ -49,6 +51,7 @@ def packed(raw: RawTrajectory) -> bytes:
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:
     """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
+    load("zstandard")
     import zstandard
 
     try:

@@ -167,7 +167,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.04, 0.1, 0.2])
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.04, 0.06, 0.1, 0.2])
 def test_a_child_that_is_forked_while_a_thread_learns_for_the_first_time_can_learn(
     delay: float,
 ) -> None:

@@ -12,7 +12,7 @@ from threading import local
 
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.lazy import dataclass, field
-from contextgraph.processes import FORKS_WAIT, create_private, replacing
+from contextgraph.processes import create_private, no_fork, replacing
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.graph import CurrentGraph
 from contextgraph.store.sqlite.matrix import Matrix
@@ -163,14 +163,19 @@ class Connections:
         """
         if self.in_memory:
             return
-        with store_errors(self.path), self._writer, closing(self._connected("rw")) as connection:
+        with (
+            no_fork(),
+            store_errors(self.path),
+            self._writer,
+            closing(self._connected("rw")) as connection,
+        ):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def close(self) -> None:
         """Close idle connections now, and borrowed ones when they are given back."""
         self._renew_after_fork()
-        with self._lock, store_errors(self.path):
+        with no_fork(), self._lock, store_errors(self.path):
             self._closed = True
             while self._idle:
                 self._idle.pop().close()
@@ -178,7 +183,7 @@ class Connections:
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
         self._renew_after_fork()
-        with self._turn:
+        with self._turn, no_fork():
             connection = self._take()
             try:
                 yield connection
@@ -243,7 +248,7 @@ class Connections:
             connection.execute("PRAGMA query_only = ON")
 
     def _connected(self, mode: str) -> sqlite3.Connection:
-        with FORKS_WAIT:  # SQLite has locks of its own
+        with no_fork():
             return sqlite3.connect(
                 self._address(mode),
                 uri=True,
