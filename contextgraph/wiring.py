@@ -318,7 +318,7 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
         return NetworkxStore(settings.tenant)
     if settings.is_remote:
         _check_address(settings.address)
-        load("contextgraph.store.neo4j")
+        load("contextgraph.store.neo4j", "neo4j")
         from contextgraph.store.neo4j import Neo4jStore
 
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
