@@ -753,11 +753,15 @@ class AgentMemory:
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
+        from contextgraph.knowledge.pages import remove_filled
+
         known = self.store.runs.learned([*trajectory_ids])
         ids = [run.trajectory_id for run in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             for id_ in ids:
                 self.statements.remove_run(id_)
+            repos = {run.repo for run in self.store.runs.trajectories(ids).values() if run.repo}
+            remove_filled(self.store.notes, repos)
             return self.store.runs.forget(ids)
 
     def retire(self, methodology_ids: Iterable[str]) -> int:

@@ -197,7 +197,10 @@ class RecoveryStore(Protocol):
 
 
 class TextVectors(Protocol):
-    """The vectors of texts by space: of runs in a `VectorStore`, of live notes in a `NoteStore`."""
+    """The vectors of texts by space: of runs in a `VectorStore`, of live notes in a `NoteStore`.
+
+    Entities have none: they are found by their names.
+    """
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""

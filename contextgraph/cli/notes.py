@@ -132,8 +132,9 @@ def recall(
         option("--saved", "FILE", "Instead, check questions whose answers are known."),
     ] = None,
 ) -> None:
-    """Show the notes, decisions, pages, entities and keyed entries that answer a question best.
+    """Show notes, decisions and pages that answer a question.
 
+    Also entities and keyed entries.
     "what happened recently" gives the newest, "why did we …" also causes, the name of an entity
     what is linked to it.
 

@@ -17,6 +17,7 @@ from contextgraph.model import (
     EmbeddedBundle,
     EmbeddedRun,
     Embeddings,
+    NoteKind,
     Scope,
     Space,
     Trajectory,
@@ -326,8 +327,10 @@ def _has_doubled(store: Store, active: Space | None) -> bool:
 
 
 def text_count(store: Store) -> int:
-    """How many texts have vectors: runs and live notes."""
-    return store.runs.word_counts(()).total + sum(store.notes.counts().values())
+    """How many texts have vectors: runs and live notes but entities, which have names."""
+    notes = store.notes.counts()
+    texts = sum(notes.values()) - notes.get(NoteKind.ENTITY, 0)
+    return store.runs.word_counts(()).total + texts
 
 
 # The same quantile as the threshold that was measured for TF-IDF (docs/embedding.md).

@@ -1,7 +1,7 @@
 """Pages: knowledge about one subject under an id, with an index and references."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from itertools import chain, combinations
@@ -211,6 +211,7 @@ _ALL = 100_000
 _MAX_TAGS = 8
 # Runs of a repository that are looked at, and entities that are made of them.
 _LOOKED_AT, _FILLED = 32, 200
+_RUNS = "system:runs"
 _PART = regex(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
@@ -270,22 +271,12 @@ class Entities:
     def fill(self, repo: str) -> int:
         """Store files, symbols, tests and commands of *repo* that its runs worked with; how many.
 
-        Of the 32 runs that solved their task, or are the newest: the 200 that most of them share.
-        A symbol and a test are *defined_in* their file, files are *changed_with* each other, a
-        command *names* a file. What people stored keeps its description and tags.
+        Consolidation does so when a repository has two runs, and then half as many again. Of the 32
+        runs that solved their task, or are the newest: the 200 that most of them share. A symbol
+        and a test are *defined_in* their file, files are *changed_with* each other, a command
+        *names* a file. What people stored or changed stays.
         """
-        known = self._runs.for_task(None, Scope(repo), _LOOKED_AT)
-        facts = [
-            (run.files, project_facts(raw)) for run in known if (raw := self._runs.raw(run.id))
-        ]
-        notes = {note.id: note for note in _notes_of_runs(facts, repo, self._now())}
-        stored = self._store.get([*notes])
-        self._store.change(
-            [*stored],
-            lambda note: reduce(with_link, notes[note.id].links, note),
-            [note for id_, note in notes.items() if id_ not in stored],
-        )
-        return len(notes)
+        return fill_entities(self._store, self._runs, repo, self._now())
 
     def get_entity(self, name: str, repo: str = "") -> Entity:
         """The entity of this name, of *repo* or of none; raises `NotFoundError`."""
@@ -306,7 +297,8 @@ class Entities:
         *weight* is 0 to 1. Raises `NotFoundError` where one of them is unknown.
         """
         link = Link(masked_name(type_), self._note(target, repo).id, max(0.0, min(1.0, weight)))
-        self._store.change([self._note(source, repo).id], lambda note: with_link(note, link))
+        ids = [self._note(source, repo).id]
+        self._store.change(ids, lambda note: replace(with_link(note, link), source="user"))
 
     def remove_relation(self, source: str, target: str, type_: str) -> bool:
         """Remove a relation; false where there is none."""
@@ -362,7 +354,9 @@ class Entities:
         """Replace the tags of an entity; those that it has now. Raises `NotFoundError`."""
         given, now = normalized_tags(tags), self._now()
         ids = [self._note(name).id]
-        self._store.change(ids, lambda note: replace(note, tags=given, updated_at=now))
+        self._store.change(
+            ids, lambda note: replace(note, tags=given, updated_at=now, source="user")
+        )
         return given
 
     def _note(self, name: str, repo: str = "") -> Note:
@@ -407,6 +401,64 @@ def _entity_of(note: Note) -> Entity:
     )
 
 
+def fill_entities(store: NoteStore, runs: RunStore, repo: str, now: datetime) -> int:
+    """Replace the entities of the runs of *repo*; how many: see `Entities.fill`."""
+    known = runs.for_task(None, Scope(repo), _LOOKED_AT)
+    facts = [(run.files, project_facts(raw)) for run in known if (raw := runs.raw(run.id))]
+    notes = {note.id: note for note in _notes_of_runs(facts, repo, now)}
+    if notes:
+        count = _counts(runs, [repo])[repo]
+        entity = Entity(repo, "repository", number_of(count, "run"), repo=repo)
+        whole = replace(_entity_note(entity, now), source=_RUNS, confirmed=count)
+        notes[whole.id] = whole
+    stored = store.get([*notes])
+    of_people = {id_ for id_, note in stored.items() if note.source != _RUNS}
+    store.delete([note.id for note in _of_runs(store, repo) if note.id not in notes])
+    store.change(
+        [*of_people],
+        lambda note: reduce(with_link, notes[note.id].links, note),
+        [note for id_, note in notes.items() if id_ not in of_people],
+    )
+    return len(notes)
+
+
+def fill_grown(
+    store: NoteStore,
+    runs: RunStore,
+    repos: Collection[str],
+    now: datetime,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Fill the entities of those *repos* that have two runs, half as many again, or fewer.
+
+    So the cost for each run does not grow. *check*, called before each, may end it by raising.
+    """
+    filled = store.get([entity_id(repo, repo) for repo in repos])
+    for repo, count in _counts(runs, repos).items():
+        known = filled[id_].confirmed if (id_ := entity_id(repo, repo)) in filled else 0
+        if count < known or count >= max(2, 1.5 * known):
+            check()
+            fill_entities(store, runs, repo, now)
+
+
+def remove_filled(store: NoteStore, repos: Iterable[str]) -> None:
+    """Remove the entities of the runs of *repos*; the next consolidation fills what is left."""
+    for repo in repos:
+        store.delete([note.id for note in _of_runs(store, repo)])
+
+
+def _counts(runs: RunStore, repos: Collection[str]) -> dict[str, int]:
+    """The number of runs of each of *repos*."""
+    found = {repo: dict(runs.repositories(_ALL, containing=repo)) for repo in repos}
+    return {repo: counts.get(repo, 0) for repo, counts in found.items()}
+
+
+def _of_runs(store: NoteStore, repo: str) -> Iterator[Note]:
+    """The entities of *repo* that were filled from runs, and that no person changed."""
+    scope = NoteScope((repo_name(repo),), (NoteKind.ENTITY,))
+    return (note for note in store.newest(scope, _ALL) if note.source == _RUNS)
+
+
 def _notes_of_runs(
     runs: Iterable[tuple[Sequence[str], ProjectFacts]], repo: str, now: datetime
 ) -> list[Note]:
@@ -433,7 +485,8 @@ def _notes_of_runs(
             _entity_note(
                 Entity(name, kind, f"{kind} of {number_of(count, 'run')}", repo=repo), now
             ),
-            source="system:runs",
+            source=_RUNS,
+            confirmed=count,
             links=tuple(
                 Link(type_, entity_id(target[1], repo), together / min(count, shown[target]))
                 for (source, type_, target), together in links.items()

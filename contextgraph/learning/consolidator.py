@@ -13,6 +13,7 @@ from contextgraph.embedding import (
     renewing,
 )
 from contextgraph.errors import EmbeddingError, MemoryNotFoundError
+from contextgraph.knowledge.pages import fill_grown
 from contextgraph.lazy import replace
 from contextgraph.learning.abstraction import (
     BATCH,
@@ -110,7 +111,8 @@ class MemoryConsolidator:
         Errors are worked through *batch_size* at a time, each batch in one transaction.
         *interactive*: do not wait long for a language model. What was written before an
         interruption stays, and the next consolidation continues. Raises `StoreError` where the
-        store fails, `LeaseLostError` where another process took over.
+        store fails, `LeaseLostError` where another process took over. Entities are filled from the
+        runs of repositories that have grown.
         """
         load("contextgraph.learning.gate_fitting", "numpy")
         began, lease, counts = time.perf_counter(), Lease(self._store, self._now), Counts()
@@ -160,7 +162,7 @@ class MemoryConsolidator:
         todo = self._store.admin.unconsolidated()
         is_changed = bool(todo.trajectories or todo.error_ids or todo.repos)
         todo = self._with_newly_credited(todo)
-        done = list[str]()
+        done, repos = list[str](), {*todo.repos}
         for _ in range(_ROUNDS):
             counts.trajectories += todo.trajectories
             total = len(done) + len(todo.error_ids)
@@ -172,12 +174,14 @@ class MemoryConsolidator:
                 progress(len(done), total)
             # What others learned meanwhile, and what removed methodologies had superseded.
             at, todo = todo.revision, self._store.admin.unconsolidated(todo.revision)
+            repos.update(todo.repos)
             if not todo.error_ids:
                 break
         changed = sorted({*done})
         merge(self._store, changed, self.policy, abstraction.similarity, lease, counts.merge)
         lease.check()
         self._clean_up(changed, counts.clean_up)
+        fill_grown(self._store.notes, self._store.runs, sorted(repos), self._now(), lease.check)
         if is_changed:
             self._store.admin.mark_consolidated(at, self._gate(lease))
         return changed

@@ -990,7 +990,7 @@ class NetworkxNotes(_Part):
         waiting = (
             (note.id, rules.note_text(note))
             for note in self.all()
-            if note.is_live and note.id > after
+            if note.is_live and note.kind is not NoteKind.ENTITY and note.id > after
             if space is None or space != _space_of(self._vector(note))
         )
         return dict(islice(waiting, max(0, limit)))

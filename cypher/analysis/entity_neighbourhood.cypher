@@ -1,6 +1,6 @@
 // Neighbourhood of an entity ($id): entities and pages at most two links away
-MATCH (n:Note {tenant: $tenant, id: $id})
-MATCH path = (n)-[:LINKED*1..2]-(other:Note)
-WHERE other.live AND other.kind IN ['entity', 'page']
+MATCH (n:Entity {tenant: $tenant, id: $id})
+MATCH path = (n)-[*1..2]-(other:Entity|Page)
+WHERE other.live
 RETURN path
 LIMIT 200;

@@ -1,4 +1,5 @@
 // What people and agents said. The value is in `data`; the other properties are for searching and for people.
+// Each kind has a label beside `Note` (`Entity`, `Page`, `Statement`), each link the type of a relation in capitals.
 // A note without `data` is not known: another one links to its id.
 
 // name: put_notes
@@ -8,7 +9,8 @@ CALL (row) {
     MERGE (n:Note {tenant: $tenant, id: row.id})
     SET n.name = row.name, n.content = row.content, n.repo = row.repo, n.tags = row.tags, n.kind = row.kind, n.pinned = row.pinned,
         n.words = row.words, n.live = row.live, n.created_at = row.created_at, n.data = row.data, n.locked = null,
-        n.source = row.source, n.contradicts = row.contradicts, n.superseded_by = row.superseded_by, n.recalls = row.recalls
+        n.source = row.source, n.contradicts = row.contradicts, n.superseded_by = row.superseded_by, n.recalls = row.recalls,
+        n:$(row.label)
 }
 
 // name: lock_notes
@@ -28,7 +30,7 @@ SET n.space = null, n.embedding = null
 // name: remove_note_links
 UNWIND $ids AS id
 CALL (id) {
-    MATCH (:Note {tenant: $tenant, id: id})-[link:LINKED]->()
+    MATCH (:Note {tenant: $tenant, id: id})-[link]->(:Note)
     DELETE link
 }
 
@@ -37,7 +39,7 @@ UNWIND $rows AS row
 CALL (row) {
     MATCH (n:Note {tenant: $tenant, id: row.id})
     MERGE (target:Note {tenant: $tenant, id: row.target})
-    MERGE (n)-[link:LINKED {type: row.type}]->(target)
+    MERGE (n)-[link:$(row.type)]->(target)
     SET link.weight = row.weight
 }
 
@@ -85,7 +87,7 @@ ORDER BY n.created_at DESC, n.id DESC LIMIT $limit
 // name: notes_linking
 // The notes with a link to one of these ids.
 UNWIND $ids AS id
-MATCH (:Note {tenant: $tenant, id: id})<-[:LINKED]-(n:Note)
+MATCH (:Note {tenant: $tenant, id: id})<--(n:Note)
 RETURN DISTINCT n.id AS id, n.data AS data
 ORDER BY id
 
@@ -104,9 +106,9 @@ RETURN n.id AS id, n.data AS data
 ORDER BY id LIMIT $limit
 
 // name: notes_to_embed
-// Live notes without a vector in a space.
+// Live notes but entities without a vector in a space.
 MATCH (n:Note {tenant: $tenant})
-WHERE n.id > $after AND n.live AND ($space IS NULL OR n.space IS NULL OR n.space <> $space)
+WHERE n.id > $after AND n.live AND n.kind <> 'entity' AND ($space IS NULL OR n.space IS NULL OR n.space <> $space)
 RETURN n.data AS data
 ORDER BY n.id LIMIT $limit
 
@@ -130,6 +132,7 @@ CALL (id) {
     MATCH (n:Note {tenant: $tenant, id: id})
     WHERE n.data IS NOT NULL
     SET n = {tenant: $tenant, id: id}
+    REMOVE n:Entity:Page:Statement:Candidate
     RETURN id AS deleted
 }
 RETURN deleted
@@ -138,6 +141,6 @@ RETURN deleted
 UNWIND $ids AS id
 CALL (id) {
     MATCH (n:Note {tenant: $tenant, id: id})
-    WHERE n.data IS NULL AND NOT (n)<-[:LINKED]-()
+    WHERE n.data IS NULL AND NOT (n)<--(:Note)
     DELETE n
 }

@@ -18,6 +18,7 @@ from contextgraph.errors import (
     SchemaError,
     StoreError,
 )
+from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
 from contextgraph.model import (
     ErrorQuestion,
@@ -180,7 +181,7 @@ def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> 
     ):
         driver.execute_query(statement)
 
-    assert len(store.admin.migrate()) == 2
+    assert len(store.admin.migrate()) == len(schema.migrations()) - 1
     assert store.admin.migrate() == []
 
     question = ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())
@@ -251,6 +252,51 @@ def test_vectors_of_fragments_as_version_0_1_had_them_are_removed(
     found = "MATCH (f:Fragment) WHERE f.embedding_4_1 IS NOT NULL RETURN f"
     assert driver.execute_query(found).records == []
     later.close()
+
+
+def test_entities_have_a_label_and_typed_relations_also_those_of_before(
+    neo4j: Neo4jServer, driver: Driver
+) -> None:
+    def typed() -> list[tuple[str, str, float, str]]:
+        found = driver.execute_query(
+            "MATCH (a:Entity)-[r]->(b:Entity) "
+            "RETURN a.name AS a, type(r) AS r, r.weight AS weight, b.name AS b"
+        )
+        return [(row["a"], row["r"], row["weight"], row["b"]) for row in found.records]
+
+    with AgentMemory(neo4j.uri, neo4j_auth=neo4j.auth) as memory:
+        for name in ("Cart", "PriceRule"):
+            memory.entities.add_entity(Entity(name, "class"))
+        memory.entities.add_relation("Cart", "PriceRule", "depends on", 0.5)
+        memory.pages.add_page(Page("carts", "Carts", mentions=("Cart",)))
+        expected = [("Cart", "DEPENDS ON", 0.5, "PriceRule")]
+        assert typed() == expected
+        mentioned = "MATCH (p:Page)-[:MENTIONS]->(e:Entity) RETURN p.name AS page, e.name AS entity"
+        (row,) = driver.execute_query(mentioned).records
+        assert (row["page"], row["entity"]) == ("Carts", "Cart")
+        related = memory.entities.get_related("PriceRule")
+
+        for statement in (
+            "MATCH (m:Migration) WHERE m.name STARTS WITH 'V0004' DELETE m",
+            (
+                "MATCH (a:Note)-[r]->(b:Note) CREATE (a)-[:LINKED {type: toLower(type(r)), "
+                "weight: r.weight}]->(b) DELETE r"
+            ),
+            "MATCH (n:Note) REMOVE n:Entity:Page",
+        ):
+            driver.execute_query(statement)
+    assert typed() == []
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+    assert [name[:5] for name in later.admin.migrate()] == ["V0004"]
+    later.close()
+    assert typed() == expected
+    assert driver.execute_query("MATCH ()-[r:LINKED]->() RETURN r").records == []
+    with AgentMemory(neo4j.uri, neo4j_auth=neo4j.auth) as memory:
+        assert memory.entities.get_related("PriceRule") == related
+        assert memory.entities.remove_entity("Cart")
+        assert typed() == []
+        (left,) = driver.execute_query("MATCH (n:Entity) RETURN n.name AS name").records
+        assert left["name"] == "PriceRule"
 
 
 MIGRATE = """

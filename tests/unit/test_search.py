@@ -140,8 +140,22 @@ def test_entities_are_filled_from_the_runs_of_a_repository(memory: AgentMemory) 
 +    return sum(items)
 """
     both = patch.format(file="cart") + patch.format(file="tariffs")
-    for number in (1, 2):
-        memory.learn(recovering_run(number, patch=both, outcome=Outcome.SOLVED))
+    runs = [recovering_run(number, patch=both, outcome=Outcome.SOLVED) for number in (1, 2, 3)]
+    memory.learn(runs[0])
+    memory.consolidate()
+    assert not memory.entities.find_by_keywords("lib/tariffs.py")
+    memory.learn(runs[1])
+    memory.consolidate()
+    assert memory.entities.get_entity("lib/tariffs.py", SHOP).description == "file of 2 runs"
+    assert [*memory.store.notes.texts_to_embed(99)] == ["page:pay"]
+    learned = memory.learn(runs[2])
+    memory.entities.add_relation("lib/tariffs.py", "PriceRule", "implements", repo=SHOP)
+    memory.forget([learned.trajectory_id])
+    memory.consolidate()
+    assert memory.entities.get_entity("lib/cart.py", SHOP).description == "file of 2 runs"
+    related = memory.entities.get_related("PriceRule", 1, "implements")
+    assert [one.entity.name for one in related] == ["lib/tariffs.py"]
+    memory.entities.remove_entity("lib/cart.py", SHOP)
     memory.entities.add_entity(Entity("lib/cart.py", "module", "the cart", repo=SHOP))
     assert memory.entities.fill(SHOP) == memory.entities.fill(SHOP) > 0
     cart = memory.entities.get_entity("lib/cart.py", SHOP)

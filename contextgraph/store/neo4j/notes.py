@@ -135,7 +135,12 @@ def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
     transaction.rows("remove_note_vectors", ids=[note.id for note in others])
     transaction.rows("remove_note_links", ids=[note.id for note in linked])
     links = [
-        {"id": note.id, "type": link.type, "target": link.target, "weight": link.weight}
+        {
+            "id": note.id,
+            "type": link.type.upper() or "RELATED",
+            "target": link.target,
+            "weight": link.weight,
+        }
         for note in linked
         for link in note.links
     ]
@@ -150,6 +155,7 @@ def _row(tenant: str, note: Note) -> Parameters:
         "repo": note.repo,
         "tags": list(note.tags),
         "kind": note.kind.value,
+        "label": note.kind.capitalize(),
         "pinned": note.pinned,
         "words": indexed_text(tenant, note.repo, rules.note_text(note), stems),
         "live": note.is_live,

@@ -35,7 +35,8 @@ _PLACES = """
 SELECT p.key FROM place p WHERE p.tenant = ?1 AND p.repo IN (SELECT value FROM json_each(?2))
 AND EXISTS (SELECT 1 FROM note n WHERE n.tenant = p.tenant AND n.place = p.key)"""
 _TO_EMBED = """
-SELECT data FROM note WHERE tenant = ? AND live AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
+SELECT data FROM note
+WHERE tenant = ? AND live AND kind <> 'entity' AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
 ORDER BY id LIMIT ?"""
 
 _VECTORS_AT_ONCE = 4_096
