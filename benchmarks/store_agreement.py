@@ -1,9 +1,10 @@
-"""``python -m benchmarks.store_agreement``: do both stores give the same answers?
+"""``python -m benchmarks.store_agreement``: do all stores give the same answers?
 
-Learns the same runs into a file and a Neo4j server, queries both with the same states, and compares
-candidates, answers, and the lines of ``contextgraph query --batch --json``. ``--server`` names the
-server, CONTEXTGRAPH_NEO4J_PASSWORD its password. The runs belong to a tenant of their own, which is
-emptied at the end.
+Learns the same runs into a file, networkx and a Neo4j server, queries all with the same states, and
+compares candidates, answers, what is recalled, graphs, and of the file and the server the lines of
+``contextgraph query --batch --json``. ``--server`` names the server, CONTEXTGRAPH_NEO4J_PASSWORD
+its password; without it, it is left out. The runs belong to a tenant of their own, which is emptied
+at the end.
 """
 
 import argparse
@@ -37,11 +38,13 @@ LIMIT = 20
 class Agreement:
     """How many answers were equal; recall is of the candidates that the file proposed.
 
-    *same_order* is the share of vector queries with the same results in the same order.
+    *same_order* is the share of vector queries with the same results in the same order,
+    *same_recalled* the number of states whose task recalls the same entities and notes.
     """
 
     states: int
     same_answers: int
+    same_recalled: int
     full_text_recall: float
     vector_recall: float
     same_order: float
@@ -70,18 +73,25 @@ def some_states(runs: Iterable[RawTrajectory], count: int, seed: int) -> list[St
     return chance.choices(with_error, k=count // 2) + chance.choices(states, k=count - count // 2)
 
 
-def agreement(file: AgentMemory, server: AgentMemory, states: Sequence[State]) -> Agreement:
-    """How far *server* answers as *file* does."""
-    same = sum(file.query(state) == server.query(state) for state in states)
+def agreement(file: AgentMemory, other: AgentMemory, states: Sequence[State]) -> Agreement:
+    """How far *other* answers as *file* does."""
+    same = sum(file.query(state) == other.query(state) for state in states)
+    recalled = sum(_recalled(file, state) == _recalled(other, state) for state in states)
     text = [
-        _recall(question(file), question(server))
+        _recall(question(file), question(other))
         for state in states
         for question in _text_questions(state)
     ]
     vector_questions = list(_vector_questions(file, states))
-    near = [_recall(question(file), question(server)) for question in vector_questions]
-    in_order = [question(file) == question(server) for question in vector_questions]
-    return Agreement(len(states), same, _mean(text), _mean(near), _mean(in_order))
+    near = [_recall(question(file), question(other)) for question in vector_questions]
+    in_order = [question(file) == question(other) for question in vector_questions]
+    return Agreement(len(states), same, recalled, _mean(text), _mean(near), _mean(in_order))
+
+
+def _recalled(memory: AgentMemory, state: State) -> list[tuple[str, float]]:
+    """What is recalled about the task of *state*, with scores that age changes by less."""
+    found = memory.notes.recall(state.task_description, repo=state.repo, limit=LIMIT)
+    return [(one.note.id, round(one.score, 2)) for one in found]
 
 
 def same_lines(folder: Path, states: Sequence[State], *memories: tuple[str, str]) -> int:
@@ -156,40 +166,55 @@ def main() -> None:
     with (
         TemporaryDirectory(prefix="contextgraph-agreement-") as name,
         opened(f"{name}/memory.db") as file,
-        opened(options.server, tenant) as server,
+        opened("networkx:") as in_ram,
     ):
+        seconds = learn(file, runs)
+        _report("networkx", file, in_ram, seconds, runs, options)
+        if not options.server:
+            return
+        server = opened(options.server, tenant)
         try:
-            for record in _measured(file, server, runs, options):
-                print(json.dumps(record), flush=True)
+            _report("server", file, server, seconds, runs, options)
             states = some_states(runs, options.states, options.seed)
             both = (f"{name}/memory.db", "default"), (options.server, tenant)
             same = same_lines(Path(name), states, *both)
             print(json.dumps({"states": len(states), "same_lines": same}))
         finally:
             server.forget(server.store.runs.ids())
+            server.notes.reset()
+            server.close()
 
 
-def _measured(
+def _report(
+    name: str,
     file: AgentMemory,
-    server: AgentMemory,
+    other: AgentMemory,
+    seconds: float,
     runs: Sequence[RawTrajectory],
     options: argparse.Namespace,
-) -> Iterator[dict[str, float | int | bool]]:
-    of_file, of_server = learn(file, runs), learn(server, runs)
-    yield {
+) -> None:
+    """Learn *runs* into the *other* memory of this *name*, and print how far it is as *file*."""
+    other_seconds = learn(other, runs)
+    agreed = agreement(file, other, some_states(runs, options.states, options.seed))
+    record: dict[str, object] = {
+        "store": name,
         "runs": len(runs),
-        "file_per_second": round(len(runs) / of_file, 1),
-        "server_per_second": round(len(runs) / of_server, 1),
-        "same_counts": file.store.admin.counts() == server.store.admin.counts(),
-        "same_space": file.store.vectors.active_space() == server.store.vectors.active_space(),
+        "file_per_second": round(len(runs) / seconds, 1),
+        "store_per_second": round(len(runs) / other_seconds, 1),
+        "same_counts": file.store.admin.counts() == other.store.admin.counts(),
+        "same_space": file.store.vectors.active_space() == other.store.vectors.active_space(),
+        "same_graph": _labelled(file) == _labelled(other),
+        **{key: round(value, 4) for key, value in asdict(agreed).items()},
     }
-    agreed = agreement(file, server, some_states(runs, options.states, options.seed))
-    yield {
-        "states": agreed.states,
-        "same_answers": agreed.same_answers,
-        "full_text_recall": round(agreed.full_text_recall, 4),
-        "vector_recall": round(agreed.vector_recall, 4),
-        "same_order": round(agreed.same_order, 4),
+    print(json.dumps(record), flush=True)
+
+
+def _labelled(memory: AgentMemory) -> tuple[set[tuple[str, str]], set[tuple[str, str, str]]]:
+    """The nodes of its graph by label and id, and its relations by type."""
+    graph = memory.graph()
+    nodes = {(str(graph.nodes[node].get("label")), node) for node in graph}
+    return nodes, {
+        (one, str(data.get("type")), other) for one, other, data in graph.edges(data=True)
     }
 
 
@@ -203,7 +228,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.store_agreement", description=__doc__
     )
-    parser.add_argument("--server", required=True, help="bolt:// or neo4j:// address")
+    parser.add_argument("--server", help="bolt:// or neo4j:// address")
     parser.add_argument("--data", type=Path, default=EXAMPLES, help="trajectories to learn")
     parser.add_argument("--runs", type=int, default=200, help="how many of them")
     parser.add_argument("--states", type=int, default=200, help="how many states to query")
