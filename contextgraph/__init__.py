@@ -1,8 +1,6 @@
 """ContextGraph: the long-term memory of coding agents."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as in contextgraph.lazy
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
@@ -94,6 +92,8 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'contextgraph' has no attribute {name!r}")
+    from importlib import import_module
+
     module, _, attribute = _HOMES[name].partition(":")
     return getattr(import_module(module), attribute)
 

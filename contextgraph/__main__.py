@@ -5,8 +5,8 @@ Hooks run this file with ``python -I -S``: without `site`, which takes a third o
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as in contextgraph.lazy
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -38,9 +38,13 @@ def main() -> None:
     """Run the command line; the hook of an agent without loading the other commands."""
     match sys.argv[1:]:
         case ["hook"] | ["hook", "--store", _]:
+            import gc
+
+            gc.disable()  # what takes some ten milliseconds leaves little to collect
             from contextgraph.agents.hook import main as hook
 
             hook(*sys.argv[3:])
+            os._exit(0)  # to take all apart would cost a tenth of its time
         case _:
             from contextgraph.cli import main as command_line
 

@@ -9,12 +9,14 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.lazy import dataclass, field, fields, replace
+from contextgraph.lazy import TYPE_CHECKING, dataclass, field, fields, replace
 from contextgraph.text import mask_secrets, plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
@@ -67,7 +69,7 @@ class Configuration:
     summarizer: str = ""
 
 
-def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> Mapping[str, Any]:
+def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> "Mapping[str, Any]":
     """Metadata of a setting that commands offer as an option, with its default as *shown*."""
     return {"metavar": metavar, "help": text, "shown": shown, **limits}
 
@@ -184,22 +186,18 @@ class Settings:
         return self.store or str(default_memory())
 
     @property
-    def companion(self) -> Path:
+    def companion(self) -> str:
         """The path that files which belong to the memory begin with; absolute.
 
         That of its file without the suffix; for a server, one in the user's data directory.
         """
         if not self.is_remote:
-            path = Path(self.address).absolute().with_suffix("")
-            return (
-                path if self.tenant == "default" else path.with_name(f"{path.name}.{self.tenant}")
-            )
+            path, _ = os.path.splitext(os.path.join(os.getcwd(), self.address))
+            return path if self.tenant == "default" else f"{path}.{self.tenant}"
         from hashlib import blake2b
 
-        from platformdirs import user_data_path
-
         server = blake2b(f"{self.address}\n{self.tenant}".encode(), digest_size=8).hexdigest()
-        return user_data_path() / "contextgraph" / "servers" / server
+        return os.path.join(data_folder(), "servers", server)
 
     @property
     def is_in_memory(self) -> bool:
@@ -207,15 +205,15 @@ class Settings:
         return self.address in IN_MEMORY
 
     @property
-    def keyed_folder(self) -> Path:
+    def keyed_folder(self) -> str:
         """The folder of what `set_memory` stores. Raises `SettingsError` where there is none."""
         if self.keyed_root:
             from urllib.parse import quote
 
-            return Path(self.keyed_root) / quote(self.tenant, safe="").replace(".", "%2E")
+            return os.path.join(self.keyed_root, quote(self.tenant, safe="").replace(".", "%2E"))
         if self.is_in_memory:
             raise SettingsError("keyed files need a folder beside a memory in RAM; set keyed_root")
-        return self.companion.with_name(f"{self.companion.name}.keyed")
+        return f"{self.companion}.keyed"
 
 
 # What ``contextgraph.toml`` may hold.
@@ -245,40 +243,52 @@ class SettingInForce:
     origin: str
 
 
-def user_settings_file() -> Path:
+def user_settings_file() -> str:
     """The settings file of the user, for all folders."""
-    if _IS_LINUX:  # as platformdirs has it, whose import takes longer than most of a hook
-        folder = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-        return Path(folder) / "contextgraph" / SETTINGS_FILE
-    from platformdirs import user_config_path
-
-    return user_config_path() / "contextgraph" / SETTINGS_FILE
+    return os.path.join(_user_folder("config"), SETTINGS_FILE)
 
 
-def default_memory() -> Path:
+def data_folder() -> str:
+    """The folder of the memory, and of all else that is kept for the user."""
+    return _user_folder("data")
+
+
+def default_memory() -> str:
     """The memory file used when none is named."""
-    from platformdirs import user_data_path
-
-    return user_data_path() / "contextgraph" / "memory.db"
+    return os.path.join(data_folder(), "memory.db")
 
 
-def vector_cache_file() -> Path:
+def vector_cache_file() -> str:
     """The file in which vectors of models are cached."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path() / "contextgraph" / "vectors.db"
+    return os.path.join(_user_folder("cache"), "vectors.db")
 
 
-def usage_log_file() -> Path:
+def usage_log_file() -> str:
     """The file in which the usage of models is counted."""
-    from platformdirs import user_data_path
+    return os.path.join(data_folder(), "spent.db")
 
-    return user_data_path() / "contextgraph" / "spent.db"
+
+_XDG = {"config": "~/.config", "data": "~/.local/share", "cache": "~/.cache"}
+
+
+def pattern_file() -> str:
+    """The file in which hooks keep compiled patterns, for this version of Python only."""
+    name = f"patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
+    return os.path.join(_user_folder("cache"), name)
+
+
+def _user_folder(kind: str) -> str:
+    if _IS_LINUX:  # as platformdirs has it, whose import takes longer than most of a hook
+        folder = os.environ.get(f"XDG_{kind.upper()}_HOME", "").strip() or _XDG[kind]
+        return os.path.join(os.path.expanduser(folder), "contextgraph")
+    import platformdirs
+
+    return os.path.join(getattr(platformdirs, f"user_{kind}_dir")(), "contextgraph")
 
 
 def load_settings(
     environment: Mapping[str, str] | None = None,
-    folder: Path | None = None,
+    folder: "Path | str | None" = None,
     **flags: str | float | None,
 ) -> Settings:
     """The settings in force: *flags* that are not None, then environment, files, defaults.
@@ -293,7 +303,7 @@ def load_settings(
 
 def settings_in_force(
     environment: Mapping[str, str] | None = None,
-    folder: Path | None = None,
+    folder: "Path | str | None" = None,
     **flags: str | float | None,
 ) -> list[SettingInForce]:
     """Each setting that `load_settings` loads, with its origin. Raises the same errors."""
@@ -313,12 +323,12 @@ def settings_in_force(
 
 def _loaded(
     environment: Mapping[str, str] | None,
-    folder: Path | None,
+    folder: "Path | str | None",
     flags: Mapping[str, str | float | None],
 ) -> tuple[Settings, dict[str, str]]:
     """The settings in force, and where those are set that are not defaults."""
     environment = os.environ if environment is None else environment
-    user, folder = user_settings_file(), folder or Path.cwd()
+    user, folder = user_settings_file(), folder or os.getcwd()
     general, configurations = _from_user(user)
     table, own_configurations = _from_project(folder)
     limits = {key: table.pop(key) for key in _LIMITS if key in table}
@@ -335,7 +345,7 @@ def _loaded(
     values.pop("configuration", None)
     auth = _auth(environment)
     origins = {
-        **dict.fromkeys(general, str(user)),
+        **dict.fromkeys(general, user),
         **dict.fromkeys(table, SETTINGS_FILE),
         **{key: _VARIABLES[key] for key in variables},
         **dict.fromkeys(chosen_values, f"configuration {chosen.name}"),
@@ -351,15 +361,16 @@ def _loaded(
 
 
 def _without_unbound_secrets(
-    settings: Settings, origins: Mapping[str, str], folder: Path
+    settings: Settings, origins: Mapping[str, str], folder: "Path | str"
 ) -> Settings:
     """*settings* without secrets for a server that only the file in *folder* names."""
     for secret, server in _SERVER_OF.items():
         if not getattr(settings, secret) or origins.get(server) != SETTINGS_FILE:
             continue
         settings = replace(settings, **{secret: None})  # type: ignore[arg-type]  # all may be None
+        path = plain(os.path.join(folder, SETTINGS_FILE))
         _warn_once(
-            f"{plain(str(folder / SETTINGS_FILE))}: {origins[secret]} is not sent to the {server} "
+            f"{path}: {origins[secret]} is not sent to the {server} "
             f"that it names; to send it, name the {server} in {ENV_PREFIX}{server.upper()} or in "
             f"{user_settings_file()}"
         )
@@ -374,20 +385,20 @@ def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
     return _configuration(name, configurations[name]) if name in configurations else Configuration()
 
 
-def _from_user(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
+def _from_user(path: str) -> "tuple[dict[str, str | float], dict[str, Any]]":
     """The settings of the user's file and its configurations; paths are relative to it."""
     content = _content(path)
-    table, configurations = _parsed(path.name, content) if content else ({}, {})
+    table, configurations = _parsed(os.path.basename(path), content) if content else ({}, {})
     for key in ("store", "keyed_root"):
         value = str(table.get(key, ""))
         if value and "://" not in value and value not in IN_MEMORY:
-            table[key] = str(path.parent / Path(value).expanduser())
+            table[key] = os.path.join(os.path.dirname(path), os.path.expanduser(value))
     return table, configurations
 
 
-def _from_project(folder: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
+def _from_project(folder: "Path | str") -> "tuple[dict[str, str | float], dict[str, Any]]":
     """The settings of the file in *folder*: all where it is trusted, else limits."""
-    path = plain(str(folder / SETTINGS_FILE))
+    path = plain(os.path.join(folder, SETTINGS_FILE))
     try:
         file = ProjectFile.in_folder(folder)
     except SettingsError as error:
@@ -416,24 +427,25 @@ def _from_project(folder: Path) -> tuple[dict[str, str | float], dict[str, Any]]
     return limits, {}
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str) -> bytes | None:
     """The content of a settings file; None without one. Raises `SettingsError`, never waits."""
+    name = os.path.basename(path)
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path.name}: {error}") from error
+        raise SettingsError(f"{name}: {error}") from error
     with os.fdopen(file, "rb") as stream:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise SettingsError(f"{path.name}: not a file")
+            raise SettingsError(f"{name}: not a file")
         content = stream.read(_LONGEST_FILE + 1)
     if len(content) > _LONGEST_FILE:
-        raise SettingsError(f"{path.name}: longer than {_LONGEST_FILE} bytes")
+        raise SettingsError(f"{name}: longer than {_LONGEST_FILE} bytes")
     return content
 
 
-def _parsed(name: str, content: bytes) -> tuple[dict[str, str | float], dict[str, Any]]:
+def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[str, Any]]":
     """The settings in *content* and its configurations. Raises `SettingsError`."""
     import tomllib
 
@@ -458,19 +470,19 @@ def _parsed(name: str, content: bytes) -> tuple[dict[str, str | float], dict[str
 class ProjectFile:
     """The settings file at *path*, in a folder that may be a clone, with its *content*."""
 
-    path: Path
+    path: str
     content: bytes
 
     @classmethod
-    def in_folder(cls, folder: Path) -> "ProjectFile | None":
+    def in_folder(cls, folder: "Path | str") -> "ProjectFile | None":
         """Read the file in *folder*; None without one. Raises `SettingsError`."""
-        path = folder.resolve() / SETTINGS_FILE
+        path = os.path.join(os.path.realpath(folder), SETTINGS_FILE)
         content = _content(path)
         return None if content is None else cls(path, content)
 
     def settings(self) -> dict[str, str | float]:
         """Return what it sets once it is trusted; raises `SettingsError` where it is wrong."""
-        table, configurations = _parsed(self.path.name, self.content)
+        table, configurations = _parsed(os.path.basename(self.path), self.content)
         return table | ({_CONFIGURATIONS: ", ".join(configurations)} if configurations else {})
 
     @property
@@ -481,10 +493,10 @@ class ProjectFile:
     def trust(self) -> None:
         """Let it set everything, as long as its content stays."""
         self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._record.write_bytes(os.fsencode(self.path.parent))
+        self._record.write_bytes(os.fsencode(os.path.dirname(self.path)))
 
     @property
-    def _record(self) -> Path:
+    def _record(self) -> "Path":
         """The file that is there where it is trusted, and names its folder."""
         from hashlib import sha256
 
@@ -497,14 +509,14 @@ def trusted_folders() -> Mapping[str, bool]:
     for record in sorted(_trusted().glob("*")):
         folder = os.fsdecode(record.read_bytes())
         try:
-            file = ProjectFile.in_folder(Path(folder))
+            file = ProjectFile.in_folder(folder)
         except SettingsError:
             file = None
         folders[folder] = file is not None and file.is_trusted
     return folders
 
 
-def revoke_trust(folder: Path) -> bool:
+def revoke_trust(folder: "Path") -> bool:
     """Trust no file in *folder*, whatever it held; False where none was trusted."""
     name = os.fsencode(folder.resolve())
     records = [record for record in _trusted().glob("*") if record.read_bytes() == name]
@@ -513,10 +525,10 @@ def revoke_trust(folder: Path) -> bool:
     return bool(records)
 
 
-def _trusted() -> Path:
-    from platformdirs import user_data_path
+def _trusted() -> "Path":
+    from pathlib import Path
 
-    return user_data_path() / "contextgraph" / "trusted"
+    return Path(data_folder(), "trusted")
 
 
 @cache
@@ -547,14 +559,14 @@ def _configuration(name: str, given: object) -> Configuration:
         raise SettingsError(f"{where}: {error.reason}") from error
 
 
-def _drop_removed(where: str, table: dict[str, Any], removed: Mapping[str, str]) -> None:
+def _drop_removed(where: str, table: "dict[str, Any]", removed: Mapping[str, str]) -> None:
     """Remove settings of earlier versions from *table*, with a warning."""
     for key in sorted(table.keys() & removed.keys()):
         del table[key]
         _warn(f"{where}: the setting {key!r} is ignored: {removed[key]}")
 
 
-def _table(where: str, given: object) -> dict[str, Any]:
+def _table(where: str, given: object) -> "dict[str, Any]":
     if not isinstance(given, dict):
         raise SettingsError(f"{where} must be a table")
     return given

@@ -4,9 +4,18 @@ A process that answers one question uses a few of the hundreds of patterns and v
 imports, and making all of them would take longer than its answer.
 """
 
+import _sre  # type: ignore[import-not-found]
+import marshal
 import operator
+import os
 import re
-from typing import TYPE_CHECKING, Any, AnyStr, cast
+from contextlib import suppress
+
+# In place of that of `typing`, whose import takes a third of a hook; type checkers go by the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+    from typing import Any, AnyStr
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
@@ -14,38 +23,92 @@ _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub
 class Regex:
     """A pattern; once it was used, its methods are those of the compiled one."""
 
-    def __init__(self, pattern: Any, flags: int) -> None:
+    def __init__(self, pattern: "Any", flags: int) -> None:
         self.pattern = pattern
         self.flags = flags
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):  # such as `__deepcopy__`
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self.flags)
+        compiled = patterns.compile(self.pattern, self.flags)
         self.__dict__.update({method: getattr(compiled, method) for method in _METHODS})
         return getattr(compiled, name)
 
 
-def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+class Patterns:
+    """Compiled forms of patterns in a file, as byte code is kept in ``__pycache__``.
+
+    Compiling takes a quarter of the time of a hook. What the file lacks, or has damaged, is
+    compiled, and written by `save`. The form is that of one version of Python.
+    """
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._forms: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self._is_new = False
+
+    def keep(self, path: str) -> None:
+        """Keep the forms of all patterns of this process in the file *path*."""
+        self._path, self._is_new = path, False
+        try:
+            with open(path, "rb") as file:
+                self._forms = dict(marshal.loads(file.read()))
+        except (OSError, EOFError, TypeError, ValueError):
+            self._forms = {}
+
+    def compile(self, pattern: "Any", flags: int = 0) -> "re.Pattern[Any]":
+        """Return `re.compile(pattern, flags)`."""
+        if not self._path or not isinstance(pattern, str):
+            return re.compile(pattern, flags)
+        if form := self._forms.get((pattern, int(flags))):
+            with suppress(RuntimeError, TypeError):  # it checks what it is given
+                compiled: re.Pattern[str] = _sre.compile(pattern, *form)
+                return compiled
+        made = re.compile(pattern, flags)
+        parser, compiler = vars(re)["_parser"], vars(re)["_compiler"]
+        code = [int(part) for part in compiler._code(parser.parse(pattern, flags), flags)]
+        names = {number: name for name, number in made.groupindex.items()}
+        groups = tuple(names.get(number) for number in range(made.groups + 1))
+        form = (made.flags, code, made.groups, dict(made.groupindex), groups)
+        self._forms[pattern, int(flags)] = form
+        self._is_new = True
+        return made
+
+    def save(self) -> None:
+        """Write the forms, where the file lacks some. Raises `OSError`."""
+        if self._is_new:
+            part = f"{self._path}.{os.getpid()}.part"
+            os.makedirs(os.path.dirname(part), mode=0o700, exist_ok=True)
+            with open(part, "wb") as file:
+                file.write(marshal.dumps(self._forms))
+            os.replace(part, self._path)
+            self._is_new = False
+
+
+patterns = Patterns()
+
+
+def regex(pattern: "AnyStr", flags: int = 0) -> "re.Pattern[AnyStr]":
     """Return `re.compile(pattern, flags)`, compiled at its first use."""
-    return cast("re.Pattern[AnyStr]", Regex(pattern, flags))
+    return Regex(pattern, flags)  # type: ignore[return-value]  # it has the same methods
 
 
 __all__ = [
     "MISSING",
+    "TYPE_CHECKING",
     "Field",
+    "Patterns",
     "Regex",
     "dataclass",
     "field",
     "fields",
     "is_dataclass",
+    "patterns",
     "regex",
     "replace",
 ]
 
-if TYPE_CHECKING:
-    from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-else:
+if not TYPE_CHECKING:
     # `dataclasses` compiles six functions for each class when it is defined, and imports `inspect`.
     # Here a class has one, compiled with its first instance; `dataclasses.fields` and all that
     # stands on it work as well.

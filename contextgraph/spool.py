@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
+from contextgraph.config import data_folder
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.processes import replacing
 
@@ -30,12 +31,10 @@ class Spool:
     """
 
     def __init__(self, settings: "Settings") -> None:
-        from platformdirs import user_data_path
-
         memory = f"{settings.address}\n{settings.tenant}"
         name = hashlib.blake2b(memory.encode(), digest_size=8).hexdigest()
         self._source = settings.source
-        self.folder = user_data_path() / "contextgraph" / "spool" / name
+        self.folder = Path(data_folder(), "spool", name)
 
     def put(self, raw: "RawTrajectory", source: str = "") -> WaitingRun:
         """Store *raw* durably; the same run is stored once.

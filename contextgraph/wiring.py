@@ -1,9 +1,11 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from contextgraph.advising.channels import (
@@ -68,7 +70,7 @@ from contextgraph.remote import (
 )
 
 # What the first run that is learned needs.
-_LATER = ("platformdirs", "tomllib", "contextgraph.text.secret_rules")
+_LATER = ("tomllib", "contextgraph.text.secret_rules")
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT"
 
@@ -105,8 +107,8 @@ class EmbeddingClient(RemoteEmbedder):
     def __init__(self, api_key: str = "", model: str = "text-embedding-3-small") -> None:
         settings = load_settings(embedding_api_key=api_key or None)
         costs = EmbeddingCosts(
-            VectorCache(vector_cache_file()),
-            UsageLog(usage_log_file(), settings.address),
+            VectorCache(Path(vector_cache_file())),
+            UsageLog(Path(usage_log_file()), settings.address),
             Budget(settings.max_cost),
         )
         endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
@@ -138,9 +140,10 @@ def build(
     load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
     index = _index_notes(store, settings) if settings.notes else None
-    usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
+    usage_log = UsageLog(Path(usage_log_file()), settings.address)
+    budget = Budget(settings.max_cost)
     endpoint = _endpoint(settings)
-    costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
+    costs = EmbeddingCosts(VectorCache(Path(vector_cache_file())), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
     judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
@@ -226,7 +229,7 @@ def _consolidator(
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
     """The keyed files of *settings*; nothing is created until something is set."""
-    return KeyedMemory(settings.keyed_folder, clock=clock)
+    return KeyedMemory(Path(settings.keyed_folder), clock=clock)
 
 
 def _keyed_entries(settings: Settings, clock: Callable[[], datetime]) -> list[CurrentEntry]:
@@ -237,7 +240,7 @@ def _keyed_entries(settings: Settings, clock: Callable[[], datetime]) -> list[Cu
 def has_keyed(settings: Settings) -> bool:
     """Return whether keyed files may exist; a memory in RAM has no folder for them."""
     with suppress(SettingsError):
-        return settings.keyed_folder.is_dir()
+        return os.path.isdir(settings.keyed_folder)
     return False
 
 
@@ -245,8 +248,7 @@ def item_file(settings: Settings) -> ItemFile:
     """Where items and conversations are: beside the memory, or with it in RAM."""
     if settings.is_in_memory:
         return ItemFile(None)
-    companion = settings.companion
-    return ItemFile(companion.with_name(f"{companion.name}.sessions.db"))
+    return ItemFile(Path(f"{settings.companion}.sessions.db"))
 
 
 def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, Channel]:

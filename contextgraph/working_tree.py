@@ -4,10 +4,12 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
-from pathlib import Path
-from typing import Self
 
-from contextgraph.lazy import dataclass, field
+from contextgraph.lazy import TYPE_CHECKING, dataclass, field
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
 
 # Longer files are generated; their symbols are taken to be there.
 _LONGEST_FILE = 2_000_000
@@ -21,23 +23,27 @@ class WorkingTree:
     *recorded* are content hashes of files by path, from earlier runs, maybe abbreviated.
     """
 
-    root: Path
+    root: "Path | str"
     recorded: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
     _unchanged: dict[str, bool | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @classmethod
-    def around(cls, folder: Path | str) -> Self:
+    def around(cls, folder: "Path | str") -> "Self":
         """The git working tree that holds *folder*, else *folder* itself.
 
         Raises `ValueError` where there is no such folder.
         """
-        start = Path(folder).absolute()
-        if not os.path.isdir(start):  # `Path` raises for a name that is too long
+        start = root = os.path.abspath(folder)
+        if not os.path.isdir(start):
             raise ValueError(f"no folder {folder}")
-        roots = (path for path in (start, *start.parents) if (path / ".git").exists())
-        return cls(next(roots, start))
+        while not os.path.exists(os.path.join(root, ".git")):
+            above = os.path.dirname(root)
+            if above == root:
+                return cls(start)
+            root = above
+        return cls(root)
 
     def has(self, path: str, symbol: str = "") -> bool:
         """Whether there is a file or folder at *path*, relative to the root.
@@ -51,13 +57,14 @@ class WorkingTree:
             return which(symbol) is not None
         if path.startswith(_ELSEWHERE):
             return True
-        file = self.root / path
+        file = os.path.join(self.root, path)
         try:
-            if not symbol or not file.is_file():  # a pipe would be waited for
-                return file.exists()
-            if file.stat().st_size > _LONGEST_FILE:
+            if not symbol or not os.path.isfile(file):  # a pipe would be waited for
+                return os.path.exists(file)
+            if os.path.getsize(file) > _LONGEST_FILE:
                 return True
-            text = file.read_text(encoding="utf-8", errors="replace")
+            with open(file, encoding="utf-8", errors="replace") as stream:
+                text = stream.read()
         except (OSError, ValueError):  # such as a name that is too long
             return False
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
@@ -75,9 +82,10 @@ class WorkingTree:
 
     def _packages(self) -> Iterator[str]:
         """The names of the packages whose metadata are there; nothing is executed."""
+        from pathlib import Path
         from shutil import which
 
-        inner = [self.root / folder for folder in (".venv", "venv")]
+        inner = [Path(self.root, folder) for folder in (".venv", "venv")]
         found = which("python3") or which("python")
         homes = [folder for folder in inner if folder.is_dir()]
         homes = homes[:1] or ([Path(found).parent.parent] if found else [])
@@ -88,13 +96,14 @@ class WorkingTree:
 
     def content_hash(self, path: str) -> str | None:
         """The hash that git gives the content of the file at *path*; None where there is none."""
-        file = self.root / path
+        file = os.path.join(self.root, path)
         try:
-            if path.startswith(_ELSEWHERE) or not file.is_file():
+            if path.startswith(_ELSEWHERE) or not os.path.isfile(file):
                 return None
-            if file.stat().st_size > _LONGEST_FILE:
+            if os.path.getsize(file) > _LONGEST_FILE:
                 return None
-            content = file.read_bytes()
+            with open(file, "rb") as stream:
+                content = stream.read()
         except (OSError, ValueError):
             return None
         from hashlib import sha1  # slow to load

@@ -1,21 +1,22 @@
 """Compiled advice: a read-only SQLite file beside a memory, for short-lived processes."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import dataclass, field
+from contextgraph.lazy import TYPE_CHECKING, dataclass, field
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Self, TypeAlias
 
     from contextgraph.model import ErrorPattern, ErrorSignature, Json
     from contextgraph.ranking import QuotedSession
@@ -66,7 +67,7 @@ SELECT advice FROM repository
 WHERE agent = :agent AND repo IN (:repo, '') OR agent = '' AND repo = :repo
 ORDER BY agent DESC, repo DESC LIMIT 1"""
 
-ErrorKey: TypeAlias = tuple[str, str, str, str, str]
+ErrorKey: "TypeAlias" = tuple[str, str, str, str, str]
 """Repository in lower case, family, type, template, names; what is not known is empty."""
 
 
@@ -112,7 +113,7 @@ class ErrorAdvice:
 
 
 # A line: its title, and its items with the paths that each names, and a symbol or an empty text.
-Line: TypeAlias = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
+Line: "TypeAlias" = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,11 @@ class RepositoryAdvice:
 class AdviceFile:
     """The advice that was compiled to the file *path*; raises `sqlite3.Error` where it is not."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: "Path | str") -> None:
         # Immutable: it is only ever replaced as a whole, so that no lock is needed.
-        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        name = os.path.abspath(path).replace(os.sep, "/").replace("%", "%25")
+        address = f"file:///{name.lstrip('/').replace('?', '%3F').replace('#', '%23')}"
+        address += "?mode=ro&immutable=1"
         self._connection = sqlite3.connect(address, uri=True)
 
     def for_error(
@@ -178,7 +181,7 @@ class AdviceFile:
         # What reads a command takes longer than all else.
         if not any(name.partition(" ")[0] in line for name in known):
             return ""
-        from contextgraph.trace.project import command_use
+        from contextgraph.trace.uses import command_use
 
         use = command_use(line)
         warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []
@@ -261,14 +264,14 @@ class AdviceFile:
         row = self._connection.execute(_FOR_REPOSITORY, asked).fetchone()
         return RepositoryAdvice(**json.loads(row[0])) if row else RepositoryAdvice()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._connection.close()
 
 
-def compiled_revision(path: Path) -> int | None:
+def compiled_revision(path: "Path | str") -> int | None:
     """The revision of the memory that the file *path* was compiled at.
 
     None where it is not there or damaged, or another version of ContextGraph wrote it: then it has
@@ -282,7 +285,7 @@ def compiled_revision(path: Path) -> int | None:
 
 
 def write_advice(
-    path: Path,
+    path: "Path",
     revision: int,
     errors: Iterable[tuple[ErrorKey, ErrorAdvice]],
     repositories: Iterable[tuple[str, str, RepositoryAdvice]],
@@ -351,7 +354,7 @@ def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
 
 
 @contextmanager
-def _replacing(path: Path) -> "Iterator[Path]":
+def _replacing(path: "Path") -> "Iterator[Path]":
     """A file to write, which then replaces *path*."""
     from contextgraph.processes import replacing
 

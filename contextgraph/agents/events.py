@@ -4,11 +4,12 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from contextgraph.model import Action, Step
 
 
@@ -36,7 +37,7 @@ class HookEvent:
     OpenHands names the event `event_type`, all others `hook_event_name`.
     """
 
-    fields: Mapping[str, Any]
+    fields: "Mapping[str, Any]"
 
     @property
     def name(self) -> str:
@@ -127,7 +128,7 @@ class HookEvent:
         return next((path for path in named if isinstance(path, str)), "")
 
     @property
-    def _arguments(self) -> Mapping[str, Any]:
+    def _arguments(self) -> "Mapping[str, Any]":
         arguments = self.fields.get("tool_input")
         return arguments if isinstance(arguments, dict) else {}
 

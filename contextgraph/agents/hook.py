@@ -9,20 +9,19 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, TypeAlias
 
 from contextgraph.agents.advice import Advice, AdviceFile
 from contextgraph.agents.events import HookEvent
-from contextgraph.agents.sessions import HookFiles, HookRecord
-from contextgraph.config import Settings, load_settings
-from contextgraph.lazy import replace
+from contextgraph.agents.sessions import HookFiles, HookRecord, now
+from contextgraph.config import Settings, load_settings, pattern_file
+from contextgraph.lazy import TYPE_CHECKING, patterns, replace
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
 
     from contextgraph.model import (
         ErrorSignature,
@@ -43,7 +42,7 @@ _SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
 _NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
 _HEADLINE = 140
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
-_Output: TypeAlias = dict[str, "Json"]
+_Output: "TypeAlias" = dict[str, "Json"]
 
 
 def answer(text: str, store: str | None = None, tenant: str | None = None) -> str:
@@ -67,9 +66,12 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 
 def main(store: str | None = None, tenant: str | None = None) -> None:
     """Answer the event on standard input, or nothing where that takes more than a second."""
-    with suppress(_TooLateError), _deadline():
+    patterns.keep(pattern_file())
+    with suppress(_TooLateError, OSError), _deadline():
         if text := _event():
             sys.stdout.write(answer(text, store, tenant))
+            sys.stdout.flush()
+        patterns.save()
 
 
 class _TooLateError(Exception):
@@ -130,7 +132,7 @@ class _Responder:
         if name == "SessionStart":
             self._files.mark_used()
             self._learn_waiting()
-        if not self._files.advice.is_file():
+        if not os.path.isfile(self._files.advice):
             return self._beginning() if name == "SessionStart" else {}
         match name:
             case "SessionStart" | "SubagentStart" if self._is_heard:
@@ -175,11 +177,13 @@ class _Responder:
 
     def _keyed(self) -> str:
         """Return the best keyed entries, where something was set."""
-        if self._keyed_folder is None or not self._keyed_folder.is_dir():
+        if self._keyed_folder is None or not os.path.isdir(self._keyed_folder):
             return ""
+        from pathlib import Path
+
         from contextgraph.knowledge.keyed import KeyedMemory
 
-        return KeyedMemory(self._keyed_folder).for_prompt()
+        return KeyedMemory(Path(self._keyed_folder)).for_prompt()
 
     def _open_remedy(self) -> str:
         """Return what clears the error still in the way, where the agent does not know it."""
@@ -194,7 +198,7 @@ class _Responder:
 
     def _pasted(self, prompt: str) -> str:
         """Return what clears the error that a person pasted into the *prompt*."""
-        from contextgraph.trace import signature_of
+        from contextgraph.trace.errors.signature import signature_of
 
         error = signature_of(prompt)
         return self._remedy(error, prompt) if error else ""
@@ -225,7 +229,7 @@ class _Responder:
         return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
-        from contextgraph.trace import recognise
+        from contextgraph.trace.errors.signature import recognise
 
         step = self._event.step()
         error = recognise(
@@ -347,7 +351,7 @@ class _Responder:
     def _record(self) -> HookRecord:
         event = self._event
         return HookRecord(
-            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            at=now(),
             event=event.name,
             agent=event.agent,
             session=event.session,

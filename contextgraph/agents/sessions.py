@@ -4,14 +4,14 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from contextgraph.lazy import dataclass, fields, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, fields, regex
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from contextgraph.config import Settings
     from contextgraph.model import Exposure, Json
     from contextgraph.ports import Store
@@ -21,7 +21,7 @@ _UNSAFE = regex(r"[^A-Za-z0-9_-]")
 _NAME_CHARS = 100
 _EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.
-_RETENTION = timedelta(days=90)
+_RETENTION = 90 * 86_400  # seconds
 _MOST_BYTES = 1 << 19
 # Seconds: how old the advice of a server may be; how long a file is written to after compiling.
 _REFRESHED_AFTER, _CLOSED_WITHIN = 3600, 2
@@ -66,21 +66,21 @@ class HookFiles:
 
     def __init__(self, settings: "Settings") -> None:
         base = settings.companion
-        self._memory = None if settings.is_remote else Path(settings.address)
-        self.advice = base.with_name(f"{base.name}.advice.db")
-        self.folder = base.with_name(f"{base.name}.hooks")
-        self.queue = self.folder / "queue.jsonl"
-        self.failures = self.folder / "failures.log"
-        self.sessions = self.folder / "sessions"
+        self._memory = None if settings.is_remote else settings.address
+        self.advice = f"{base}.advice.db"
+        self.folder = f"{base}.hooks"
+        self.queue = os.path.join(self.folder, "queue.jsonl")
+        self.failures = os.path.join(self.folder, "failures.log")
+        self.sessions = os.path.join(self.folder, "sessions")
 
     @property
     def are_used(self) -> bool:
         """Whether a hook has used this memory, or is to."""
-        return self.folder.exists() or self.advice.exists()
+        return os.path.exists(self.folder) or os.path.exists(self.advice)
 
     def mark_used(self) -> None:
         """Have whatever changes the memory from now on compile its advice, though there is none."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(self.folder)
 
     @property
     def is_outdated(self) -> bool:
@@ -88,8 +88,8 @@ class HookFiles:
         compiled = _written_at(self.advice)
         if self._memory is None:
             return compiled < time.time() - _REFRESHED_AFTER
-        log = self._memory.with_name(f"{self._memory.name}-wal")
-        return compiled + _CLOSED_WITHIN < max(_written_at(self._memory), _written_at(log))
+        written = max(_written_at(self._memory), _written_at(f"{self._memory}-wal"))
+        return compiled + _CLOSED_WITHIN < written
 
     def append(self, record: HookRecord) -> None:
         """Append *record*, whose text is masked, to the file of its session."""
@@ -104,7 +104,7 @@ class HookFiles:
         if session is not None:
             paths = [self._of(session)]
         else:
-            paths = sorted(self.sessions.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+            paths = sorted(_files(self.sessions), key=_written_at)
         names = {field.name for field in fields(HookRecord)}
         for path in paths:
             # A hook has no time for more than the last events of a long session.
@@ -115,28 +115,31 @@ class HookFiles:
 
     def enqueue(self, transcript: str) -> None:
         """Append the path of a finished session to those that wait to be learned."""
-        _append(self.queue, {"at": _now(), "transcript": transcript})
+        _append(self.queue, {"at": now(), "transcript": transcript})
 
     def fail(self, reason: str) -> None:
         """Append why a hook could not answer, secrets masked."""
-        _append(self.failures, {"at": _now(), "reason": mask_secrets(reason)[:500]})
+        _append(self.failures, {"at": now(), "reason": mask_secrets(reason)[:500]})
 
     def failed(self) -> Sequence[str]:
         """Why hooks could not answer, the last reason last."""
         return [str(line.get("reason", "")) for line in _lines(self.failures)]
 
-    def waiting(self) -> Sequence[Path]:
+    def waiting(self) -> Sequence[str]:
         """The queue files; more than one where learning was interrupted."""
-        return sorted(self.folder.glob("queue*.jsonl"))
+        return sorted(_files(self.folder, "queue"))
 
-    def take_queue(self) -> tuple[Sequence[str], Sequence[Path]]:
+    def take_queue(self) -> "tuple[Sequence[str], Sequence[Path]]":
         """The transcripts that wait and are there, and the files to remove once they are learned.
 
         The queue is moved aside first, so that a line that is appended meanwhile is not lost. What
         an interrupted process left is taken as well.
         """
-        if self.queue.exists():
-            self.queue.rename(self.folder / f"queue.{os.getpid()}.{os.urandom(4).hex()}.jsonl")
+        from pathlib import Path
+
+        if os.path.exists(self.queue):
+            aside = f"queue.{os.getpid()}.{os.urandom(4).hex()}.jsonl"
+            os.rename(self.queue, os.path.join(self.folder, aside))
         taken = [path for path in self.waiting() if path != self.queue]
         lines = [line for path in taken for line in _lines(path)]
         transcripts = dict.fromkeys(Path(str(line["transcript"])) for line in lines)
@@ -144,7 +147,7 @@ class HookFiles:
         paths = dict.fromkeys(
             path for transcript in transcripts for path in (transcript, transcript.with_suffix(""))
         )
-        return [str(path) for path in paths if path.exists()], taken
+        return [str(path) for path in paths if path.exists()], [Path(path) for path in taken]
 
     def note_shown(self, store: "Store") -> None:
         """Record in *store* what was shown, so that it is credited when the session is learned."""
@@ -154,16 +157,19 @@ class HookFiles:
 
     def _remove_old(self) -> None:
         """Remove the files of sessions that ended long ago."""
-        oldest = (datetime.now(UTC) - _RETENTION).timestamp()
-        for path in self.sessions.glob("*.jsonl"):
-            if path.stat().st_mtime < oldest:
-                path.unlink()
+        oldest = time.time() - _RETENTION
+        for path in _files(self.sessions):
+            if _written_at(path) < oldest:
+                os.unlink(path)
 
-    def _of(self, session: str) -> Path:
-        return self.sessions / f"{_UNSAFE.sub('_', session)[:_NAME_CHARS] or '_'}.jsonl"
+    def _of(self, session: str) -> str:
+        name = _UNSAFE.sub("_", session)[:_NAME_CHARS] or "_"
+        return os.path.join(self.sessions, f"{name}.jsonl")
 
 
 def _exposure(record: HookRecord) -> "Exposure":
+    from datetime import datetime
+
     from contextgraph.codec import decoded
     from contextgraph.learning import error_id
     from contextgraph.model import (
@@ -188,20 +194,34 @@ def _exposure(record: HookRecord) -> "Exposure":
     )
 
 
-def _written_at(path: Path) -> float:
+def _files(folder: str, beginning: str = "") -> Sequence[str]:
+    """The files of lines in *folder* whose names have this *beginning*."""
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    found = (name for name in names if name.startswith(beginning) and name.endswith(".jsonl"))
+    return [os.path.join(folder, name) for name in found]
+
+
+def _make_folder(path: str) -> None:
+    os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+def _written_at(path: str) -> float:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except OSError:
         return 0.0
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def now() -> str:
+    """The time as records have it: ISO 8601, in UTC, with milliseconds."""
+    at = time.time_ns() // 1_000_000
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at // 1000))
+    return f"{whole}.{at % 1000:03}+00:00"
 
 
-def _append(path: Path, record: Mapping[str, object]) -> None:
+def _append(path: str, record: Mapping[str, object]) -> None:
     """Append one line in one write, so that lines of several processes do not mix."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(os.path.dirname(path))
     line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -210,11 +230,11 @@ def _append(path: Path, record: Mapping[str, object]) -> None:
         os.close(file)
 
 
-def _lines(path: Path, most: int | None = None) -> Iterator[dict[str, Any]]:
+def _lines(path: str, most: int | None = None) -> "Iterator[dict[str, Any]]":
     """The objects in *path*, or in its last *most* bytes; a line that was cut off is left out."""
     try:
-        with path.open("rb") as file:
-            if most is not None and (size := path.stat().st_size) > most:
+        with open(path, "rb") as file:
+            if most is not None and (size := os.path.getsize(path)) > most:
                 file.seek(size - most)
             content = file.read()
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """``contextgraph doctor``, ``config``, ``integrations`` and ``hook``: the installation."""
 
+import os
 import platform
 import shlex
 import sys
@@ -34,6 +35,7 @@ from contextgraph.cli.output import (
 from contextgraph.config import (
     SETTINGS_FILE,
     ProjectFile,
+    data_folder,
     revoke_trust,
     settings_in_force,
     trusted_folders,
@@ -210,7 +212,7 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     files = HookFiles(settings)
     if not files.are_used:
         return []
-    if not files.advice.exists():
+    if not os.path.exists(files.advice):
         detail, remedy = "installed, nothing compiled yet", "run: contextgraph learn --queued"
         return [_check("hooks", not files.is_outdated, detail, remedy)]
     failed = files.failed()
@@ -460,12 +462,9 @@ def integrations(
 
 def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":
     """Return the settings of *agent*: those of the user, or of the *project* in that folder."""
-    from platformdirs import user_data_path
-
     from contextgraph.agents.install import SettingsFile
 
-    backups = user_data_path() / "contextgraph" / "integrations"
-    return SettingsFile(agent.settings_file(project), backups)
+    return SettingsFile(agent.settings_file(project), Path(data_folder(), "integrations"))
 
 
 def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
@@ -501,7 +500,7 @@ def _compile_now(common: Common, settings: "Settings") -> None:
     try:
         with common.open(create=False) as memory:
             warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
-            done = compile_advice(memory, HookFiles(settings).advice)
+            done = compile_advice(memory, Path(HookFiles(settings).advice))
     except MemoryNotFoundError:
         warn("the memory is empty: contextgraph setup learns the sessions on this machine")
     else:

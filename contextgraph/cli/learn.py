@@ -471,14 +471,13 @@ def read_files(settings: "Settings") -> "ReadFiles":
     from hashlib import blake2b
     from importlib.metadata import version
 
-    from platformdirs import user_data_path
-
+    from contextgraph.config import data_folder
     from contextgraph.readers import ReadFiles
 
     # Another version may read more of them.
     memory = f"{version('contextgraph-memory')}\n{settings.address}\n{settings.tenant}"
     name = blake2b(memory.encode(), digest_size=8).hexdigest()
-    return ReadFiles(user_data_path() / "contextgraph" / "read" / f"{name}.json")
+    return ReadFiles(Path(data_folder(), "read", f"{name}.json"))
 
 
 def learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":

@@ -224,7 +224,7 @@ class Common:
         files = HookFiles(self.settings())
         if files.are_used and not memory.is_service:
             compile_advice(
-                memory, files.advice, whole=whole, consolidated=consolidated, repos=repos
+                memory, Path(files.advice), whole=whole, consolidated=consolidated, repos=repos
             )
 
     def answer(self, record: "Mapping[str, Json]", text: str | Callable[[], object]) -> None:

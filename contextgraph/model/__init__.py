@@ -1,7 +1,8 @@
 """The values of the memory, as frozen dataclasses."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (

@@ -1,9 +1,13 @@
 """Error signatures, and the actions that cleared an error."""
 
 from enum import StrEnum
-from typing import Protocol
 
-from contextgraph.lazy import dataclass, replace
+from contextgraph.lazy import TYPE_CHECKING, dataclass, replace
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 
 class Family(StrEnum):

@@ -4,33 +4,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Protocol, TypeAlias, TypeVar
 
-from contextgraph.lazy import dataclass, field, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+if TYPE_CHECKING:
+    from typing import Any, Protocol, TypeAlias, TypeVar
+
+    Value = TypeVar("Value")
+else:
+    Protocol = object
+
+Json: "TypeAlias" = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 # Of a field that is neither stored nor part of a JSON record.
 TRANSIENT = {"transient": True}
 # The time of what did not happen.
 NEVER = datetime.min.replace(tzinfo=UTC)
 
-Value = TypeVar("Value")
-
 
 def also_accepts(
-    name: str, position: int, kind: type, fields_in: Callable[[Any], Mapping[str, Any]]
-) -> Callable[[type[Value]], type[Value]]:
+    name: str, position: int, kind: type, fields_in: "Callable[[Any], Mapping[str, Any]]"
+) -> "Callable[[type[Value]], type[Value]]":
     """Let the constructor of a class take the argument *name*, which *fields_in* turns into fields.
 
     Without its name it is known by its *position* and *kind*.
     """
 
-    def decorate(node: type[Value]) -> type[Value]:
+    def decorate(node: "type[Value]") -> "type[Value]":
         generated: Callable[..., None] = node.__init__
 
         @wraps(generated)
-        def initialize(self: Value, *arguments: Any, **given: Any) -> None:
+        def initialize(self: "Value", *arguments: "Any", **given: "Any") -> None:
             if name in given:
                 given |= fields_in(given.pop(name))
             elif isinstance(argument := next(iter(arguments[position:]), None), kind):

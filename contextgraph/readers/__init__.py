@@ -1,7 +1,8 @@
 """Readers of recorded runs."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.readers.exchange import (

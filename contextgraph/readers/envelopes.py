@@ -1,11 +1,15 @@
 """Envelopes that agents and their tools put around issues, actions and observations."""
 
 import re
-from typing import NamedTuple, TypeAlias, TypeVar
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.readers.format import loads
 from contextgraph.text import clean
+
+if TYPE_CHECKING:
+    from typing import TypeAlias, TypeVar
+
+    _T = TypeVar("_T")
 
 _OPEN_FILE = "(Open file: "
 _DIRECTORY = ")\n(Current directory: "
@@ -52,9 +56,7 @@ DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
 
 # Where a line that opens or closes a block starts and ends, and the language it names.
-_Fence: TypeAlias = tuple[int, int, str]
-
-_T = TypeVar("_T")
+_Fence: "TypeAlias" = tuple[int, int, str]
 
 
 def said(message: str) -> str:
@@ -106,7 +108,8 @@ def said_at_denial(result: str) -> str:
     return words.strip() if result.startswith(DENIED) else ""
 
 
-class ShellPrompt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ShellPrompt:
     """An observation without the shell prompt of SWE-agent, and what that prompt showed."""
 
     observation: str
@@ -199,7 +202,8 @@ def _within(prompt: str, tag: str) -> tuple[int, str] | None:
     return (start, prompt[start + len(tag) + 2 : end]) if 0 <= start < end else None
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Output:
     """The output of a command, and what the agent's tool wrote around it."""
 
     text: str
@@ -279,6 +283,6 @@ def _group(match: re.Match[str], name: str) -> str | None:
     return match.groupdict().get(name)
 
 
-def coalesce(value: _T | None, other: _T | None) -> _T | None:
+def coalesce(value: "_T | None", other: "_T | None") -> "_T | None":
     """*value*, or *other* where that is None."""
     return other if value is None else value

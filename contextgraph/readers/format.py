@@ -2,15 +2,16 @@
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.model import RawTrajectory, instance_id_in, repo_of
 
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     import orjson
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
@@ -71,15 +72,17 @@ class Place:
         stem = file_stem(self.file)
         # A prefix such as "v1__" may stand before owner__repo-12; owners have no underscore.
         named = instance_id_in("__".join(stem.split("__")[-2:])) or instance_id_in(stem)
-        return named or instance_id_in(PurePath(self.file).parent.name) or ""
+        return named or instance_id_in(os.path.basename(os.path.dirname(self.file))) or ""
 
 
 def file_stem(file: str) -> str:
     """The file's name without the folders before it and the format suffixes after it."""
-    name = PurePath(file).name
-    while PurePath(name).suffix in _SUFFIXES:
-        name = PurePath(name).stem
-    return name
+    name = os.path.basename(file.rstrip(os.sep))
+    while True:
+        stem, suffix = os.path.splitext(name)
+        if suffix not in _SUFFIXES:
+            return name
+        name = stem
 
 
 def repo_named(instance_id: str) -> str:
@@ -101,7 +104,7 @@ class Format:
     description: str
     keeps: str
     recognises: Callable[[object], bool]
-    runs: Callable[[Any, Place], Iterable[RawTrajectory | ReadError]]
+    runs: "Callable[[Any, Place], Iterable[RawTrajectory | ReadError]]"
     is_part: Callable[[object], bool] | None = None
     experimental: bool = False
 
@@ -120,10 +123,10 @@ _MAX_DEPTH = 100
 _MAX_VALUES, _MAX_PARTS = 5_000_000, 250_000
 _BYTES_OF_VALUE, _BYTES_OF_PART = 50, 100
 
-Row: TypeAlias = Mapping[str, Any]
+Row: "TypeAlias" = Mapping[str, "Any"]
 
 
-def loads(text: bytes | str) -> Any:
+def loads(text: bytes | str) -> "Any":
     """The value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
@@ -153,7 +156,7 @@ def loads(text: bytes | str) -> Any:
     return value
 
 
-def _is_deeper(value: Any, depth: int) -> bool:
+def _is_deeper(value: "Any", depth: int) -> bool:
     """Whether lists and objects are nested more than *depth* levels deep in *value*."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(depth):
@@ -168,7 +171,7 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def without_surrogates(value: Any) -> Any:
+def without_surrogates(value: "Any") -> "Any":
     """*value* with U+FFFD for each lone surrogate in its texts."""
     match value:
         case str():
@@ -180,7 +183,7 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
-def _lenient(text: bytes, reason: "orjson.JSONDecodeError") -> Any:
+def _lenient(text: bytes, reason: "orjson.JSONDecodeError") -> "Any":
     try:
         value = json.loads(
             text, parse_constant=lambda _: None, parse_int=_integer, parse_float=_float

@@ -226,8 +226,8 @@ def _exchanges(
 def _answered(index: int, thought: str, action: Action, shown: str | None) -> Step:
     if shown is None:
         return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(clean(shown))
-    return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
+    rest = without_prompt(clean(shown))
+    return Step(index, thought, action, rest.observation, cwd=rest.cwd, open_file=rest.open_file)
 
 
 def is_row(record: object) -> bool:

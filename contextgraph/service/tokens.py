@@ -65,7 +65,7 @@ class TokenFile:
     def of(cls, settings: Settings) -> "TokenFile":
         """The file beside the memory of *settings*, for all of its tenants."""
         memory = replace(settings, tenant="default").companion
-        return cls(memory.with_name(f"{memory.name}.tokens.json"))
+        return cls(Path(f"{memory}.tokens.json"))
 
     def create(self, scopes: Sequence[TokenScope], tenant: str, source: str) -> tuple[Token, str]:
         """A new token, and the text that its user sends, which is kept nowhere.

@@ -144,7 +144,11 @@ def fence(text: str, context_id: str) -> str:
     """
     if not is_id(context_id):
         raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
-    data = _TURN.sub("< |", _ANY_NAME.sub(r"\1\2 \3", visible(text)))
+    data = visible(text)
+    if not data.isascii() or "memory" in data.lower():
+        data = _ANY_NAME.sub(r"\1\2 \3", data)
+    if "|" in data:
+        data = _TURN.sub("< |", data)
     line = "\n" if "\n" in data else ""
     return f"<{_NAME} id={context_id}>{line}{data}{line}</{_NAME}>"
 

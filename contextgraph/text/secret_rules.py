@@ -5,13 +5,13 @@ tokens with a known prefix, taken from gitleaks. To add a token with a prefix, a
 anything else needs a hint and a rule of the same name.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from types import MappingProxyType
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import dataclass, patterns, regex
 from contextgraph.text.secret_values import (
     follows_command_option,
     follows_option,
@@ -273,7 +273,7 @@ def _hint(beginning: str, pattern: str) -> Hint:
 
 @cache
 def _searches(pattern: Callable[[], str]) -> Callable[[str, int], re.Match[str] | None]:
-    return re.compile(pattern(), re.VERBOSE).search
+    return patterns.compile(pattern(), re.VERBOSE).search
 
 
 def _separator_hint(separator: str) -> Hint:
@@ -299,7 +299,8 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
     # A text without any separator needs none of this, and it takes longer than all the rest.
     import tomllib
 
-    data = Path(__file__).with_suffix(".toml").read_text("utf-8")
+    with open(f"{os.path.splitext(__file__)[0]}.toml", encoding="utf-8") as file:
+        data = file.read()
     taken = (
         Token(row["kind"], tuple(row["prefixes"]), row["pattern"])
         for row in tomllib.loads(data)["rules"]
@@ -344,7 +345,7 @@ def _whole(pattern: str) -> str:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
+    return patterns.compile(pattern, re.ASCII)
 
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.

@@ -1,7 +1,6 @@
 """Whether a value is a secret, or a name, a path, an expression or a placeholder."""
 
 import re
-from base64 import b64decode
 
 from contextgraph.lazy import regex
 
@@ -155,6 +154,8 @@ def is_aws_secret_key(value: str) -> bool:
 
 def is_basic_login(value: str) -> bool:
     """Whether *value* is base64 of ``user:password``, as in the file of Docker's logins."""
+    from base64 import b64decode  # not for each hook
+
     try:
         user, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
     except ValueError:  # not base64, or not ASCII

@@ -4,9 +4,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.text.cleaning import clean, visible
 
 if TYPE_CHECKING:

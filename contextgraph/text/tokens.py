@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Literal
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import TYPE_CHECKING, patterns, regex
+
+if TYPE_CHECKING:
+    from typing import Literal
 
 _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
@@ -28,7 +30,7 @@ _STOP_WORDS = frozenset(
 @cache
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return *pattern*, compiled when it is first needed: few processes need all patterns."""
-    return re.compile(pattern, flags)
+    return patterns.compile(pattern, flags)
 
 
 def words(text: str) -> list[str]:
@@ -135,7 +137,7 @@ def count_tokens(text: str) -> int:
     return -(-(narrow * _TOKENS * 2 + wide_bytes * _CHARACTERS) // (_CHARACTERS * 2))
 
 
-def clip_tokens(text: str, max_tokens: int, *, at: Literal["middle", "end"] = "middle") -> str:
+def clip_tokens(text: str, max_tokens: int, *, at: "Literal['middle', 'end']" = "middle") -> str:
     """Return *text*, cut so that `count_tokens` of it is at most *max_tokens*."""
     if count_tokens(text) <= max_tokens:
         return text
@@ -149,7 +151,7 @@ def clip_tokens(text: str, max_tokens: int, *, at: Literal["middle", "end"] = "m
     return clip(text, low, at=at)
 
 
-def clip(text: str, max_chars: int, *, at: Literal["middle", "end"] = "middle") -> str:
+def clip(text: str, max_chars: int, *, at: "Literal['middle', 'end']" = "middle") -> str:
     """Return *text*, cut at the middle or at the end to at most *max_chars* characters.
 
     The cut shows as `… [N characters cut] …`; where that does not fit, only the head is left.

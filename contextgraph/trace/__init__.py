@@ -1,7 +1,8 @@
 """Reads a run: what happened at each step, and the errors, loops and recoveries of the run."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.trace.actions import (
@@ -37,10 +38,7 @@ if TYPE_CHECKING:
         loops_of as loops_of,
     )
     from contextgraph.trace.project import (
-        TESTS as TESTS,
-        CommandUse as CommandUse,
         ProjectFacts as ProjectFacts,
-        command_use as command_use,
         patch_summary as patch_summary,
         project_facts as project_facts,
     )
@@ -107,6 +105,11 @@ if TYPE_CHECKING:
         StepTrace as StepTrace,
         read_steps as read_steps,
     )
+    from contextgraph.trace.uses import (
+        TESTS as TESTS,
+        CommandUse as CommandUse,
+        command_use as command_use,
+    )
 
 # Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
 _MODULES = (
@@ -117,6 +120,7 @@ _MODULES = (
     "files",
     "loops",
     "shell",
+    "uses",
     "remedies.edits",
     "project",
     "remedies.open_errors",

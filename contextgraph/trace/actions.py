@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
 
-from contextgraph.lazy import dataclass, regex, replace
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
 from contextgraph.model import Action, Json, Step
 from contextgraph.trace.kinds import (
     EDITOR_TOOLS,

@@ -4,12 +4,14 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from sys import stdlib_module_names
-from typing import TypeAlias
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.trace.actions import NEW_TEXT, new_text
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _GIT_HEADER = regex(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = regex(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -178,7 +180,7 @@ _VIEWS_BACK = 12
 _DISTINCTIVE_CHARS = 6
 _FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
 
-Span: TypeAlias = tuple[int, int]
+Span: "TypeAlias" = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -911,3 +911,15 @@ def test_a_program_without_site_finds_what_is_installed() -> None:
     program = [sys.executable, "-I", "-S", entry_point.__file__, "--version"]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("contextgraph ")
+
+
+def test_a_hook_loads_no_module_that_it_can_do_without(tmp_path: Path) -> None:
+    event = json.dumps({"hook_event_name": "PreToolUse", "session_id": "1", "cwd": str(tmp_path)})
+    program = [sys.executable, "-I", "-S", "-X", "importtime", entry_point.__file__]
+    program += ["hook", "--store", str(tmp_path / "memory.db")]
+    done = subprocess.run(program, input=event, capture_output=True, text=True, check=True)
+
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "contextgraph.agents.hook" in loaded
+    needless = {"site", "typing", "pathlib", "logging", "dataclasses", "inspect", "click"}
+    assert not loaded & needless

@@ -141,7 +141,7 @@ def test_two_reports_with_details_are_compared(tmp_path: Path) -> None:
 @pytest.fixture
 def task_only() -> None:
     """A configuration without the channel for errors."""
-    file = user_settings_file()
+    file = Path(user_settings_file())
     file.parent.mkdir(parents=True)
     file.write_text('[configurations.task-only]\nchannels = ["task"]\nweights = {task = 0.3}\n')
 

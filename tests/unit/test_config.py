@@ -241,7 +241,7 @@ def test_files_of_a_memory_stand_beside_it_or_in_the_data_directory_of_the_user(
 
     assert (str(beside), str(of_tenant)) == ("/data/team", "/data/team.web")
     assert len(servers) == 2
-    assert all(Path.home() in one.parents for one in servers)
+    assert all(Path.home() in Path(one).parents for one in servers)
 
 
 HOSTILE = """
@@ -314,7 +314,7 @@ def test_trust_is_for_one_content_at_one_place(tmp_path):
 
 
 def test_the_users_file_is_in_force_everywhere_with_paths_relative_to_it(tmp_path):
-    file = user_settings_file()
+    file = Path(user_settings_file())
     file.parent.mkdir(parents=True)
     file.write_text('store = "memory.db"\nkeyed_root = "~/keyed"\ntenant = "mine"\n')
     settings = load_settings({}, tmp_path)

@@ -3,18 +3,20 @@
 import copy
 import dataclasses
 import inspect
+import marshal
 import operator
 import pickle
 import re
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
+from unittest.mock import patch
 
 import pytest
 
-import contextgraph
+import contextgraph.trace
 from contextgraph import lazy
-from contextgraph.lazy import Regex, regex
+from contextgraph.lazy import Patterns, Regex, regex
 from contextgraph.model import Action, State, Step
 
 _OPTIONAL = "contextgraph.store.", "contextgraph.agents.", "contextgraph.embedding."
@@ -143,3 +145,38 @@ def test_values_are_replaced_and_pickled():
     assert dataclasses.is_dataclass(State)
     with pytest.raises(TypeError):
         lazy.replace(step, unknown=1)  # type: ignore[call-arg]
+
+
+def test_kept_patterns_are_those_that_compiling_gives(tmp_path):
+    known = {
+        (value.pattern, value.flags)
+        for module in walk_packages(contextgraph.trace.__path__, "contextgraph.trace.")
+        for value in vars(import_module(module.name)).values()
+        if isinstance(value, Regex)
+    }
+    first = Patterns()
+    first.keep(str(tmp_path / "cache" / "patterns"))
+    for pattern, flags in known:
+        first.compile(pattern, flags)
+    first.save()
+
+    again = Patterns()
+    again.keep(str(tmp_path / "cache" / "patterns"))
+    with patch.object(re, "compile", side_effect=AssertionError):
+        kept = {one: again.compile(*one) for one in known}
+    assert len(known) > 100
+    assert all(kept[one] == re.compile(*one) for one in known)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no form", marshal.dumps([1]), marshal.dumps({("a+", 0): (32, [1, 2], 0, {}, ())})],
+)
+def test_damaged_forms_of_patterns_are_compiled_and_written_again(tmp_path, content):
+    file = tmp_path / "patterns"
+    file.write_bytes(content)
+    kept = Patterns()
+    kept.keep(str(file))
+    assert kept.compile("a+").fullmatch("aa")
+    kept.save()
+    assert file.read_bytes() != content

@@ -98,7 +98,7 @@ def test_while_notes_are_away_the_rest_is_answered(
 
 
 def test_a_configuration_can_leave_the_channel_out(tmp_path: Path) -> None:
-    file = user_settings_file()
+    file = Path(user_settings_file())
     file.parent.mkdir(parents=True)
     file.write_text('[configurations.without]\nchannels = ["task", "lexical"]\n')
     for configuration, found in ((None, 1), ("without", 0)):

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TypeAlias
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.text import compiled
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _CONTROL = regex(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"
@@ -68,7 +70,7 @@ class Finding:
     location: str | None = None
 
 
-Search: TypeAlias = Callable[[str], Finding | None]
+Search: "TypeAlias" = Callable[[str], Finding | None]
 
 
 @dataclass(frozen=True, slots=True)

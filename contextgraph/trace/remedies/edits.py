@@ -6,15 +6,17 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, product
-from typing import Self
 
-from contextgraph.lazy import dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
 from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity
 from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import identifiers, informative_lines, shortened
+
+if TYPE_CHECKING:
+    from typing import Self
 
 IN_ENVIRONMENT = "environment variable"
 
@@ -28,7 +30,7 @@ class Term(StrEnum):
     wording: str
     is_open: bool
 
-    def __new__(cls, value: str, wording: str = "", is_open: bool = False) -> Self:
+    def __new__(cls, value: str, wording: str = "", is_open: bool = False) -> "Self":
         member = str.__new__(cls, value)
         member._value_ = value
         member.wording, member.is_open = wording, is_open
