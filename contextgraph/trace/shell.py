@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from contextgraph.lazy import dataclass, field, regex, replace
 
-_TOKEN = regex(
+TOKEN = regex(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)
     |(?P<comment>\#[^\n]*+)
     |(?P<heredoc><<-?[ \t]*+(?P<quote>['"]?)(?P<tag>[A-Za-z_][\w.-]*+)(?P=quote))
@@ -139,7 +139,7 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
     tags: list[str] = []
     position = 0
     for _ in range(_TOKENS_READ):
-        if not (match := _TOKEN.match(line, position)):
+        if not (match := TOKEN.match(line, position)):
             break
         position = match.end()
         kind, token = match.lastgroup, match.group()

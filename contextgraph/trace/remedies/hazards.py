@@ -15,24 +15,25 @@ from typing import NamedTuple
 from contextgraph.lazy import regex
 from contextgraph.model import RemedyAction, RemedyKind
 from contextgraph.text import gives_instructions
+from contextgraph.trace.shell import TOKEN, unquoted
 
 # A longer command, edit or name is not advice: nobody sees at a glance what it does.
 _LONGEST_LINE, _LONGEST_EDIT = 400, 4_000
 _MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
 
-_TOKEN = regex(
-    r"""(?P<blank>[ \t]++)
-    |(?P<nowhere>(?:[12&]?>>?[ \t]*+(?:/dev/null\b|&[12]\b
-        |(?!(?i:requirements|constraints|cmakelists))[\w-]++\.(?:txt|log|out)(?![\w./-])))
-        |<[ \t]*+/dev/null\b)
-    |(?P<operator>&&|\|\||[;|\n])
-    |(?P<word>(?:[^\s'"\\;|&<>()`$\#]|(?<=[\w.])\#
-        |\$(?:\w++|\{\w++\}|\(pwd\))
-        |'[^'\n]*+'
-        |"(?:[^"\\$`\n]|\$(?:\w++|\{\w++\}|\(pwd\))|\\[^\n])*+"
-    )++)""",
+# A word without code that a shell would run, and redirections that write nothing of the project.
+_SAFE_WORD = regex(
+    r"""(?:[^'"\\`$\#]|(?<=[\w.])\#|\$(?:\w++|\{\w++\})
+    |'[^'\n]*+'
+    |"(?:[^"\\$`\n]|\$(?:\w++|\{\w++\}|\(pwd\))|\\[^\n])*+"
+    )++""",
     re.VERBOSE,
 )
+_HARMLESS_REDIRECTION = regex(
+    r"[12&]?>>?(?:/dev/null|(?!(?i:requirements|constraints|cmakelists))[\w-]++\.(?:txt|log|out))"
+    r"|[12]?>&[12]|</dev/null"
+)
+_SEPARATORS = frozenset(("&&", "||", ";", "|", "\n"))
 _SETTING = regex(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
 _ADDRESS = regex(r"://|[\w.-]@[\w.-]+[:/]|\bgit\+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}\b")
 _LOOPBACK = regex(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/]|$)")
@@ -272,30 +273,30 @@ def _parts(line: str) -> list[_Part] | None:
     """The simple commands of *line* without quotes; None where a part of it has another form."""
     if len(line) > _LONGEST_LINE or "\u23ce" in line or "\u2026" in line:
         return None
-    parts: list[_Part] = []
-    words: list[str] = []
-    position, is_filter = 0, False
+    line = line.replace("$(pwd)", "$PWD")
+    parts, words, is_filter = list[_Part](), list[str](), False
+    position, redirection = 0, ""
     while position < len(line):
-        if not (match := _TOKEN.match(line, position)):
+        if not (match := TOKEN.match(line, position)):
             return None
-        position = match.end()
-        if match.lastgroup == "word":
-            words.append(match.group())
-        elif match.lastgroup == "operator":
+        position, kind, token = match.end(), match.lastgroup, match.group()
+        if kind == "blank" and not token.strip(" \t"):
+            continue
+        if redirection:
+            if not _HARMLESS_REDIRECTION.fullmatch(redirection + token):
+                return None
+            redirection = ""
+        elif kind == "redirect":
+            redirection = token
+        elif kind == "word" and _SAFE_WORD.fullmatch(token):
+            words.append(unquoted(token))
+        elif kind == "operator" and token in _SEPARATORS:
             parts.append(_Part(tuple(words), is_filter))
-            words, is_filter = [], match.group() == "|"
+            words, is_filter = [], token == "|"
+        else:
+            return None
     parts.append(_Part(tuple(words), is_filter))
-    return [
-        _Part(tuple(map(_unquoted, part.words)), part.is_filter)
-        for part in parts
-        if part.words or not part.is_filter
-    ]
-
-
-def _unquoted(word: str) -> str:
-    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
-        return word[1:-1]
-    return word.replace("'", "").replace('"', "")
+    return [part for part in parts if part.words or not part.is_filter] if not redirection else None
 
 
 def _program_of(line: str) -> str:
