@@ -1,5 +1,6 @@
 """The documents agree with the code."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -55,6 +56,33 @@ def test_every_file_that_a_guide_names_exists(name: str) -> None:
     folders = (ROOT, ROOT / "contextgraph")
     missing = [one for one in patterns if not any([*home.glob(one)] for home in folders)]
     assert [one for one in missing if "/" in one or not [*ROOT.rglob(one)]] == []
+
+
+def test_every_definition_that_contributing_names_exists() -> None:
+    named = re.findall(r"`([\w/]+\.py):([\w.]+)`", text_of(ROOT / "CONTRIBUTING.md"))
+    assert len(named) > 20
+    missing = [one for one in named if not _defines(ROOT / "contextgraph" / one[0], one[1])]
+    assert missing == []
+
+
+def _defines(path: Path, name: str) -> bool:
+    """Whether the module at *path* defines *name*, such as ``f``, ``TABLE`` or ``Class.method``."""
+    statements = ast.parse(text_of(path)).body
+    for part in name.split("."):
+        found = [one for one in statements if part in _names(one)]
+        statements = [inner for one in found if isinstance(one, ast.ClassDef) for inner in one.body]
+        if not found:
+            return False
+    return True
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return [name]
+    return []
 
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
