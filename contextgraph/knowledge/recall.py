@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from math import exp
@@ -46,7 +46,9 @@ _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
 # and a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
-_HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND
+# An answer was often said on a day with other answers, and by the person whom the question names.
+_DAY, _OF_ANOTHER = 0.6, 0.1
+_HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND + _DAY
 _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
 _ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Age and credibility decide between notes that say as much.
@@ -166,15 +168,16 @@ def recollections(
             scores[id_] = _channel_scores(note, weights, cosines)
             own[id_] = _blended(scores[id_], most)
     notes |= around
-    beside = _beside(notes)
     highest = max(_HIGHEST, *own.values(), 0)
+    context = _Context(own, _beside(notes), _best_of_days(notes, own), highest)
+    asked = question.names & set(map(_speaker, notes.values()))
     ranked = [
-        _recollection(notes[id_], scores[id_], own, beside, question, highest)
+        _recollection(note, scores[id_], context, asked, question)
         for id_, value in own.items()
-        if value > 0 and _is_recalled(notes[id_], question)
+        if value > 0 and _is_recalled(note := notes[id_], question)
     ]
     ranked.sort(key=lambda recollection: (-recollection.score, recollection.note.id))
-    probabilities = _probabilities(ranked, weights, question.names)
+    probabilities = _probabilities(ranked, weights, asked)
     most_probable = max(probabilities, default=0.0)
     return [
         # What is linked to an answer is one the less probably, the further it is away.
@@ -345,24 +348,48 @@ def _beside(notes: Mapping[str, Note]) -> Mapping[str, frozenset[str]]:
     return {id_: frozenset(ids) for id_, ids in beside.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Scores of notes by themselves, notes beside each, the best of each day, the most possible."""
+
+    own: Mapping[str, float]
+    beside: Mapping[str, frozenset[str]]
+    best_of_days: Mapping[date, float]
+    highest: float
+
+    def neighbours_of(self, id_: str) -> float:
+        """How much the notes around this one add to its score."""
+        first = self.beside.get(id_, frozenset())
+        second = {id_ for neighbour in first for id_ in self.beside[neighbour]} - {id_, *first}
+        return _NEXT * _sum(self.own, first) + _SECOND * _sum(self.own, second)
+
+
+def _best_of_days(notes: Mapping[str, Note], own: Mapping[str, float]) -> dict[date, float]:
+    best: defaultdict[date, float] = defaultdict(float)
+    for id_, value in own.items():
+        day = notes[id_].created_at.date()
+        best[day] = max(best[day], value)
+    return best
+
+
 def _recollection(
     note: Note,
     scores: Mapping[str, float],
-    own: Mapping[str, float],
-    beside: Mapping[str, frozenset[str]],
+    context: _Context,
+    asked: Collection[str],
     question: Question,
-    highest: float,
 ) -> Recollection:
-    first = beside.get(note.id, frozenset())
-    second = {id_ for neighbour in first for id_ in beside[neighbour]} - {note.id, *first}
-    neighbours = _NEXT * _sum(own, first) + _SECOND * _sum(own, second)
     why = {
         **scores,
-        "neighbours": neighbours,
+        "neighbours": context.neighbours_of(note.id),
+        "day": _DAY * context.best_of_days[note.created_at.date()],
         "recency": age_weight(question.now - note.created_at, _HALF_LIFE),
         "credibility": credibility_of(note, question.now),
     }
-    relevance = min(1.0, (own[note.id] + neighbours) / highest)
+    found = context.own[note.id] + why["neighbours"] + why["day"]
+    relevance = min(1.0, found / context.highest)
+    if _is_of_another(note, asked):
+        relevance *= 1 - _OF_ANOTHER
     score = _RELEVANCE * relevance + _RECENCY * why["recency"] + _CREDIBILITY * why["credibility"]
     return Recollection(note, score, why, 0.0)
 
@@ -386,18 +413,17 @@ _BIAS, _WORDS, _LEAD, _OF_OTHER, _MOST_WORDS = -4.5, 13.8, 1.8, -4.2, 0.3
 
 
 def _probabilities(
-    ranked: Sequence[Recollection], weights: Mapping[str, float], names: Collection[str]
+    ranked: Sequence[Recollection], weights: Mapping[str, float], asked: Collection[str]
 ) -> list[float]:
-    """Return the probability that each of *ranked* answers a question with these words and *names*.
+    """Return the probability that each of *ranked* answers a question with words of *weights*.
 
     A logistic regression, by shared words; by how much more of the question a note covers than
-    notes of others do, where it names whom it is about; and by whether the note is of another.
+    notes of others do, where it names whom it is about (*asked*); and by whether the note is of
+    another.
     Fitted on three LoCoMo conversations, with questions that they do not answer, and with those
     about other conversations; its scale is that of the best note (docs/measurements.md).
     """
-    speakers = [_speaker(one.note) for one in ranked]
-    asked = {speaker for speaker in speakers if speaker in names}
-    of_other = [bool(asked) and speaker not in asked | {""} for speaker in speakers]
+    of_other = [_is_of_another(one.note, asked) for one in ranked]
     rest = weights.keys() - set(stems(" ".join(asked)))
     total = sum(weights[word] for word in rest) or 1.0
     covered = [
@@ -415,6 +441,11 @@ def _probabilities(
         for one, share, is_of_other in zip(ranked, covered, of_other, strict=True)
     ]
     return [1 / (1 + exp(-one)) for one in evidence]
+
+
+def _is_of_another(note: Note, asked: Collection[str]) -> bool:
+    """True for a note of somebody else than those whom a question names."""
+    return bool(asked) and _speaker(note) not in ("", *asked)
 
 
 def _speaker(note: Note) -> str:

@@ -31,7 +31,14 @@ def test_a_convention_that_changed(store: Path) -> None:
     assert second.out.endswith(f": supersedes {first['id']}\n")
     (found,) = contextgraph("recall", "which python does CI use", *where, "--json").records
     assert (found["content"], found["source"]) == ("CI uses Python 3.12", "file:tox.ini")
-    assert found["why"].keys() == {"words", "meaning", "neighbours", "recency", "credibility"}
+    assert found["why"].keys() == {
+        "words",
+        "meaning",
+        "neighbours",
+        "day",
+        "recency",
+        "credibility",
+    }
     assert "CI uses Python 3.12" in contextgraph("recall", "python", *where).out
     (old,) = contextgraph("notes", "--archived", *where, "--json").records
     assert (old["id"], old["superseded_by"]) == (first["id"], found["id"])

@@ -16,6 +16,7 @@ from contextgraph.knowledge import (
 from contextgraph.model import (
     LinkType,
     MaintenanceReport,
+    Note,
     NoteScope,
     NoteStatus,
 )
@@ -110,9 +111,34 @@ def test_the_best_come_first_and_say_why(notes: Notes) -> None:
     best, other = notes.recall("how often is a payment webhook retried", repo=SHOP)
     assert best.note.content.startswith("the payment service")
     assert 1 >= best.score > other.score > 0
-    assert best.why.keys() == {"words", "meaning", "neighbours", "recency", "credibility"}
+    parts = {"words", "meaning", "neighbours", "day", "recency", "credibility"}
+    assert best.why.keys() == parts
     (only,) = notes.recall("how often is a payment webhook retried", limit=1)
     assert only.note == best.note
+
+
+def test_what_was_said_on_the_day_of_an_answer_comes_before_the_same_of_another_day() -> None:
+    memory = AgentMemory.open(":memory:")
+    with memory:
+        for day, texts in (
+            (2, ("a payment webhook is retried", "webhook calls are signed")),
+            (9, ("webhook calls are slow",)),
+        ):
+            for text in texts:
+                made = datetime(2026, 3, day, tzinfo=UTC)
+                memory.store.notes.change(new=[Note(text, text, SHOP, "user", made)])
+        found = contents(memory.notes, "how often is a payment webhook retried", repo=SHOP)
+    assert found == [
+        "a payment webhook is retried",
+        "webhook calls are signed",
+        "webhook calls are slow",
+    ]
+
+
+def test_notes_of_the_speaker_whom_a_question_names_come_first(notes: Notes) -> None:
+    notes.remember("Ann: we make the release on Tuesday after lunch", repo=SHOP)
+    notes.remember("Bob: is the release planned, Ann?", repo=SHOP)
+    assert contents(notes, "the release of Ann", repo=SHOP)[0].startswith("Ann:")
 
 
 def test_of_two_that_say_as_much_the_newer_comes_first(notes: Notes) -> None:
