@@ -145,6 +145,9 @@ def reciprocal_rank_fusion(
 REQUEST_WORDS, PROPOSED, CONVERSATIONS, _RIVALS = 48, 120, 24, 3
 # From here on a conversation is taken to be what a request is about.
 PROBABLE, _FEWEST_MATCHED = 0.5, 2
+# Rarities of words that a request shares with a quote, and with how a conversation began; the
+# probability from which on the second is enough. Chosen on the prompts of a team.
+_SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
@@ -179,6 +182,27 @@ def share_probability(share: float, rival: float, matched: int) -> float:
     margin = max(0.0, 1 - rival / share)
     evidence = 9 * min(share, 0.6) + 8.7 * min(margin, 0.6) + 2.6 * log(matched / 4)
     return 1 / (1 + exp(8.1 - evidence))
+
+
+def _concerns(
+    words: Collection[str],
+    chosen: "QuotedSession",
+    rarities: Mapping[str, float],
+    *,
+    sure: bool,
+) -> bool:
+    """Whether one of the quotes says what a request of *words* asks about.
+
+    Sessions of one team share the words of their project: that they are about the same does not
+    make what was decided there matter. Where that is *sure*, a like first request is enough.
+    """
+
+    def shared(known: Collection[str]) -> float:
+        return sum([rarities[word] for word in words if word in known])
+
+    opening = shared({*chosen.title[: chosen.opening]})
+    said = (shared({*stems(quote.content)}) for quote in chosen.quotes if quote.is_shown)
+    return (sure and opening >= _SAME_OPENING) or any(one >= _SAID for one in said)
 
 
 class Quote(NamedTuple):
@@ -246,8 +270,8 @@ def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
 class QuotedSession(NamedTuple):
     """A conversation: the one that amended it, how often it has each word, and its *quotes*.
 
-    *title* are the words of its title, which are counted with those of each quote. *contributor*
-    supplied it.
+    *title* are the words of its title, which are counted with those of each quote; the first
+    *opening* of them are of the first request. *contributor* supplied it.
     """
 
     id: str
@@ -256,6 +280,7 @@ class QuotedSession(NamedTuple):
     counts: Mapping[str, int]
     quotes: Sequence[Quote]
     contributor: str = ""
+    opening: int = 0
 
 
 def quotes_about(
@@ -301,7 +326,14 @@ def _about(
     similar = similarities(chosen.counts, rivals)
     rival = next((other for other, id_ in others if similar.get(id_, 0) < SAME_SUBJECT), 0.0)
     matched = len(found[best].counts.keys() & {*words})
-    return _rated(words, chosen), share_probability(share, rival, matched)
+    probability = share_probability(share, rival, matched)
+    if probability >= PROBABLE:
+        met = Counter(word for known in found.values() for word in known.counts.keys() & {*words})
+        texts = max(_FEWEST_TEXTS, len(found))
+        rarities = {word: rarity(met[word], texts) for word in words}
+        if not _concerns(words, chosen, rarities, sure=probability >= _SURE):
+            probability /= 2
+    return _rated(words, chosen), probability
 
 
 def fitting(quotes: Iterable[Quote], max_tokens: int = QUOTED_TOKENS) -> list[tuple[Quote, str]]:

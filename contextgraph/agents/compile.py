@@ -33,6 +33,7 @@ from contextgraph.agents.events import HOOKED
 from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError
+from contextgraph.knowledge.statements import says_of
 from contextgraph.lazy import dataclass, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -243,7 +244,7 @@ class _Compiler:
                 notes.setdefault(path, []).append(f"note: {note_line(note)}")
         said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
         for note in readable(said, self._store, frozenset(), None):
-            for path in filter(_is_file, note.about):
+            for path in (one for one in note.about if _is_file(one) and says_of(note, one)):
                 known = notes.setdefault(path, [])
                 if len(known) < _MOST_SAID:
                     known.append(quote_of(note).line())

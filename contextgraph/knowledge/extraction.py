@@ -22,7 +22,7 @@ _LONGEST_RULE = 400
 _LONGEST_CONFIRMATION, _LONGEST_CHOICE, _LONGEST_PROPOSAL = 400, 80, 700
 # A confirmation says little more, and what is restated in few words says nothing.
 _MOST_ADDED, _FEWEST_RESTATED = 6, 8
-_LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _MOST_FILES, _TOPIC = 400, 300, 8, 3, 150
+_LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _TOPIC = 400, 300, 8, 150
 # A statement of so few words needs what it answers; a question of so many stems is clear.
 _UNCLEAR, _CLEAR, _LONGEST_SAID = 7, 4, 200
 
@@ -341,8 +341,6 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     Not the task, questions, pasted texts, what programs wrote, nor instructions of the moment.
     """
     exchanges, last = _exchanges(run)
-    turns = [run.task, *(text for one in exchanges for text in (one.before, one.said)), last]
-    files = files_in(_BLOCK.sub("\n", "\n".join(turns)))
     found: dict[str, Said] = {}
     for exchange in exchanges:
         for said in _statements_of(exchange):
@@ -351,10 +349,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
         said = Said(StatementKind.AGREED, restated, exchanges[-1].step + 1, exchanges[-1].at)
         found.setdefault(_normal(restated), replace(said, weight=_RESTATED, by_agent=True))
     return SaidInRun(
-        tuple(
-            replace(said, about=_about(said, files if len(files) <= _MOST_FILES else ()))
-            for said in found.values()
-        ),
+        tuple(replace(said, about=_about(said)) for said in found.values()),
         title=_topic(run.task, exchanges, last),
     )
 
@@ -633,11 +628,11 @@ def _items(before: str) -> dict[str, str]:
     return items if len(items) > 1 else {}
 
 
-def _about(said: Said, files: Sequence[str]) -> tuple[str, ...]:
-    """The files, symbols and rare words that *said* is about; *files* are those of the session."""
+def _about(said: Said) -> tuple[str, ...]:
+    """The files, symbols and rare words that *said* is about."""
     text = f"{said.text}\n{said.context}"
     symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
-    named = dict.fromkeys([*files_in(text), *files, *symbols])
+    named = dict.fromkeys([*files_in(text), *symbols])
     shared = {stem for name in named for stem in stems(name)}
     plain = (word for word in re.findall(r"[A-Za-z]{5,}", said.text) if stems(word))
     words = {stems(word)[0]: word.lower() for word in plain if not {*stems(word)} & shared}

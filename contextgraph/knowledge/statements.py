@@ -18,7 +18,7 @@ from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
-from contextgraph.lazy import dataclass, replace
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Link,
     LinkType,
@@ -49,6 +49,10 @@ _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
 _LISTED = 10_000
 # From here on two statements say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.7, 0.3, 3
+# What is asked for once: afterwards it holds.
+_CARRIED_OUT = regex(
+    r"\b(?:mov(?:e|ed|ing)|renam(?:e|ed|ing)|put\b.*\binto|change\b.*\bto)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ class Statements:
         proposed = [
             note
             for note in self._store.for_text(words, _scope(repo), PROPOSED)
-            if _is_seen(note, as_of) and wanted & {_last_part(name) for name in note.about}
+            if _is_seen(note, as_of) and any(says_of(note, name) for name in wanted)
         ]
         superseded = superseded_in(self._store, [note.id for note in proposed], as_of)
         current = [note for note in proposed if note.id not in superseded]
@@ -361,6 +365,17 @@ def _by(name: str) -> str:
     return f" by {name}" if name else ""
 
 
+def says_of(note: Note, name: str) -> bool:
+    """Whether the statement *note* says itself what holds for the file or symbol *name*.
+
+    Not what to move or rename: that is done.
+    """
+    part = _last_part(name)
+    is_about = any(part == _last_part(about) for about in note.about)
+    is_named = part in note.content.casefold()
+    return is_about and is_named and not _CARRIED_OUT.search(note.content)
+
+
 def _is_listed(note: Note) -> bool:
     return note.kind in _KINDS and note.is_live
 
@@ -402,6 +417,7 @@ def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note
         _words_of(notes),
         [quote_of(note, is_shown=note.id not in superseded) for note in notes],
         notes[0].contributor,
+        len(stem_counts(notes[0].title.partition("\n")[0])),
     )
 
 

@@ -44,8 +44,8 @@ ROUNDS = (
     ),
 )
 RECAP = (
-    "Final rule: an export batch holds at most 640 rows, a customer is never split over two "
-    "batches, and what does not fit waits for the next batch."
+    "Final rule of export.py: an export batch holds at most 640 rows, a customer is never split "
+    "over two batches, and what does not fit waits for the next batch."
 )
 AMENDMENT = (
     "Amendment to the export batch rule from last week: the partner's importer was upgraded."
@@ -386,6 +386,33 @@ def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemor
         assert (
             run.before(Action("Edit", "Edit", {"file_path": "main.py", "new_string": ""})) is None
         )
+
+
+def test_before_an_edit_only_what_names_the_file_and_still_is_to_be_kept(
+    memory: AgentMemory,
+) -> None:
+    memory.learn(
+        session(
+            "No, the loader should never cache a page, see main.py.",
+            "Let's move the loader to loader.py.",
+            "We never read the pages twice.",
+        )
+    )
+    (rule,) = memory.statements.naming(["src/main.py"], repo=SHOP)
+    assert rule.note.content.startswith("No, the loader")
+    assert memory.statements.naming(["src/loader.py"], repo=SHOP) == ()
+
+
+def test_a_request_that_shares_only_common_words_with_what_was_said_gets_nothing(
+    memory: AgentMemory,
+) -> None:
+    wrote = "The portal keeps a ledger of each upload. The ledger of the portal is a table."
+    said = "No, always keep two blank lines there."
+    memory.learn(talk("portal", "Look at the code.", (wrote, said)))
+    for run in map(small_talk, range(8)):
+        memory.learn(run)
+    request = "Why does the ledger upload of the portal take a minute?"
+    assert memory.statements.for_request(request, repo=SHOP)[0].probability < 0.5
 
 
 @pytest.mark.parametrize(
