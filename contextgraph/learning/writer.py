@@ -152,30 +152,28 @@ class MemoryWriter:
         learned = self._store.runs.learned(
             [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
         )
-        # The id of version 0.1 takes as long to compute as masking a run, and few have one.
-        former = {
-            ids.id: self._former_id(raw)
-            for ids, raw in zip(runs, raws, strict=True)
-            if ids.id not in learned
-        }
-        by_former = self._store.runs.learned([*former.values()]) if former else {}
         return [
             _Matched(
                 ids,
-                learned.get(ids.id) or by_former.get(former[ids.id]),
+                learned.get(ids.id) or self._learned_by_former_id(raw),
                 _beginning(ids, learned),
                 source,
             )
-            for ids in runs
+            for ids, raw in zip(runs, raws, strict=True)
         ]
+
+    def _learned_by_former_id(self, raw: RawTrajectory) -> Learned | None:
+        """Return what the memory holds of a run by the id that version 0.1 gave it."""
+        # Computing it takes as long as masking a run, and few instances have a run already.
+        if not self._store.runs.ids(instance=masked_name(raw.instance_id), limit=1):
+            return None
+        prepared = self._prepared.get(id(raw))
+        former = (prepared and prepared.former) or former_trajectory_id(raw)
+        return self._store.runs.learned([former]).get(former)
 
     def _ids(self, raw: RawTrajectory) -> RunIds:
         prepared = self._prepared.get(id(raw))
         return prepared.ids if prepared else run_ids(raw)
-
-    def _former_id(self, raw: RawTrajectory) -> str:
-        prepared = self._prepared.get(id(raw))
-        return (prepared and prepared.former) or former_trajectory_id(raw)
 
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         prepared = self._prepared.get(id(raw))

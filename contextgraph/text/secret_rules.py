@@ -184,6 +184,7 @@ _FOLDED = {
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
         | (?P<password3>nha{_ASSIGNED})
+        | (?P<positional7>curestring(?:\ {{1,4}}-string)?(?=\ ))
         | t(?P<positional8>(?<=config\ set|figure\ set|secret\ set|ecrets\ set)\ [\w.:/@-]{{0,60}}
             (?:key|token|secret|password|passwd|pass|auth)\w{{0,10}}(?=\ ))
         | (?<=[as]se)(?:
@@ -196,7 +197,6 @@ _FOLDED = {
     "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
     "parola": rf"parola(?P<password5>{_ASSIGNED})",
     "mnemonic": rf"mnemonic(?P<password6>{_ASSIGNED})",
-    '"auth"': r'"auth"(?P<docker>(?=[ ]{0,4}:))',
     "pass": rf"""pass(?:
         (?P<suffix>(?<=[a-z_]pass){_ASSIGNED})
         | (?P<positional6>(?<=requirepass)(?=\ ))
@@ -206,28 +206,29 @@ _FOLDED = {
     "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
     "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
-    "private-": r"private-(?P<putty>(?:lines|mac):[ ])",
     "5432:": r"5432(?P<pgpass>:)",
-    "*:*": r"\*:\*(?P<pgpass1>:)",
+    "*": r"\*(?=:\*:):\*(?P<pgpass1>:)",
     # What comes after a name: of a user, of a share, of a file.
     "identified by": r"identified\ by(?P<positional1>(?:\ values)?(?=\ ))",
     "net user": r"net\ user(?P<positional4>\ [^\s\"'/]{1,64}(?=\ ))",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
-    "securestring": r"securestring(?P<positional7>(?:\ {1,4}-string)?(?=\ ))",
     # Two arguments, a name and its password.
     "credential": r"credentials?(?P<pair>\()",
-    "auth": r"auth(?P<pair1>(?:=|:\ |\ =\ )?[(\[])",
+    "auth": r"""auth(?:
+        (?P<docker>"(?<="auth")(?=[ ]{0,4}:))
+        | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
+    )""",
     "login(": r"login(?P<pair2>\()",
     # Passwords that are hashed.
     "$": r"\$(?:[156y]|2[abxy]|apr1|argon2(?:id|i|d))(?P<crypt>\$)",
     "{ssha": r"\{ssha[0-9]{0,3}(?P<crypt1>\})",
-    "sqlplus": r"sqlplus(?P<login_of_database>(?:\ -\w{1,9}(?:\ \d)?)?\ [\"']?\w{1,64}/)",
+    "q": r"q(?<=sq)lplus(?P<login_of_database>(?:\ -\w{1,9}(?:\ \d)?)?\ [\"']?\w{1,64}/)",
     "\t/\t": r"\t/(?P<jar>(?<=\ttrue\t/)|(?<=\tfalse\t/))",
 }
 _RARE = frozenset(
     (
-        *("mnemonic", "parola", "1//0", "dapi", "private-", "5432:", "*:*", "\t/\t"),
-        *("identified by", "net user", "smbclient", "sqlplus", "securestring"),
+        *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
+        *("identified by", "net user", "smbclient"),
         *("credential", "auth", "login(", "{ssha"),
     )
 )
@@ -243,6 +244,7 @@ _OPTIONS = r"""(?<=[\s"']-)(?:
 )"""
 # Of what a program reads from its input, or after the name of a user.
 _INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd))"
+_PUTTY = "(?P<putty>(?<=private-)(?:lines|mac):[ ])"
 _USERS = (
     r"(?:user(?<=add_user)|password(?<=change_password))(?P<positional2>\ [^\s\"']{1,64}(?=\ ))"
 )
@@ -285,7 +287,7 @@ def _separator_pattern(separator: str) -> str:
     ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
     pattern = rf"{_TAIL}(?P<provider>{ends})"
     if separator == "-":
-        pattern = f"(?:{pattern}|{_OPTIONS}|{_INPUTS})"
+        pattern = f"(?:{pattern}|{_OPTIONS}|{_INPUTS}|{_PUTTY})"
     if separator == "_":
         pattern = f"(?:{pattern}|{_SUFFIXES}|{_USERS})"
     if separator == ".":

@@ -59,7 +59,8 @@ def may_hold_secrets(texts: Sequence[str], whole: str) -> Iterator[int]:
     """
     # No hint spans a line end, and every rule takes one for the end of its text.
     if not whole.isascii() or "\\\n" in whole:
-        yield from (at for at, text in enumerate(texts) if _unbroken(text) != text)
+        unbroken = ((at, text, _unbroken(text)) for at, text in enumerate(texts))
+        yield from (at for at, text, joined in unbroken if joined != text and _count(joined))
     ends: list[int] = []
     for hit, secret in _secrets(whole):
         ends = ends or list(accumulate(len(text) + 1 for text in texts))

@@ -191,6 +191,22 @@ def test_a_run_of_version_0_1_is_known_before_and_after_the_rebuild(
     assert former in store.runs.learned([former])
 
 
+def test_the_former_id_is_computed_only_for_an_instance_that_has_a_run(
+    writer: MemoryWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = []
+
+    def former_id(raw: RawTrajectory) -> str:
+        computed.append(raw.instance_id)
+        return former_trajectory_id(raw)
+
+    monkeypatch.setattr("contextgraph.learning.writer.former_trajectory_id", former_id)
+    writer.write(run(COMMANDS, instance_id="a-1"))
+    assert computed == []
+    writer.write(run([*COMMANDS, ("ls lib", "", 0)], instance_id="a-1"))
+    assert computed == ["a-1"]
+
+
 def test_a_run_of_an_archive_of_version_0_1_is_known(
     store: SqliteStore, writer: MemoryWriter, tmp_path: Path
 ) -> None:

@@ -457,6 +457,13 @@ def test_a_token_that_is_broken_up_is_masked(between):
     assert list(may_hold_secrets([f"{token[:9]}{between}{token[9:]}"], f"{token[:9]}{between}"))
 
 
+def test_a_line_that_goes_on_is_looked_at_only_where_its_parts_make_a_secret():
+    token = "gh" + "p_" + RANDOM[:36]
+    texts = ["cmake .. \\\n  -DBUILD=on", f"push {token[:12]}\\\n  {token[12:]}"]
+    assert not list(may_hold_secrets(texts[:1], texts[0]))
+    assert list(may_hold_secrets(texts, "\n".join(texts)))[:1] == [1]
+
+
 @pytest.mark.parametrize(
     "text",
     [

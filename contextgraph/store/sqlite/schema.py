@@ -115,23 +115,21 @@ def _added(connection: Connection, table: str, row: str) -> str:
 
 
 def _row_hash(*values: object) -> int:
-    # Most values are texts: a call for each would take half of the time.
-    data = b"\0".join(
-        [
-            b"'" + one.encode(errors="surrogateescape") if type(one) is str else _bytes_of(one)
-            for one in values
-        ]
-    )
+    """Return the hash of a row with the types of its values: a text may turn into bytes."""
+    # Nearly all values are texts and numbers: encoding them together takes half of the time.
+    if bytes in map(type, values):
+        data = b"\0".join(map(_bytes_of, values))
+    else:
+        parts = [f"'{one}" if type(one) is str else repr(one) for one in values]
+        data = "\0".join(parts).encode(errors="surrogateescape")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), signed=True)
 
 
 def _bytes_of(value: object) -> bytes:
-    """*value*, with its type: a text may turn into bytes by one bit."""
     if isinstance(value, bytes):
         return b"x" + value
-    if isinstance(value, str):
-        return b"'" + value.encode(errors="surrogateescape")
-    return repr(value).encode()
+    text = f"'{value}" if isinstance(value, str) else repr(value)
+    return text.encode(errors="surrogateescape")
 
 
 def _text(data: bytes) -> str:
