@@ -57,6 +57,7 @@ SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
 _PUT_ERROR = "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?)"
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
+_OF_REPOSITORIES = ("error_advice", "repository", "conversation", "conversation_word")
 _COUNTS = """
 SELECT (SELECT count(*) FROM error_advice WHERE advice != '{}'),
     (SELECT count(DISTINCT repo) FROM repository
@@ -293,13 +294,14 @@ def write_advice(
     *,
     conversations: "Iterable[tuple[str, Iterable[QuotedSession]]]" = (),
     outdated: "Iterable[ErrorPattern] | None" = None,
+    known: Collection[str] = (),
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
 
     *revision* is that of the memory; *repositories* go by an agent, empty for any, and their names
     in lower case, empty for any; *conversations* are all of a repository. With
-    *outdated*, what it says of other errors stays. Raises `SettingsError` where it cannot be
-    written.
+    *outdated*, what it says of other errors stays, in those repositories that are *known*. Raises
+    `SettingsError` where it cannot be written.
     """
     with _replacing(path) as part:
         if outdated is not None:
@@ -310,6 +312,12 @@ def write_advice(
             connection.execute("PRAGMA secure_delete = ON")
             if outdated is None:
                 connection.executescript(_SCHEMA)
+            else:
+                for table in _OF_REPOSITORIES:
+                    connection.execute(
+                        f"DELETE FROM {table} WHERE repo NOT IN (SELECT value FROM json_each(?))",
+                        (json.dumps([*known]),),
+                    )
             patterns = [
                 (pattern.family, pattern.error_type, pattern.template) for pattern in outdated or ()
             ]

@@ -58,7 +58,7 @@ from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
-_MAX_ERRORS, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 256, 1_000
+_MAX_ERRORS, _MAX_REPOSITORIES, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 100_000, 256, 1_000
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
 # Of statements on one file: the newest.
@@ -118,7 +118,9 @@ def _compiled(
             changed |= _judged(memory.store)
         tallies = [tally for tally in tallies if tally.error.id in changed]
     compiler = _Compiler(memory)
-    changed_repos = {*todo.repos, *_with_notes(memory.store), *repos} - {""}
+    with_notes = _with_notes(memory.store)
+    changed_repos = {*todo.repos, *with_notes, *repos} - {""}
+    known = {name for name, _ in memory.store.runs.repositories(_MAX_REPOSITORIES)} | with_notes
     counts = write_advice(
         path,
         todo.revision,
@@ -127,6 +129,7 @@ def _compiled(
         _submission_warnings(memory),
         conversations=compiler.conversations(changed_repos),
         outdated=None if before is None else [tally.error for tally in tallies],
+        known={name.casefold() for name in known | {*repos, ""}},
     )
     return CompiledAdvice(path, *counts)
 

@@ -312,7 +312,9 @@ class Memory:
             self.graph.nodes[context]["value"] = replace(shown, items=items)
 
     def remove_unused(self, removed: None) -> None:
-        """Remove errors that no run met."""
+        """Remove errors that no run met, and repositories without runs."""
+        repos = {run.repo for run in self.within(Scope())}
+        self.stale_repos = {repo: at for repo, at in self.stale_repos.items() if repo in repos}
         errors = labelled(self.graph, "ErrorPattern")
         self.graph.remove_nodes_from([error for error in errors if not self.into(error, "MET")])
 

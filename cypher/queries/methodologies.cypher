@@ -173,6 +173,13 @@ UNWIND $ids AS id
 MERGE (s:StaleError {tenant: $tenant, id: id})
 SET s.name = id, s.revision = $revision
 
+// name: remove_repos_without_runs
+// Nothing of these is left to consolidate, and their names are not to be kept.
+UNWIND $repos AS repo
+MATCH (s:StaleRepo {tenant: $tenant, repo: repo})
+WHERE NOT EXISTS { MATCH (:Trajectory {tenant: $tenant, repo: repo}) }
+DELETE s
+
 // name: mark_repos_changed
 // Repositories whose runs changed.
 UNWIND $repos AS repo

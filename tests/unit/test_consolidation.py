@@ -573,10 +573,10 @@ def test_advice_of_the_repository_replaces_the_same_in_general(memory):
     assert suggestion.methodology.repo
 
 
-def test_a_forgotten_repository_is_looked_at_once(memory: AgentMemory) -> None:
-    receipt = memory.learn(run([]))
+def test_a_repository_is_looked_at_again_as_long_as_runs_are_left(memory: AgentMemory) -> None:
+    receipts = [memory.learn(run([], instance_id=f"acme__shop-{number}")) for number in range(2)]
     memory.consolidate()
-    memory.forget([receipt.trajectory_id])
+    memory.forget([receipts[0].trajectory_id])
     assert memory.store.admin.unconsolidated().repos
-    memory.consolidate()
+    memory.forget([receipts[1].trajectory_id])
     assert not memory.store.admin.unconsolidated().repos

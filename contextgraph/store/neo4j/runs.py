@@ -252,6 +252,7 @@ def remove_unused(transaction: Transaction, removed: Sequence[Row]) -> None:
     errors = sorted({error for row in removed for error in row["errors"]})
     transaction.rows("remove_unmet_errors", ids=errors)
     transaction.rows("describe_errors_again", ids=errors)
+    transaction.rows("remove_repos_without_runs", repos=sorted({row["repo"] for row in removed}))
     remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
 

@@ -279,6 +279,12 @@ def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
         "(SELECT 1 FROM note n WHERE n.tenant = place.tenant AND n.place = place.key)",
         (tenant,),
     )
+    # Nothing is left to consolidate, and the name is not to be kept.
+    transaction.write(
+        "DELETE FROM stale_repo WHERE tenant = ?1 AND NOT EXISTS "
+        "(SELECT 1 FROM trajectory t WHERE t.tenant = ?1 AND t.repo = stale_repo.repo)",
+        (tenant,),
+    )
 
 
 def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
