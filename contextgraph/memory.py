@@ -60,8 +60,8 @@ from contextgraph.learning import (
     inspect_run,
     unmasked_values,
 )
+from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats
-from contextgraph.learning.trigger import ConsolidationTrigger
 from contextgraph.model import (
     SOURCE,
     CommandHistory,

@@ -23,8 +23,8 @@ ADDED = {
         integrations/* live.py mcp_server/* page.py server/* telemetry.py""",
     "trust": """governance/evidence.py processes.py retrieval/credit.py
         store/sqlite/checksums.py store/sqlite/health.py trace/remedies/hazards.py""",
-    "notes": """cli/notes.py governance/conflict.py governance/eviction.py
-        governance/forgetting.py keyed/* knowledge/* llm/judge.py model/note.py
+    "notes": """cli/notes.py governance/conflict.py governance/forgetting.py
+        governance/forgetting.py keyed/* knowledge/* llm/chat.py model/note.py
         retrieval/notes.py sessions/* store/*/notes.py store/vector_index.py""",
 }
 

@@ -10,11 +10,6 @@ from contextgraph.embedding.fitting import (
     is_fitted as is_fitted,
     refit as refit,
 )
-from contextgraph.embedding.lease import (
-    Lease as Lease,
-    exclusive as exclusive,
-    renewing as renewing,
-)
 from contextgraph.embedding.openai import (
     EmbeddingCosts as EmbeddingCosts,
     VectorCache as VectorCache,
@@ -23,6 +18,9 @@ from contextgraph.embedding.spaces import (
     ActiveEmbedder as ActiveEmbedder,
     EmbedderFactory as EmbedderFactory,
     EmbeddingSpaceManager as EmbeddingSpaceManager,
+    Lease as Lease,
     Reembedding as Reembedding,
     ReembeddingPlan as ReembeddingPlan,
+    exclusive as exclusive,
+    renewing as renewing,
 )

@@ -11,7 +11,7 @@ from contextgraph.evaluation.judging import (
     Judge,
     JudgedRun,
 )
-from contextgraph.evaluation.moments import (
+from contextgraph.evaluation.measures import (
     LoopWarnings,
     Moment,
     OrderSource,

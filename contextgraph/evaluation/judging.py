@@ -33,20 +33,18 @@ from contextgraph.evaluation.baselines import (
     tasks_most_frequent,
 )
 from contextgraph.evaluation.measures import (
-    Measures,
-    Share,
-    estimate,
-    summed,
-)
-from contextgraph.evaluation.moments import (
     OURS,
     REPEATING,
     SAME_ACTION,
     STUCK,
     LoopWarnings,
+    Measures,
     Moment,
     MomentKind,
     MomentVerdict,
+    Share,
+    estimate,
+    summed,
 )
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id

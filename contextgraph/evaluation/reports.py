@@ -13,22 +13,20 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.evaluation import Evaluation
 from contextgraph.evaluation.measures import (
+    BASELINES,
+    OURS,
     Contrast,
     CurvePoint,
     Estimate,
     Measures,
+    Moment,
+    MomentKind,
     ReliabilityPoint,
     against,
     clearance_by_family,
     curve,
     measures_of,
     reliability,
-)
-from contextgraph.evaluation.moments import (
-    BASELINES,
-    OURS,
-    Moment,
-    MomentKind,
 )
 from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
 from contextgraph.lazy import dataclass

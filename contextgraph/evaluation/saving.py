@@ -15,12 +15,13 @@ from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.measures import (
+    OURS,
     Estimate,
     Measures,
+    MomentKind,
     Share,
     estimate,
 )
-from contextgraph.evaluation.moments import OURS, MomentKind
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory

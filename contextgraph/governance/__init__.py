@@ -9,16 +9,6 @@ from contextgraph.governance.conflict import (
     judged as judged,
     verdict as verdict,
 )
-from contextgraph.governance.eviction import (
-    Capacity as Capacity,
-    Evictable as Evictable,
-    EvictionPolicy as EvictionPolicy,
-    Hybrid as Hybrid,
-    RecallStats as RecallStats,
-    RecallValue as RecallValue,
-    Ttl as Ttl,
-    rarity as rarity,
-)
 from contextgraph.governance.evidence import (
     ACTIVE_FROM as ACTIVE_FROM,
     TWO_SIDED as TWO_SIDED,
@@ -34,10 +24,18 @@ from contextgraph.governance.evidence import (
     wilson as wilson,
 )
 from contextgraph.governance.forgetting import (
+    Capacity as Capacity,
+    Evictable as Evictable,
+    EvictionPolicy as EvictionPolicy,
+    Hybrid as Hybrid,
+    RecallStats as RecallStats,
+    RecallValue as RecallValue,
+    Ttl as Ttl,
     age_weight as age_weight,
     belongs_long_term as belongs_long_term,
     credibility as credibility,
     is_forgotten as is_forgotten,
+    rarity as rarity,
     strength as strength,
     worth as worth,
 )

@@ -1,4 +1,4 @@
-"""A language model behind OpenAI's chat API, or that of a compatible server."""
+"""A language model behind a chat API like that of OpenAI, also as judge of conflicts."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -13,6 +13,7 @@ from contextgraph.errors import (
     RemoteError,
     SettingsError,
 )
+from contextgraph.governance import Relation, Verdict
 from contextgraph.lazy import dataclass, field, regex
 from contextgraph.model import HealthCheck, Usage
 from contextgraph.model_api import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam as Message
     from openai.types.chat.completion_create_params import ResponseFormat
     from pydantic import BaseModel
+
 
 MAKER = "openai"
 _PROMPTS = Path(__file__).with_name("prompts")
@@ -291,3 +293,39 @@ def _models(client: "OpenAI") -> frozenset[str]:
         return frozenset(model.id for model in client.models.list().data or ())
     except (AttributeError, TypeError) as error:  # the client does not validate the answer
         raise UnusableAnswerError("the answer lists no models", retry=False) from error
+
+
+PROMPT_VERSION = "judgement.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictJudge:
+    """Asks *chat* what a statement is to an earlier one; both are masked already."""
+
+    chat: Chat
+
+    def __call__(self, new: str, old: str) -> Verdict | None:
+        """Relate *new* to *old*; None where the model fails or gives no usable answer."""
+        from pydantic import ValidationError
+
+        statements = orjson.dumps({"old": old, "new": new}).decode()
+        messages = first_messages(PROMPT_VERSION, statements)
+        try:
+            answer, _ = self.chat.complete(messages, _answer_form())
+            judgement = fields_in(answer, _answer_form())
+        except (RemoteError, ValidationError):
+            return None
+        return Verdict(judgement["relation"], max(0.0, min(1.0, judgement["confidence"])))
+
+
+@cache
+def _answer_form() -> "type[BaseModel]":
+    """The form of an answer; pydantic comes with the client of OpenAI."""
+    from pydantic import ConfigDict, create_model
+
+    return create_model(
+        "Judgement",
+        __config__=ConfigDict(extra="forbid"),
+        relation=(Relation, ...),
+        confidence=(float, ...),
+    )

@@ -39,8 +39,8 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge import Entities, Notes, Pages, Statements
 from contextgraph.learning import MemoryWriter
+from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
-from contextgraph.learning.trigger import ConsolidationTrigger
 from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import (
     Effect,

@@ -13,7 +13,7 @@ from contextgraph.knowledge import Entity, Page
 from contextgraph.learning.statistics import type_transitions
 from contextgraph.model import Scope
 from contextgraph.readers import read
-from contextgraph.store.neo4j.queries import cypher_folder
+from contextgraph.store.neo4j.schema import cypher_folder
 from tests.server import Neo4jServer
 
 FOLDER = cypher_folder() / "analysis"

@@ -27,7 +27,7 @@ from contextgraph.model import (
     Space,
 )
 from contextgraph.store.neo4j import Neo4jStore, schema
-from contextgraph.store.neo4j.queries import cypher_folder
+from contextgraph.store.neo4j.schema import cypher_folder
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer

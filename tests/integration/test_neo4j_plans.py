@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.store.neo4j.queries import queries
+from contextgraph.store.neo4j.schema import queries
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
 

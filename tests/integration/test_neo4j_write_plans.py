@@ -27,7 +27,7 @@ from contextgraph.model import (
 )
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
-from contextgraph.store.neo4j.queries import queries, query
+from contextgraph.store.neo4j.schema import queries, query
 from contextgraph.vectors import Vector
 from tests.arguments import Call, calls
 from tests.compared_stores import answer

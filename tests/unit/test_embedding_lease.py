@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.embedding.lease import (
+from contextgraph.embedding.spaces import (
     LEASE,
     Lease,
     exclusive,
@@ -43,7 +43,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("contextgraph.embedding.lease.time.sleep", clock.sleep)
+    monkeypatch.setattr("contextgraph.embedding.spaces.time.sleep", clock.sleep)
     return clock
 
 
@@ -65,7 +65,7 @@ TAKE = """
 import sys
 from datetime import UTC, datetime, timedelta
 from contextgraph import AgentMemory
-from contextgraph.embedding.lease import Lease
+from contextgraph.embedding.spaces import Lease
 with AgentMemory.open(sys.argv[1]) as memory:
     Lease(memory.store, lambda: datetime(2026, 5, 1, tzinfo=UTC)).acquire()
     print("taken", flush=True)

@@ -30,7 +30,7 @@ from contextgraph.evaluation import (
     sampled,
     split,
 )
-from contextgraph.evaluation.moments import METHODS, OURS
+from contextgraph.evaluation.measures import METHODS, OURS
 from contextgraph.model import (
     MemoryContext,
     Outcome,

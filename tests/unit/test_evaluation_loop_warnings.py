@@ -3,7 +3,7 @@
 from contextgraph.evaluation.judging import (
     loop_warnings,
 )
-from contextgraph.evaluation.moments import (
+from contextgraph.evaluation.measures import (
     REPEATING,
     SAME_ACTION,
     STUCK,

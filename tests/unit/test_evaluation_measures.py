@@ -4,6 +4,12 @@ import pytest
 
 from contextgraph.evaluation import LoopWarnings
 from contextgraph.evaluation.measures import (
+    OURS,
+    POLICIES,
+    STUCK,
+    Moment,
+    MomentKind,
+    MomentVerdict,
     Share,
     clearance_by_family,
     curve,
@@ -12,14 +18,6 @@ from contextgraph.evaluation.measures import (
     mcnemar,
     measures_of,
     reliability,
-)
-from contextgraph.evaluation.moments import (
-    OURS,
-    POLICIES,
-    STUCK,
-    Moment,
-    MomentKind,
-    MomentVerdict,
 )
 
 

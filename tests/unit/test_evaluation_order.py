@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from contextgraph.evaluation import OrderSource, in_order
-from contextgraph.evaluation.moments import is_later
+from contextgraph.evaluation.measures import is_later
 from tests.builders import NOON, run
 
 

@@ -2,7 +2,7 @@
 
 from contextgraph import AgentMemory
 from contextgraph.evaluation import evaluate
-from contextgraph.evaluation.moments import OURS, MomentKind
+from contextgraph.evaluation.measures import OURS, MomentKind
 from contextgraph.evaluation.saving import (
     Said,
     judged_texts,

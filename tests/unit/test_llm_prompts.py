@@ -3,7 +3,7 @@
 from hashlib import sha256
 from importlib.resources import files
 
-from contextgraph.llm import judge, summarizer
+from contextgraph.llm import chat, summarizer
 
 # A changed prompt is a new file with the next number: add a line, change none.
 KNOWN = {
@@ -19,6 +19,6 @@ def test_a_prompt_never_changes_without_a_new_version() -> None:
 
 
 def test_the_newest_prompt_is_used() -> None:
-    for version in (judge.PROMPT_VERSION, summarizer.PROMPT_VERSION):
+    for version in (chat.PROMPT_VERSION, summarizer.PROMPT_VERSION):
         kind = version.partition(".")[0]
         assert f"{version}.md" == max(name for name in KNOWN if name.startswith(kind))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import contextgraph
-from contextgraph.store.neo4j.queries import cypher_folder, queries, statements
+from contextgraph.store.neo4j.schema import cypher_folder, queries, statements
 
 STORE = Path(contextgraph.__file__).parent / "store" / "neo4j"
 # About the server or the database, not about a memory in it.

@@ -14,13 +14,12 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.store.neo4j import schema
-from contextgraph.store.neo4j.queries import query
 from contextgraph.store.neo4j.rows import (
     Parameters,
     Row,
     is_torn,
 )
-from contextgraph.store.neo4j.schema import Migration, apply
+from contextgraph.store.neo4j.schema import Migration, apply, query
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session

@@ -1,4 +1,4 @@
-"""The schema of a memory on a server: migrated, checked and repaired.
+"""The schema of a memory on a server: migrated, checked and repaired; its named queries.
 
 A migration is a file ``V0001__name.cypher`` in ``cypher/migrations``. Its statements run one by
 one; then it is recorded with a checksum, and must not be edited any more. One that was interrupted
@@ -9,16 +9,67 @@ embedding spaces, one for each property of runs that holds vectors, and not to m
 import hashlib
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
 from contextgraph.lazy import dataclass, regex
-from contextgraph.store.neo4j.queries import cypher_folder, query, statements
 
 if TYPE_CHECKING:
     from neo4j import Driver
+
+
+_NAME = regex(r"^// name: (\w+)$", re.MULTILINE)
+
+
+def cypher_folder() -> Path:
+    """Where queries and migrations are: in the package, or beside it in a clone."""
+    package = Path(__file__).parents[2]
+    inside = package / "cypher"
+    return inside if inside.is_dir() else package.parent / "cypher"
+
+
+def query(name: str) -> str:
+    """The text of the query of this name."""
+    return queries()[name]
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """All queries by name; raises `ValueError` where two have the same name."""
+    by_name: dict[str, str] = {}
+    for path in sorted((cypher_folder() / "queries").glob("*.cypher")):
+        for name, text in _named(path.read_text(encoding="utf-8")):
+            if name in by_name:
+                raise ValueError(f"{path.name}: a second query named {name}")
+            by_name |= _forms(name, text)
+    return by_name
+
+
+def statements(text: str) -> list[str]:
+    """The statements of a migration, each ended by a semicolon at the end of a line."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
+    parts = re.split(r";[ \t]*$", "\n".join(lines), flags=re.MULTILINE)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _forms(name: str, text: str) -> dict[str, str]:
+    """A query by its name; one with lines for a scope in two forms, each with its own lines."""
+    lines = text.splitlines()
+    forms = {
+        f"{name}{form}": "\n".join(line for line in lines if not line.endswith(f"// {other}"))
+        for form, other in (("_in_repo", "everywhere"), ("_everywhere", "in_repo"))
+    }
+    return {name: text} if len({text, *forms.values()}) == 1 else forms
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    """Name and text of each query; what precedes the first one describes the file."""
+    _, *parts = _NAME.split(text)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        yield name, body.strip()
 
 
 _FILE = regex(r"V(\d{4})__(\w+)\.cypher")

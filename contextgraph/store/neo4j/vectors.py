@@ -20,7 +20,6 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
-from contextgraph.store.neo4j.queries import query
 from contextgraph.store.neo4j.rows import (
     CandidateCache,
     Parameters,
@@ -28,7 +27,7 @@ from contextgraph.store.neo4j.rows import (
     memory_state,
     where,
 )
-from contextgraph.store.neo4j.schema import vector_index
+from contextgraph.store.neo4j.schema import query, vector_index
 from contextgraph.vectors import Vector, dimensions_of
 
 # Larger transactions with vectors need more memory on the server and are no faster.
