@@ -165,12 +165,14 @@ class MemoryRetriever:
             playbook = self._playbook(query, degraded)
             notes = _not_pinned(findings, playbook)
             statements = [one for of in findings.values() for one in of.statements]
-            is_ours = seen_by(self._store, state.agent)
-            cases = {
-                name: tuple(hit for hit in found.cases if is_ours(hit.trajectory))
-                for name, found in findings.items()
-                if name in self.weights
-            }
+            cases = {}
+            if not query.is_at_error:  # past tasks say nothing of what clears an error
+                is_ours = seen_by(self._store, state.agent)
+                cases = {
+                    name: tuple(hit for hit in found.cases if is_ours(hit.trajectory))
+                    for name, found in findings.items()
+                    if name in self.weights
+                }
             contexts = []
             for gate in gates:
                 answer = MemoryContext(
@@ -183,7 +185,7 @@ class MemoryRetriever:
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
                 )
-                if not query.is_at_error:  # past tasks say nothing of what clears an error
+                if cases:
                     changed = self.playbooks.changed
                     similar = cases_of(
                         query, cases, gate, self._store, limit, self.weights, changed

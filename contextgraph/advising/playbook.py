@@ -82,9 +82,13 @@ _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 def seen_by(store: Store, agent: str) -> Callable[[Trajectory], bool]:
     """Return whether a run is shown to *agent*: its own, those of no agent; all if it has none."""
     agent = _harness(agent)
-    if not agent or not store.runs.for_task(None, Scope(), 1, agent):
+    if not agent or not _has_runs(store, agent):
         return lambda run: True
     return lambda run: _harness(run.agent) in ("", agent)
+
+
+def _has_runs(store: Store, agent: str) -> bool:
+    return bool(store.runs.for_task(None, Scope(), 1, agent))
 
 
 class Playbooks:
@@ -226,7 +230,7 @@ class Playbooks:
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
         if agent:
             anyones = self._store.runs.for_task(None, scope, RUNS)
-            is_new = not trajectories and not self._store.runs.for_task(None, Scope(), 1, agent)
+            is_new = not trajectories and not _has_runs(self._store, agent)
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
         known = supported([self.known(run) for run in self._trusted(trajectories)])

@@ -1,7 +1,9 @@
-"""Pages of the console read as much of a large memory as of a small one."""
+"""Pages of the console, and answers, read as much of a large memory as of a small one."""
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -17,6 +19,7 @@ from contextgraph.config import Settings
 from contextgraph.model import Exposure, Scope, ShownItem
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
+from contextgraph.store import SqliteStore
 
 # So many that an error was met by more runs than a page looks at.
 _RUNS = 500
@@ -40,8 +43,9 @@ def filled(store: Path, count: int) -> None:
         memory.store.admin.mark_consolidated(memory.store.admin.unconsolidated().revision)
 
 
-def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Count tens of SQLite instructions for each page, once caches are filled."""
+@contextmanager
+def counted(patch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Count tens of the SQLite instructions of connections that the block opens, as "now"."""
     executed = Counter[str]()
 
     def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -54,9 +58,15 @@ def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
         return 0
 
     connect = sqlite3.connect
-    found = {}
     with patch.context() as patched:
         patched.setattr(sqlite3, "connect", connected)
+        yield executed
+
+
+def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Count tens of SQLite instructions for each page, once caches are filled."""
+    found = {}
+    with counted(patch) as executed:
         pages = addresses(str(store))
         app = create_app(Settings(store=str(store)), None, Limits())
         with TestClient(app, base_url="http://localhost") as client:
@@ -84,3 +94,20 @@ def test_a_page_costs_as_much_in_a_memory_of_three_times_as_many_runs(
         if not any(part in path for part in _READ_ALL)
     }
     assert {path: cost for path, cost in costs.items() if cost[1] > 1.5 * cost[0] + 50} == {}
+
+
+def test_an_agent_without_runs_is_recognised_without_reading_all_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for count in (100, 400):
+        filled(tmp_path / f"{count}.db", count)
+        with (
+            counted(monkeypatch) as executed,
+            closing(SqliteStore(str(tmp_path / f"{count}.db"))) as store,
+        ):
+            store.runs.for_task(None, Scope(), 1, "other")
+            executed.clear()
+            assert not store.runs.for_task(None, Scope(), 1, "other")
+            costs.append(executed["now"])
+    assert costs[1] <= costs[0] + 5

@@ -24,7 +24,7 @@ from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
-# What `upgrade_18.sql` adds, taken out again.
+# What `upgrade_18.sql` and `upgrade_19.sql` add, taken out again.
 _ADDED = {
     "place": ["runs"],
     "error_pattern": ["runs", "steps", "cleared"],
@@ -33,7 +33,7 @@ _ADDED = {
 }
 _INDEXES = (
     *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
-    *("exposure_newest", "shown_item_of_advice"),
+    *("exposure_newest", "shown_item_of_advice", "trajectory_ranked_of_agent"),
 )
 _BEFORE_THE_CONSOLE = "".join(
     [
@@ -451,7 +451,7 @@ def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) ->
     assert shape(learned) != before
 
     store = SqliteStore(str(learned))
-    assert store.admin.migrate() == ("upgrade_18",)
+    assert store.admin.migrate() == ("upgrade_18", "upgrade_19")
     assert errors
     assert store.recoveries.errors(Scope(), 9) == errors
     assert [*store.exposures.all()] == shown

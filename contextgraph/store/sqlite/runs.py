@@ -562,8 +562,13 @@ class SqliteRuns:
     ) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:
             within = transaction.scoped(scope)
+            everywhere = agent is not None and within.repository is None
             sql = _FOR_TASK.format(
-                index=within.index("trajectory_ranked"),
+                index=(
+                    "trajectory_ranked_of_agent"
+                    if everywhere
+                    else within.index("trajectory_ranked")
+                ),
                 scope=within.where("t", "key"),
                 task_type="AND t.task_type = :task_type" if task_type else "",
                 agent="" if agent is None else "AND t.agent = :agent",

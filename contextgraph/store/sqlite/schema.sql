@@ -38,6 +38,8 @@ CREATE INDEX trajectory_ranked
     ON trajectory (tenant, solved DESC, seen_at DESC, task_type);
 CREATE INDEX trajectory_ranked_in_place
     ON trajectory (place, solved DESC, seen_at DESC, task_type);
+CREATE INDEX trajectory_ranked_of_agent
+    ON trajectory (tenant, agent, solved DESC, seen_at DESC);
 CREATE INDEX trajectory_revision ON trajectory (tenant, revision);
 CREATE INDEX trajectory_contributor
     ON trajectory (tenant, contributor) WHERE contributor <> '';
