@@ -358,6 +358,45 @@ def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
     assert "note: Files in lib/ are generated (user)" in second
 
 
+def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    """At a prompt about it, before an edit of the file that it names, and through MCP; once."""
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    decided = "No, an export batch in export.py never holds more than 640 rows."
+    asked = "The partner drops rows again: which cap has an export batch?"
+    file = {"file_path": str(project / "export.py"), "content": "CAP = 1000"}
+    servers = contextgraph("mcp", "config", "--client", "claude-code", "--store", store).out
+    tool = "mcp__contextgraph__query_memory"
+    options = ("--allowedTools", f"Write,{tool}", "--mcp-config", servers, "-p")
+
+    def session(*prompts: str, calls: Sequence[Call] = ()) -> Sequence[str]:
+        commands: list[Command] = [
+            (claude_code, *options, prompt, *(["--continue"] if number else []))
+            for number, prompt in enumerate(prompts)
+        ]
+        requests = shown_to(commands, project, CLAUDE_CODE, calls)
+        assert contextgraph("learn", "--queued", "--store", store).code == 0
+        return requests
+
+    first = session("Look at the export of the partner.", decided)
+    assert not any("640" in request for request in first)
+    asking, *_ = session(asked)
+    assert asking.count(decided) == 1
+    before, after = session("Go on with the work.", calls=[("Write", file)])
+    assert (before.count(decided), after.count(decided)) == (0, 1)
+    query = {"task_description": asked, "repo": "acme/shop"}
+    before, after = session("Go on with the work.", calls=[(tool, query)])
+    assert (before.count(decided), after.count(decided)) == (0, 1)
+
+    (said,) = contextgraph("decisions", "acme/shop", "--store", store, "--json").records
+    assert (
+        contextgraph("forget", "--instance", said["session"], "--yes", "--store", store).code == 0
+    )
+    asking, *_ = session(asked)
+    assert "640" not in asking
+
+
 def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
     claude_code: Path, store: Path, project: Path
 ) -> None:
