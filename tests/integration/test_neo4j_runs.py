@@ -1,17 +1,24 @@
 """Runs on a Neo4j server: stored, read, replaced and forgotten as the protocols say."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import networkx as nx
 import pytest
+from neo4j import GraphDatabase
 
+from contextgraph import AgentMemory, State
+from contextgraph.agents.advice import AdviceFile
+from contextgraph.agents.compile import compile_advice
 from contextgraph.errors import MemoryNotFoundError, StoreError
-from contextgraph.model import Bundle, Outcome
+from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
+from tests.unit.test_statements import LATER, SHOP, amended_talk, export_talk, small_talk
 
 
 @pytest.fixture
@@ -57,6 +64,42 @@ def test_an_inconsistent_run_leaves_nothing(store: Neo4jStore) -> None:
         with pytest.raises(StoreError, match="run0001"):
             store.runs.add([wrong])
     assert store.runs.ids() == []
+
+
+def test_a_deleted_conversation_leaves_none_of_its_statements(
+    neo4j: Neo4jServer, tmp_path: Path
+) -> None:
+    """Neither in the graph nor in its indexes, nor in compiled advice."""
+
+    def everything() -> str:
+        with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+            found = driver.execute_query("MATCH (n) RETURN properties(n) AS known")
+        return json.dumps([record["known"] for record in found.records], default=str)
+
+    memory = AgentMemory(neo4j_uri=neo4j.uri, neo4j_auth=neo4j.auth)
+    said = memory.learn(export_talk())
+    amended = memory.learn(amended_talk())
+    for talk in map(small_talk, range(8)):
+        memory.learn(talk)
+    state = State(task_description=LATER, repo=SHOP)
+    assert {one.note.session for one in memory.query(state).statements} == {"amended"}
+    assert memory.forget([amended.trajectory_id]) == 1
+    assert {one.note.session for one in memory.query(state).statements} == {"export"}
+    compile_advice(memory, tmp_path / "advice")
+    with AdviceFile(tmp_path / "advice") as file:
+        assert "640" in file.for_request(SHOP, LATER).text
+    assert "640" in everything()
+
+    assert memory.forget([said.trajectory_id]) == 1
+    compile_advice(memory, tmp_path / "advice")
+    assert memory.query(state).statements == ()
+    assert not any(one.note.session == "export" for one in memory.statements.of())
+    assert (
+        memory.store.notes.for_text(["640", "row"], NoteScope(None, (NoteKind.STATEMENT,)), 9) == []
+    )
+    assert "640" not in everything()
+    assert b"640" not in (tmp_path / "advice").read_bytes()
+    memory.close()
 
 
 def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j: Neo4jServer) -> None:
