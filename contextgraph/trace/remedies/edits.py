@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, product
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
 from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity
@@ -139,8 +139,6 @@ class Term(StrEnum):
         "<another order or indentation>",
         "check the indentation of the text, then send it again",
     )
-    BRACKETS = "<brackets balanced>", "balance the brackets of the text, then send it again"
-    QUOTES = "<quotes balanced>", "balance the quotes of the text, then send it again"
     BLOCK_LINE = (
         "<the line that opens the block>",
         (
@@ -364,8 +362,6 @@ _CONFIGURING = regex(
     r"|os\.environ(?:\.setdefault)?[\[(]\s*['\"]\w+['\"]|set_event_loop_policy|basicConfig)"
 )
 _QUOTED = regex(r"['\"](\w+)['\"]")
-_BRACKETS = regex(r"[()\[\]{}]")
-_QUOTES = regex(r"[\"']")
 _SPACE = regex(r"\s+")
 _TEST_FILE = regex(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
 _LINE_READ = 500
@@ -429,8 +425,7 @@ def _definition(
     if line := _defining(added, name):
         return (_definition_by(line, name, edited_file(accepted), "same edit"),)
     if _is_used(match[1], failed) and not _is_used(match[1], accepted):
-        pattern = RemedyPattern(RemedyKind.RESEND, Term.WITHOUT_UNDEFINED)
-        return (_text_change(failed, accepted, pattern, ("name", match[1])),)
+        return (_sent_again(failed, accepted, Term.WITHOUT_UNDEFINED, ("name", match[1])),)
     return ()
 
 
@@ -490,14 +485,13 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
         return (RemedyAction(RemedyKind.RESEND, head, pattern, was_head, (("file", file),)),)
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
-        return (_other_lines(was, now, file),)
+        return (_sent_again(failed, accepted, _range_placeholder(was, now)),)
     if old != new:
         pairs = zip(old, new, strict=True)
         line = next(after for before, after in pairs if before != after)
-        pattern = RemedyPattern(RemedyKind.RESEND, Term.INDENTED)
         indent = f"{len(line) - len(line.lstrip())} spaces"
-        parameters = (("file", file), ("with", line))
-        return (RemedyAction(RemedyKind.RESEND, indent, pattern, parameters=parameters),)
+        again = _sent_again(failed, accepted, Term.INDENTED, ("with", line))
+        return (replace(again, target=indent),)
     return (retry(head),)
 
 
@@ -510,17 +504,11 @@ def _text_of(step: StepTrace) -> list[str]:
     return [line.rstrip() for line in new_lines(step) if line.strip()]
 
 
-def _other_lines(was: Span, now: Span, file: str) -> RemedyAction:
-    pattern = RemedyPattern(RemedyKind.RESEND, _range_placeholder(was, now))
-    lines = (("lines", _span(now)), ("replaced_lines", _span(was)), ("file", file))
-    return RemedyAction(RemedyKind.RESEND, _span(now), pattern, _span(was), lines)
-
-
 def _span(span: Span) -> str:
     return f"{span[0]}:{span[1]}"
 
 
-def _range_placeholder(was: Span, now: Span) -> str:
+def _range_placeholder(was: Span, now: Span) -> Term:
     if now[0] <= was[0] and was[1] < now[1]:
         return Term.MORE_LINES
     if now[0] < was[0] and was[1] == now[1]:
@@ -536,12 +524,11 @@ def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
     come, gone = _differences(old, new)
     was, now = failed.reading.span, accepted.reading.span
     if not new:
-        placeholder = Term.LINES_DELETED
-    elif similarity(old, new) == 0.0:
-        placeholder = Term.OTHER_TEXT
-    else:
-        placeholder = _text_placeholder(come, gone, was or (0, 0), now or (0, 0))
-    return _text_change(failed, accepted, RemedyPattern(RemedyKind.RESEND, placeholder))
+        return _sent_again(failed, accepted, Term.LINES_DELETED)
+    if similarity(old, new) == 0.0:
+        return _sent_again(failed, accepted, Term.OTHER_TEXT)
+    placeholder = _text_placeholder(come, gone, was or (0, 0), now or (0, 0))
+    return _sent_again(failed, accepted, placeholder)
 
 
 def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: Span) -> Term:
@@ -551,29 +538,20 @@ def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: 
         return Term.BLOCK_LINE
     if gone and not come and now[1] - now[0] < was[1] - was[0]:
         return Term.FEWER_LINES
-    removed, added = "".join(gone), "".join(come)
-    for pattern, placeholder in _SPELLINGS:
-        if pattern.sub("", removed) == pattern.sub("", added):
-            return placeholder
-    return Term.CORRECTED_TEXT
+    is_same = _SPACE.sub("", "".join(gone)) == _SPACE.sub("", "".join(come))
+    return Term.REORDERED if is_same else Term.CORRECTED_TEXT
 
 
-_SPELLINGS = (
-    (_SPACE, Term.REORDERED),
-    (_BRACKETS, Term.BRACKETS),
-    (_QUOTES, Term.QUOTES),
-)
-
-
-def _text_change(
-    failed: StepTrace, accepted: StepTrace, pattern: RemedyPattern, *more: tuple[str, str]
+def _sent_again(
+    failed: StepTrace, accepted: StepTrace, term: Term, *more: tuple[str, str]
 ) -> RemedyAction:
-    """The edit *accepted* with other text than *failed*."""
+    """The edit that was refused, sent again with what *term* says, for other lines or text."""
     come, gone = _differences(_text_of(failed), _text_of(accepted))
     named = failed.error.keywords if failed.error else ()
     parameters: Parameters = [*more, ("file", edited_file(accepted))]
     parameters += [("with", line) for line in informative_lines(come, named)]
     parameters += [("without", line) for line in informative_lines(gone, named)]
+    pattern = RemedyPattern(RemedyKind.RESEND, term)
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
         parameters += [("lines", _span(now)), ("replaced_lines", _span(was))]
