@@ -163,58 +163,46 @@ def main() -> None:
     options = _options()
     runs = list(islice(_shuffled(options.data, options.seed), options.runs))
     tenant = f"agreement-{uuid4().hex}"
-    with (
-        TemporaryDirectory(prefix="contextgraph-agreement-") as name,
-        opened(f"{name}/memory.db") as file,
-        opened("networkx:") as in_ram,
-    ):
-        seconds = learn(file, runs)
-        _report("networkx", file, in_ram, seconds, runs, options)
-        if not options.server:
-            return
-        server = opened(options.server, tenant)
-        try:
-            _report("server", file, server, seconds, runs, options)
+    with TemporaryDirectory(prefix="contextgraph-agreement-") as name:
+        path = f"{name}/memory.db"
+        with opened(path) as file:
+            learned = learn(file, runs)
+            print(json.dumps({"runs": len(runs), "file_per_second": round(len(runs) / learned, 1)}))
             states = some_states(runs, options.states, options.seed)
-            both = (f"{name}/memory.db", "default"), (options.server, tenant)
-            same = same_lines(Path(name), states, *both)
-            print(json.dumps({"states": len(states), "same_lines": same}))
-        finally:
-            server.forget(server.store.runs.ids())
-            server.notes.reset()
-            server.close()
+            with opened("networkx:") as graph:
+                print(json.dumps(_measured("networkx", file, graph, runs, states)), flush=True)
+            if not options.server:
+                return
+            with opened(options.server, tenant) as server:
+                try:
+                    print(json.dumps(_measured("server", file, server, runs, states)), flush=True)
+                    both = (path, "default"), (options.server, tenant)
+                    same = same_lines(Path(name), states, *both)
+                    print(json.dumps({"states": len(states), "same_lines": same}))
+                finally:
+                    server.forget(server.store.runs.ids())
 
 
-def _report(
+def _measured(
     name: str,
     file: AgentMemory,
     other: AgentMemory,
-    seconds: float,
     runs: Sequence[RawTrajectory],
-    options: argparse.Namespace,
-) -> None:
-    """Learn *runs* into the *other* memory of this *name*, and print how far it is as *file*."""
-    other_seconds = learn(other, runs)
-    agreed = agreement(file, other, some_states(runs, options.states, options.seed))
-    record: dict[str, object] = {
+    states: Sequence[State],
+) -> dict[str, float | int | bool | str]:
+    """How far *other*, the store *name*, agrees with *file* once it has learned *runs*, too."""
+    seconds = learn(other, runs)
+    agreed = agreement(file, other, states)
+    return {
         "store": name,
-        "runs": len(runs),
-        "file_per_second": round(len(runs) / seconds, 1),
-        "store_per_second": round(len(runs) / other_seconds, 1),
+        "per_second": round(len(runs) / seconds, 1),
         "same_counts": file.store.admin.counts() == other.store.admin.counts(),
         "same_space": file.store.vectors.active_space() == other.store.vectors.active_space(),
-        "same_graph": _labelled(file) == _labelled(other),
-        **{key: round(value, 4) for key, value in asdict(agreed).items()},
-    }
-    print(json.dumps(record), flush=True)
-
-
-def _labelled(memory: AgentMemory) -> tuple[set[tuple[str, str]], set[tuple[str, str, str]]]:
-    """The nodes of its graph by label and id, and its relations by type."""
-    graph = memory.graph()
-    nodes = {(str(graph.nodes[node].get("label")), node) for node in graph}
-    return nodes, {
-        (one, str(data.get("type")), other) for one, other, data in graph.edges(data=True)
+        "states": agreed.states,
+        "same_answers": agreed.same_answers,
+        "full_text_recall": round(agreed.full_text_recall, 4),
+        "vector_recall": round(agreed.vector_recall, 4),
+        "same_order": round(agreed.same_order, 4),
     }
 
 

@@ -2,12 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contextgraph import AgentMemory
 from tests.environments import (
     agent_sdks,
     axe,
@@ -24,7 +25,7 @@ from tests.environments import (
 )
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
-from tests.server import neo4j, neo4j_server
+from tests.server import Neo4jServer, neo4j, neo4j_server
 
 __all__ = [
     "agent_sdks",
@@ -57,6 +58,22 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
+
+
+@pytest.fixture(params=["memory.db", "networkx:", "neo4j"])
+def any_memory(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AgentMemory]:
+    """An empty memory on each store in turn, with keyed files."""
+    address, auth = str(request.param), None
+    if address == "neo4j":
+        server: Neo4jServer = request.getfixturevalue("neo4j")
+        address, auth = server.uri, server.auth
+    elif not address.endswith(":"):
+        address = str(tmp_path / address)
+    monkeypatch.setenv("CONTEXTGRAPH_KEYED_ROOT", str(tmp_path / "keyed"))
+    with AgentMemory.open(address, auth=auth) as memory:
+        yield memory
 
 
 @pytest.fixture

@@ -49,9 +49,13 @@ def rules_in(path: Path) -> Iterator[Rule]:
                 yield from rules_in(file)
         return
     try:
-        text = path.read_text(encoding="utf-8")
-        is_data = path.suffix not in {".md", ".mdc"}
-        found = _entries(orjson.loads(text), "") if is_data else _markdown(text)
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix in {".md", ".mdc"}:
+            found = _markdown(text)
+        elif path.suffix == ".jsonl":
+            found = _entries([orjson.loads(line) for line in text.splitlines() if line.strip()], "")
+        else:
+            found = _entries(orjson.loads(text), "")
         for rule, place in found:
             if content := " ".join(rule.split()):
                 yield Rule(content[:MAX_NOTE], f"{path}:{place}")

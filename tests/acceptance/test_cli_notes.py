@@ -223,6 +223,10 @@ def test_rules_and_memories_of_other_tools_become_notes(store: Path, tmp_path: P
     blocks.write_text('{"blocks": [{"label": "human", "value": "The user is Ann."}]}')
     for path in (exported, blocks):
         assert contextgraph("import", path, *at, "--json").records[0]["created"] == 1
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    (folder / "facts.jsonl").write_text('{"memory": "Bob is new"}\n{"memory": "Eve left"}\n')
+    assert contextgraph("import", folder, *at, "--json").records[0]["created"] == 2
     (tmp_path / "broken.json").write_text("{")
     broken = contextgraph("import", tmp_path / "broken.json", *at)
     assert (broken.code, "broken.json" in broken.err) == (1, True)

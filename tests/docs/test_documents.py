@@ -85,6 +85,24 @@ def _names(statement: ast.stmt) -> list[str]:
     return []
 
 
+def test_every_test_that_the_checklist_names_exists() -> None:
+    """It is in a file that its row names, or that its section names before the tables."""
+    section, missing, count = set[str](), list[str](), 0
+    for line in text_of(ROOT / "docs" / "checklist.md").splitlines():
+        files = {*re.findall(r"`(tests/[\w/]+\.py)`", line)}
+        if not line.startswith("|"):
+            section = files if line.startswith("#") else section | files
+            continue
+        defined = "".join(text_of(ROOT / file) for file in files | section)
+        names = re.findall(r"`(test_\w+)`", line)
+        missing += [name for name in names if f"def {name}(" not in defined]
+        count += len(names)
+        benchmarks = re.findall(r"python -m benchmarks\.(\w+)", line)
+        missing += [one for one in benchmarks if not (ROOT / f"benchmarks/{one}.py").exists()]
+    assert missing == []
+    assert count > 120
+
+
 def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = tomllib.loads(text_of(ROOT / "zensical.toml"))["project"]["nav"]
     listed = {page for section in menu for pages in section.values() for page in pages}

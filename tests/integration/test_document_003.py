@@ -1,8 +1,9 @@
 """The founding design (document 003), typed item by item on each store."""
 
+import inspect
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -28,7 +29,6 @@ from contextgraph import (
     Neo4jConnection,
     Outcome,
     RankedItem,
-    RawTrajectory,
     RetrievalResult,
     State,
     StatisticsEngine,
@@ -55,23 +55,12 @@ REQUIRED: Mapping[str, object] = {
 }
 
 
-@pytest.fixture(params=[":memory:", "networkx:", "neo4j"])
-def memory(request: pytest.FixtureRequest) -> Iterator[AgentMemory]:
-    """A memory as the document opens it, with 16 runs that met an error and cleared it."""
-    if request.param == "neo4j":
-        server = request.getfixturevalue("neo4j")
-        opened = AgentMemory(neo4j_uri=server.uri, neo4j_auth=server.auth)
-    else:
-        opened = AgentMemory(request.param)
-    with opened as memory:
-        for number in range(1, 17):
-            raw = installing_run(number)
-            memory.learn(
-                RawTrajectory(
-                    "test", raw.instance_id, raw.repo, raw.task, raw.steps, outcome=Outcome.SOLVED
-                )
-            )
-        yield memory
+@pytest.fixture
+def memory(any_memory: AgentMemory) -> AgentMemory:
+    """16 runs that met an error and cleared it, on each store."""
+    for number in range(1, 17):
+        any_memory.learn(replace(installing_run(number), agent="", outcome=Outcome.SOLVED))
+    return any_memory
 
 
 def stuck() -> list[State]:
@@ -88,6 +77,43 @@ def test_every_public_class_is_importable_and_the_package_stays_lazy() -> None:
     loaded = "import sys, contextgraph; print(sum('contextgraph' in m for m in sys.modules))"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
     assert ran.stdout == "1\n"
+
+
+# Class -> the members that the document has, each with its arguments, or the fields of the class.
+PUBLIC = {
+    Trajectory: "id instance_id repo task_type success total_steps summary embedding",
+    Fragment: "id step_range fragment_type description action_sequence outcome embedding",
+    State: "tools repo_summary task_description current_error phase embedding",
+    Methodology: "id situation strategy confidence success_count failure_count embedding",
+    MemoryStats: "error_frequency common_mistakes failure_patterns",
+    RetrievalResult: "methodologies similar_fragments error_solutions warnings",
+    MemoryContext: "suggestions warnings similar_cases",
+    LoopInfo: "escape_suggestions",
+    LoopSignature: "action_type error_category error_keywords",
+    AgentMemory: """__init__(neo4j_uri,embedding_api_key) query(current_state) learn(trajectory)
+        check_loop(state_history) get_stats()""",
+    MemoryWriter: "write_trajectory(trajectory)",
+    MemoryRetriever: """retrieve(current_state,top_k) by_error(error_type,error_msg)
+        by_task(task_type,repo_context) by_state(state) by_semantic(query_embedding,node_type)""",
+    MemoryConsolidator: "consolidate(batch_size)",
+    LoopDetector: """detect(state_history) is_same_predicament(state1,state2)
+        get_escape_suggestions(loop_info)""",
+    StatisticsEngine: """get_error_frequency() get_error_transitions() get_failure_patterns()
+        get_common_mistakes(situation) update_from_batch(trajectories)""",
+}
+
+
+@pytest.mark.parametrize("owner", PUBLIC, ids=lambda owner: owner.__name__)
+def test_every_public_item_has_the_arguments_of_the_document(owner: type) -> None:
+    for item in PUBLIC[owner].split():
+        name, _, arguments = item.partition("(")
+        member = inspect.getattr_static(owner, name)
+        if arguments:
+            taken = [*inspect.signature(getattr(owner, name)).parameters]
+            given = [argument for argument in arguments.rstrip(")").split(",") if argument]
+            assert taken[taken[:1] == ["self"] :][: len(given)] == given, item
+        else:
+            assert not callable(member), item
 
 
 def test_a_text_as_second_argument_is_the_embedding_key(monkeypatch: pytest.MonkeyPatch) -> None:
