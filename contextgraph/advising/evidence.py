@@ -21,7 +21,6 @@ from contextgraph.advising.gate import (
     Credits,
     expected_worth,
     probability,
-    remedy_key,
 )
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
@@ -694,7 +693,7 @@ class _Counts:
             features=features,
             probability=likely,
             steps=steps,
-            worth=expected_worth(likely, steps, self._query.gate, remedy_key(best.wording.actions)),
+            worth=expected_worth(likely, steps, self._query.gate),
             silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
         )
 

@@ -25,7 +25,6 @@ from contextgraph.model import (
     MethodologyStatus,
     Recollection,
     Remedy,
-    RemedyAction,
     RemedyFeatures,
     ShownItem,
 )
@@ -127,23 +126,15 @@ HARM, READING = 1.0, 65 / TOKENS_OF_A_STEP
 MOST_STEPS = 20
 
 
-def expected_worth(
-    probability: float, steps: float, gate: FittedGate = SHIPPED, remedy: str = ""
-) -> float:
-    """Return the steps that saying a *remedy*, a key of `remedy_key`, is expected to save.
+def expected_worth(probability: float, steps: float, gate: FittedGate = SHIPPED) -> float:
+    """Return the steps that saying a remedy is expected to save.
 
     It clears the error with this *probability*, and took so many *steps* in earlier runs. What
     follows at once saves little: most agents do it by themselves.
     """
     least, each = gate.saving
     saved = max(0.0, least + each * (min(steps, MOST_STEPS) - 1))
-    expected = probability * saved - (1 - probability) * HARM
-    return expected + gate.surplus.get(remedy, 0.0) - READING
-
-
-def remedy_key(actions: Sequence[RemedyAction]) -> str:
-    """Return the key of a remedy in a fitted gate: the kind and target of its first action."""
-    return f"{actions[0].kind} {actions[0].pattern.target}" if actions else ""
+    return probability * saved - (1 - probability) * HARM - READING
 
 
 def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:

@@ -354,7 +354,8 @@ def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
             steps = frozenset(range(recovery.error_step, recovery.cleared_step))
             for action in recovery.actions:
                 for lesson in lessons_of([action], recovery.error_type):
-                    yield Loss(lesson, steps, action.pattern)
+                    if lesson.cause is not Cause.FOLDER:
+                        yield Loss(lesson, steps, action.pattern)
 
 
 def machine_facts(
@@ -375,7 +376,7 @@ def machine_facts(
     for lesson in near | far:
         own, met = near.get(lesson), [of[lesson] for of in of_repos if lesson in of]
         # What one repository shows may be its own, and what one project needs another seldom does.
-        if lesson.cause in (Cause.PACKAGE, Cause.SETUP):
+        if lesson.cause is Cause.PACKAGE:
             is_shared = sum(fact.tasks / fact.among for fact in met) >= _MOST * len(of_repos)
         else:
             is_shared = len(met) > 1
@@ -386,8 +387,6 @@ def machine_facts(
         least = _LEAST_OF_PACKAGE if lesson.cause is Cause.PACKAGE else _LEAST_COST
         if fact and fact.tasks >= _TASKS_TO_TELL and cost >= least:
             chosen[lesson] = replace(fact, steps=cost)
-    if Lesson(Cause.KEPT_FOLDER) in chosen:
-        chosen.pop(Lesson(Cause.FOLDER), None)  # the same, said more exactly
     return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
 
 

@@ -368,10 +368,6 @@ def _fact(fact: MachineFact) -> str:
             return f"`{fact.fails}` failed {often}; use `{fact.works}`"
         case Cause.KEPT_FOLDER:
             return f"the shell keeps its folder: `cd` into it again failed {often}"
-        case Cause.FOLDER:
-            return f"commands ran in the wrong folder {often}; use absolute paths"
-        case Cause.SETUP:
-            return f"`{fact.works}` was needed {often}"
         case Cause.EDIT:
             return f"edits were refused for {fact.fails} {often}: {fact.works}"
     return ""

@@ -26,6 +26,7 @@ from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
+    LoopInfo,
     Outcome,
     RawTrajectory,
     RemedyKind,
@@ -82,8 +83,9 @@ class Said:
 class LiveReplay:
     """Answers that a run would have got; *ceiling*: steps that a perfect memory saves.
 
-    By moment: what was learned has a remedy that cleared these errors in other instances.
-    *wasted* are all steps that failed or lay between an error and its clearance.
+    By moment, and at `ALL` of them each step once: those of errors for which other instances have
+    what cleared them, and of loops. *wasted* are all steps that failed or lay between an error and
+    its clearance.
     """
 
     run: str
@@ -92,7 +94,7 @@ class LiveReplay:
     steps: int
     wasted: int
     said: tuple[Said, ...]
-    ceiling: Mapping[MomentKind, int]
+    ceiling: Mapping[str, int]
 
     def net(self, kind: MomentKind | None = None) -> float:
         """The net steps saved by texts of *kind*, or by all."""
@@ -105,7 +107,7 @@ class LiveReplays:
     def __init__(self, memory: AgentMemory, known: RecoveryBaselines) -> None:
         self._memory = memory
         self._known = known
-        self._replayed: list[tuple[Trace, str, list[Said], dict[MomentKind, int]]] = []
+        self._replayed: list[tuple[Trace, str, list[Said], dict[str, int]]] = []
 
     def replay(self, raw: RawTrajectory, hidden: frozenset[str]) -> None:
         """Take the steps of *raw* one by one; runs of *hidden* and of its instance are not seen."""
@@ -132,8 +134,10 @@ class LiveReplays:
             for read, run, said, ceiling in self._replayed
         ]
 
-    def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[MomentKind, int]:
-        at_start, at_errors = set[int](), set[int]()
+    def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[str, int]:
+        at_start, at_errors, in_loops = set[int](), set[int](), set[int]()
+        for loop in read.loops:  # the first repetition shows it
+            in_loops.update(_rest_of_loop(loop, loop.start + 1))
         met = set[RemedyPattern]()
         for recovery in _cleared(read):
             done = remedy_of(recovery.actions, read.raw.repo)
@@ -143,7 +147,13 @@ class LiveReplays:
                 at_start.update(range(recovery.error_step, recovery.cleared_step))
                 first = recovery.error_step + (not again)
                 at_errors.update(range(first, recovery.cleared_step))
-        return {MomentKind.START: len(at_start), MomentKind.ERROR: len(at_errors)}
+        return {
+            ALL: len(at_start | in_loops),
+            MomentKind.START: len(at_start),
+            MomentKind.BEFORE: len(at_start),
+            MomentKind.ERROR: len(at_errors),
+            MomentKind.LOOP: len(in_loops),
+        }
 
 
 def _texts(memory: AgentMemory, read: Trace, hidden: frozenset[str]) -> Iterator[Said]:
@@ -183,6 +193,11 @@ def _cleared(read: Trace) -> Iterator[Recovery]:
         is_cure = recovery.verified and not recovery.workaround
         if is_cure and remedy_of(recovery.actions, read.raw.repo):
             yield recovery
+
+
+def _rest_of_loop(loop: LoopInfo, at: int) -> range:
+    """Return the steps of *loop* that an alarm at step *at* saves."""
+    return range(at + 1, min(loop.end, at + MOST_OF_LOOP) + 1)
 
 
 def _wasted(read: Trace) -> set[int]:
@@ -271,7 +286,7 @@ class _Run:
         loop = next((it for it in self._read.loops if it.start <= said.step <= it.end), None)
         if loop is None or loop.end == said.step:
             return set(), 1
-        return set(range(said.step + 1, min(loop.end, said.step + MOST_OF_LOOP) + 1)), 0
+        return set(_rest_of_loop(loop, said.step)), 0
 
     def _is_named(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
         """Whether *text* says what cleared an error: as an item, or a command that it quotes."""
@@ -343,10 +358,9 @@ def saved_measures(replays: Sequence[LiveReplay], seed: int) -> dict[str, Measur
     for suffix, some in groups:
         for kind in (None, *MOMENTS):
             name = f"{kind or ALL}{suffix}"
-            ceiling_of = kind or MomentKind.START
             rows = {OURS: figure((r.instance_id, r.net(kind)) for r in some)}
-            if ceiling_of in (MomentKind.START, MomentKind.ERROR):
-                rows[CEILING] = figure((r.instance_id, r.ceiling[ceiling_of]) for r in some)
+            if kind is not MomentKind.SUBMIT:
+                rows[CEILING] = figure((r.instance_id, r.ceiling[kind or ALL]) for r in some)
             saved[name] = {method: row for method, row in rows.items() if row}
             shown_tokens = figure(
                 (r.instance_id, sum(s.tokens for s in r.said if kind in (None, s.kind)))

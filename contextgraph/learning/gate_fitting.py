@@ -15,13 +15,8 @@ from contextgraph.advising.channels import (
 )
 from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import (
-    HARM,
     MOST_STEPS,
-    READING,
     SHIPPED,
-    expected_worth,
-    probability,
-    remedy_key,
     stored_gate,
 )
 from contextgraph.advising.matching import (
@@ -51,9 +46,6 @@ LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
 # calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
 _PRIOR, _SHIPPED_ERRORS = 20.0, 300
 _FOLDS, _ITERATIONS = 10, 25
-# Of what a remedy is worth: those less probable are not looked at, and for how many errors counts
-# what the steps of all remedies let expect.
-_PROBABLE, _DRAWN = 0.2, 4
 _PAGE = 64
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -63,8 +55,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 class JudgedRemedy:
     """A remedy that was found at an error of *instance*, and whether it is what cleared it.
 
-    In earlier runs it came after *steps* on average; this one took *taken*. *remedy* is its
-    `remedy_key`.
+    In earlier runs it came after *steps* on average; this one took *taken*.
     """
 
     instance: str
@@ -72,7 +63,6 @@ class JudgedRemedy:
     is_right: bool
     steps: float = 0.0
     taken: int = 0
-    remedy: str = ""
 
 
 def gate_due(store: Store) -> bool:
@@ -116,7 +106,6 @@ def judged_remedies(
                         is_right,
                         remedy.steps,
                         taken,
-                        remedy_key(remedy.actions),
                     )
                 )
         yield judged
@@ -159,7 +148,7 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
     *coefficients, intercept = _coefficients(features, right).tolist()
     raw = _held_out(features, right, [remedy.instance for remedy in remedies])
     names = [field.name for field in fields(RemedyFeatures)]
-    gate = FittedGate(
+    return FittedGate(
         coefficients=dict(zip(names, coefficients, strict=True)),
         intercept=intercept,
         calibration=_blended(raw, right, len(errors)),
@@ -167,7 +156,6 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
         runs=runs,
         saving=_saving([remedy for remedy in remedies if remedy.is_right]),
     )
-    return replace(gate, surplus=_surplus([at_error[0] for at_error in errors if at_error], gate))
 
 
 def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
@@ -177,23 +165,6 @@ def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
     shipped, prior = np.array(SHIPPED.saving), _PRIOR * np.eye(2)
     least, each = np.linalg.solve(steps.T @ steps + prior, steps.T @ saved + _PRIOR * shipped)
     return round(float(least), 4), round(float(each), 4)
-
-
-def _surplus(first: Sequence[JudgedRemedy], gate: FittedGate) -> dict[str, float]:
-    """Fit, by remedy, the steps that showing the *first* one saved beyond what *gate* expects.
-
-    The mean, drawn towards none. Agents do some remedies by themselves, however many steps these
-    take on average, and some are often wrong where others that are as probable are not.
-    """
-    beyond: dict[str, list[float]] = {}
-    for remedy in first:
-        likely = probability(remedy.features, gate)
-        if likely >= _PROBABLE and not remedy.features.unsupported:
-            worth = min(remedy.taken, MOST_STEPS) - 1 if remedy.is_right else -HARM
-            expected = expected_worth(likely, remedy.steps, gate) + READING
-            beyond.setdefault(remedy.remedy, []).append(worth - expected)
-    means = {name: sum(some) / (len(some) + _DRAWN) for name, some in sorted(beyond.items())}
-    return {name: round(mean, 3) for name, mean in means.items()}
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:

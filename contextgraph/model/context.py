@@ -199,8 +199,7 @@ class FittedGate:
     *calibration* has the probability before it and the share that was right, ascending; between two
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
     the one that is shipped. The steps that a right remedy saves are the first of *saving*, plus the
-    second for each step by which it came later than at once in earlier runs. What saying it was
-    really worth differed by *surplus*, of a remedy by its kind and target.
+    second for each step by which it came later than at once in earlier runs.
     """
 
     coefficients: Mapping[str, float]
@@ -209,7 +208,6 @@ class FittedGate:
     errors: int = 0
     runs: int = 0
     saving: tuple[float, float] = (1.3, 0.12)
-    surplus: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

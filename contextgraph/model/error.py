@@ -122,14 +122,15 @@ class ErrorPattern:
 class Cause(StrEnum):
     """Why something fails on a machine or in a harness, whatever the project is.
 
-    Kept folder: the shell is still in the folder to which a command changes again.
+    Kept folder: the shell is still in the folder to which a command changes again. That a command
+    ran in another folder than the one it needs is no fact of a machine; it is not said at an error
+    once the start has stated the kept folder.
     """
 
     FOLDER = "wrong folder"
     KEPT_FOLDER = "kept folder"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
-    SETUP = "missing set-up"
     EDIT = "refused edit"
 
 

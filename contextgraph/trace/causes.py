@@ -10,6 +10,7 @@ from contextgraph.model import Cause, Environment, RawTrajectory, RemedyAction, 
 from contextgraph.trace.remedies.edits import Term
 
 _PROGRAM = regex(r"[A-Za-z][\w.+-]*")
+_WHOLE_PROJECT = (Term.THE_REPOSITORY, Term.REQUIREMENTS)
 _MISSING = regex(r"No such file|not found|can't open|not a valid editable")
 
 
@@ -60,13 +61,7 @@ def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
             return Lesson(Cause.KEPT_FOLDER if _repeats_a_folder(action) else Cause.FOLDER)
         case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER and _MISSING.search(error_type):
             return Lesson(Cause.FOLDER)
-        case RemedyKind.INSTALL if pattern.target in (
-            Term.THE_REPOSITORY,
-            Term.REQUIREMENTS,
-        ):
-            command = next(iter(action.values_of("command")), "")
-            return Lesson(Cause.SETUP, works=command) if command else None
-        case RemedyKind.INSTALL if not action.is_general:
+        case RemedyKind.INSTALL if not (action.is_general or pattern.target in _WHOLE_PROJECT):
             installer = " ".join(action.values_of("command")[:1]).split()[:2]
             return Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
         case RemedyKind.EDIT if action.values_of("placing"):

@@ -10,7 +10,6 @@ from benchmarks.corpus import START
 from contextgraph import AgentMemory
 from contextgraph.advising.gate import (
     SHIPPED,
-    expected_worth,
     probability,
     stored_gate,
 )
@@ -97,18 +96,6 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         assert gate_due(memory.store)
         # The same runs give the same gate.
         assert fitted_gate(memory.store, lambda: None) == fitted
-
-
-def test_a_remedy_that_runs_do_by_themselves_is_worth_less_than_its_steps():
-    """A remedy that followed at once saved nothing, however probable it is."""
-    at_once, late = "search <current folder>", "use python3"
-    judged = [
-        [JudgedRemedy(str(one), SURE, True, steps=4.0, taken=taken, remedy=name)]
-        for one in range(40)
-        for name, taken in ((at_once, 1), (late, 7))
-    ]
-    gate = gate_of(judged)
-    assert expected_worth(0.9, 4.0, gate, at_once) < 0.3 < expected_worth(0.9, 4.0, gate, late)
 
 
 def test_a_memory_in_which_nothing_can_be_advised_keeps_the_shipped_gate() -> None:

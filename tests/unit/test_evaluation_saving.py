@@ -86,6 +86,18 @@ def test_an_alarm_saves_what_is_left_of_the_loop() -> None:
     assert judged(over, MomentKind.LOOP, 5, "Loop: stop").wrong == 1
 
 
+def test_the_ceiling_of_all_moments_counts_loops_too() -> None:
+    """A step once, whether a loop or an error that other instances cleared took it."""
+    learned = [attempt(number=number) for number in range(1, 5)]
+    looped = run([FAILED, *LOOKED, WORKED, *[FAILED] * 6], instance_id="acme__shop-9")
+
+    [replay] = evaluate(AgentMemory.open(":memory:"), learned, [looped]).replays
+
+    ceiling = replay.ceiling
+    assert (ceiling[MomentKind.START], ceiling[MomentKind.LOOP]) == (3, 4)
+    assert ceiling["all"] == 7
+
+
 def test_a_step_is_saved_once() -> None:
     said = [
         Said(MomentKind.BEFORE, 0, "`python3 -c <code>` did", 50),
@@ -107,7 +119,7 @@ def test_runs_are_replayed_by_evaluate_and_stand_beside_the_ceiling() -> None:
     assert (replay.steps, replay.ceiling[MomentKind.START]) == (4, 3)
     measures = saved_measures(evaluation.replays, seed=0)
     saved = measures["steps saved"]
-    assert saved["all"]["ceiling"].value == 3
+    assert saved["all"]["ceiling"].value == saved["before"]["ceiling"].value == 3
     assert saved["all"][OURS].value == replay.net() > 0
     assert saved["submit"].keys() == {OURS}
     assert measures["tokens a run"]["all"][OURS].value > 0

@@ -507,6 +507,3 @@ def test_what_is_expected_to_save_nothing_is_not_shown(store):
         [recovery(1), recovery(2)],
     )
     assert "cost" in CONSERVATIVE.refusal(replace(costly, worth=-0.2))
-    by_itself = replace(at_once, surplus={"search <current folder>": -4.0})
-    assert expected_worth(0.9, 3, by_itself, "search <current folder>") < 0
-    assert expected_worth(0.9, 3, by_itself, "install pytest") > 0
