@@ -19,6 +19,7 @@ from contextgraph.trace import (
     Names,
     edited,
     is_import,
+    pattern_key,
     read_action,
 )
 from contextgraph.trace.remedies.edits import leaves_open
@@ -123,16 +124,6 @@ def clues_of(action: RemedyAction, names: Names) -> frozenset[str]:
     clues |= {" ".join(line) for line in _lines(action)}
     clues |= {*action.values_of("adds"), *action.values_of("drops")}
     return frozenset(f"{action.kind} {clue}" for clue in clues)
-
-
-def pattern_key(pattern: RemedyPattern, names: Names) -> tuple[str, ...]:
-    """Return the part that is equal in patterns that are the same for these *names*.
-
-    Whether a definition goes before an edit or into it makes no difference.
-    """
-    parameters = () if pattern.kind is RemedyKind.EDIT else pattern.parameters
-    target, replaced = names.fill(pattern.target), names.fill(pattern.replaced)
-    return (pattern.kind, target, replaced, *parameters)
 
 
 def is_open(pattern: RemedyPattern) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextgraph.advising.gate import TOKENS_OF_A_STEP
 from contextgraph.advising.matching import (
     is_open,
-    pattern_key,
     remedy_of,
 )
 from contextgraph.advising.wording import WARNING
@@ -43,6 +42,7 @@ from contextgraph.trace import (
     Trace,
     command_use,
     names_in,
+    pattern_key,
     trace,
 )
 

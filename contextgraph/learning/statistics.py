@@ -48,6 +48,7 @@ from contextgraph.trace import (
     describe_remedy,
     is_hazardous,
     is_retry,
+    pattern_key,
     read_steps,
     submission_signs,
 )
@@ -449,7 +450,7 @@ def _by_pattern(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[Recove
     """*candidates* by the patterns of their actions: verified ones first, else in given order."""
     groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
     for candidate in candidates:
-        patterns = tuple(action.pattern for action in candidate.actions)
+        patterns = tuple(pattern_key(action.pattern) for action in candidate.actions)
         groups.setdefault((candidate.verified, patterns), []).append(candidate)
     return sorted(groups.values(), key=lambda group: not group[0].verified)
 

@@ -40,7 +40,7 @@ from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS
 from contextgraph.store.columns import from_json
 from contextgraph.text import words
-from contextgraph.trace import command_lines, describe_remedy
+from contextgraph.trace import command_lines, describe_remedy, pattern_key
 from contextgraph.vectors import Vector
 
 # How many of the newest runs an error tally names.
@@ -278,8 +278,10 @@ def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure
         and recovery.cleared_step > seen.step
     ]
     cleared = bool(clearances)
-    worked = frozenset(action.pattern for clearance in clearances for action in clearance.actions)
-    tried = frozenset(seen.tried)
+    worked = frozenset(
+        pattern_key(action.pattern) for clearance in clearances for action in clearance.actions
+    )
+    tried = frozenset(map(pattern_key, seen.tried))
     items = exposure.items
     if not exposure.is_withheld:
         items = tuple(
@@ -299,11 +301,12 @@ def _effect(
     tried: frozenset[RemedyPattern],
 ) -> bool | None:
     """Whether *item* helped: it was done where the error was *cleared*; None: it was not tried."""
-    if not item.patterns:
+    said = frozenset(map(pattern_key, item.patterns))
+    if not said:
         return cleared
-    if worked.issuperset(item.patterns):
+    if said <= worked:
         return True
-    return False if tried.issuperset(item.patterns) else None
+    return False if said <= tried else None
 
 
 class RemovedMethodology(NamedTuple):

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         is_common_setting as is_common_setting,
         is_general as is_general,
         is_retry as is_retry,
+        pattern_key as pattern_key,
         sets_own_variable as sets_own_variable,
     )
     from contextgraph.trace.run import (

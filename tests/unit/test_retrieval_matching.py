@@ -8,18 +8,26 @@ from contextgraph.advising.matching import (
     remedy_of,
     same_remedy,
 )
+from contextgraph.lazy import replace
+from contextgraph.learning import bundle_of
 from contextgraph.model import (
+    Exposure,
     RawTrajectory,
     RemedyAction,
     RemedyKind,
     RemedyPattern,
+    SeenContext,
+    ShownItem,
 )
+from contextgraph.store import rules
 from contextgraph.trace import (
     Names,
+    advice_id,
     names_in,
     trace,
 )
-from tests.builders import NO_MODULE, run
+from contextgraph.trace.remedies.edits import Construct, Edited, Term
+from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.sessions import Session
 
 HERE, ELSEWHERE = "acme/shop", "bob/pump"
@@ -213,3 +221,30 @@ def test_the_first_match_counts_from_one() -> None:
 
     assert first_match(done_here, ranked, NO_TARIFFS) == 3
     assert first_match(done_here, ranked[:2], NO_TARIFFS) is None
+
+
+def test_ranking_credit_and_evaluation_have_one_key_of_a_remedy() -> None:
+    target = Edited(Construct.IMPORT, Term.UNDEFINED_NAME).target
+    before, within = (
+        RemedyAction(
+            RemedyKind.EDIT, "import os", pattern, parameters=(("placing", pattern.parameters[0]),)
+        )
+        for pattern in (
+            RemedyPattern(RemedyKind.EDIT, target, parameters=(placing,))
+            for placing in ("before", "same edit")
+        )
+    )
+    learned = bundle_of(recovering_run(), NOON)
+    shown = Exposure.of(
+        "ctx_1", [ShownItem("adv_1", patterns=(within.pattern,))], NOON, learned.errors[0].id
+    )
+    did = replace(
+        learned,
+        exposures=(SeenContext("ctx_1", -1, (before.pattern,)),),
+        recovered=tuple(replace(one, actions=(before,)) for one in learned.recovered),
+    )
+
+    assert advice_id(None, (before,)) == advice_id(None, (within,))
+    assert same_remedy(RepoRemedy(HERE, (before,)), RepoRemedy(ELSEWHERE, (within,)), NO_NAMES)
+    (report,) = rules.reports_of([did], [shown])
+    assert [item.helped for item in report.items] == [True]

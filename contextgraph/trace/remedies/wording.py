@@ -17,6 +17,7 @@ from contextgraph.trace.remedies.edits import (
     Construct,
     Edited,
     ImportPath,
+    Names,
     Term,
     edited,
     term_of,
@@ -387,6 +388,7 @@ Remedy: TypeAlias = tuple[RemedyAction, ...]
 AdviceKey: TypeAlias = tuple[RemedyAction | RemedyPattern, ...]
 
 _REMEMBERED = 8_192
+_NO_NAMES = Names()
 _FROM_ANOTHER_MODULE = " from another module"
 _PREFIX = "adv_"
 _ID = regex(rf"{_PREFIX}[0-9a-f]{{16}}")
@@ -425,10 +427,25 @@ def _leaves_out_what(pattern: RemedyPattern) -> bool:
     return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
 
 
+@lru_cache(_REMEMBERED)
+def pattern_key(pattern: RemedyPattern, names: Names = _NO_NAMES) -> RemedyPattern:
+    """Return what patterns have in common that are the same remedy, with *names* filled in.
+
+    Ranking, grouping, credit and evaluation compare by it. Whether a definition goes before an edit
+    or into it makes no difference.
+    """
+    return replace(
+        pattern,
+        target=names.fill(pattern.target),
+        replaced=names.fill(pattern.replaced),
+        parameters=() if pattern.kind is RemedyKind.EDIT else pattern.parameters,
+    )
+
+
 def advice_key(remedy: Remedy) -> AdviceKey:
     """The patterns, by which independent runs agree; an action where its own says too little."""
     return tuple(
-        _without_placing(action.pattern) if is_general(action.pattern) else _without_numbers(action)
+        pattern_key(action.pattern) if is_general(action.pattern) else _without_numbers(action)
         for action in remedy
     )
 
@@ -447,11 +464,6 @@ def _advice_id(kind: str, remedy: Remedy) -> str:
 def is_advice_id(name: str) -> bool:
     """True for an id as `advice_id` gives it."""
     return _ID.fullmatch(name) is not None
-
-
-def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
-    """Whether a definition goes before an edit or into it makes no difference."""
-    return replace(pattern, parameters=()) if pattern.kind is RemedyKind.EDIT else pattern
 
 
 @lru_cache(_REMEMBERED)
