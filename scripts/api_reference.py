@@ -3,19 +3,74 @@
 import ast
 import inspect
 from collections.abc import Iterator
+from enum import Enum
 from textwrap import dedent
 from types import UnionType
 from typing import Any
 
 import contextgraph
 from contextgraph import readers
-from contextgraph.knowledge.keyed import KeyedMemory
-from contextgraph.knowledge.notes import Notes
-from contextgraph.knowledge.pages import Entities, Pages
+from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
+from contextgraph.knowledge import (
+    Entities,
+    Entity,
+    MaintenancePolicy,
+    NoteProperties,
+    Notes,
+    Page,
+    PageFound,
+    Pages,
+    Statement,
+    Statements,
+    render_notes,
+)
+from contextgraph.knowledge.keyed import (
+    Briefing,
+    CompactionReport,
+    CurrentEntry,
+    KeyedMemory,
+    SetReceipt,
+)
+from contextgraph.knowledge.pages import RelatedEntity
+from contextgraph.knowledge.sessions import (
+    Conversation,
+    ConversationWindow,
+    Item,
+    Items,
+    Message,
+    WorkingMemory,
+)
+from contextgraph.model import (
+    Found,
+    Link,
+    MaintenanceReport,
+    Note,
+    NoteReceipt,
+    Recollection,
+    Snapshot,
+)
 
 WIDTH = 96
 PACKAGE = "contextgraph"
 PROPERTIES = ("property", "cached_property")
+ROOMS = (
+    *(Notes, Note, NoteProperties, Link, NoteReceipt, Recollection, Snapshot, Found),
+    *(MaintenancePolicy, MaintenanceReport, Statements, Statement, Pages, Page, PageFound),
+    *(Entities, Entity, RelatedEntity),
+    *(KeyedMemory, CurrentEntry, SetReceipt, Briefing, CompactionReport),
+    *(
+        WorkingMemory,
+        Conversation,
+        ConversationWindow,
+        Message,
+        Items,
+        Item,
+        Ttl,
+        Capacity,
+        RecallValue,
+        Hybrid,
+    ),
+)
 HEADER = """\
 # API reference
 
@@ -43,15 +98,22 @@ def reference() -> Iterator[str]:
             named = " or ".join(f"`{kind.__name__}`" for kind in kinds)
             yield f"### `{name}`\n\nAnother name of {named}.\n"
     yield "## `contextgraph.knowledge`\n"
-    for room in (Notes, Pages, Entities, KeyedMemory):
+    yield from function_blocks(source_of(render_notes), "###", "")
+    for room in ROOMS:
         yield from class_blocks(room)
     yield "## `contextgraph.readers`\n"
     yield from function_blocks(source_of(readers.read), "###", "")
 
 
 def source_of(value: object) -> Any:
-    """The syntax tree of a class or function."""
-    return ast.parse(dedent(inspect.getsource(value))).body[0]  # type: ignore[arg-type]  # a class or function
+    """The syntax tree of a class or function, its annotations without quotes."""
+    node = ast.parse(dedent(inspect.getsource(value))).body[0]  # type: ignore[arg-type]  # a class or function
+    for inner in ast.walk(node):
+        for name in ("annotation", "returns"):
+            annotation = getattr(inner, name, None)
+            if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+                setattr(inner, name, ast.parse(annotation.value, mode="eval").body)
+    return node
 
 
 def class_blocks(value: type) -> Iterator[str]:
@@ -60,8 +122,9 @@ def class_blocks(value: type) -> Iterator[str]:
         source_of(base) for base in value.__mro__ if base.__module__.startswith(PACKAGE)
     ]
     yield f"### `{node.name}`\n\n{ast.get_docstring(node)}\n"
-    fields = [ast.unparse(entry) for entry in node.body if isinstance(entry, ast.AnnAssign)]
-    values = [entry.value for entry in node.body if isinstance(entry, ast.Assign)]
+    fields = [field_of(entry) for entry in node.body if isinstance(entry, ast.AnnAssign)]
+    is_enum = issubclass(value, Enum)
+    values = [entry.value for entry in node.body if isinstance(entry, ast.Assign) and is_enum]
     members = [
         f"`{ast.unparse(constant)}`" for constant in values if isinstance(constant, ast.Constant)
     ]
@@ -75,6 +138,16 @@ def class_blocks(value: type) -> Iterator[str]:
     for entry in (entry for owner in (node, *bases) for entry in owner.body):
         if isinstance(entry, ast.FunctionDef) and is_documented(entry):
             yield from function_blocks(entry, "####", f"{node.name}.")
+
+
+def field_of(entry: ast.AnnAssign) -> str:
+    """A field with its default; of one made by `field` without how it is compared and stored."""
+    given = entry.value
+    if isinstance(given, ast.Call) and ast.unparse(given.func) == "field":
+        defaults = {word.arg: word.value for word in given.keywords}
+        default = defaults.get("default")
+        return ast.unparse(ast.AnnAssign(entry.target, entry.annotation, default, simple=1))
+    return ast.unparse(entry)
 
 
 def is_documented(node: ast.FunctionDef) -> bool:

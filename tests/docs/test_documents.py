@@ -26,6 +26,15 @@ def test_the_api_reference_is_current() -> None:
 def test_the_api_reference_has_the_methods_of_the_memory() -> None:
     headings = re.findall(r"^#+ `(.+)`$", text_of(ROOT / "docs" / "api.md"), re.MULTILINE)
     assert {"AgentMemory.open", "AgentMemory.query", "AgentMemory.learn", "read"} <= set(headings)
+    rooms = {"Notes.recall", "Pages.search", "Statements.of", "WorkingMemory.inject", "Items.save"}
+    assert rooms | {"Note", "Recollection", "Entity", "Hybrid"} <= set(headings)
+
+
+def test_the_api_reference_shows_what_is_read_as_such() -> None:
+    text = text_of(ROOT / "docs" / "api.md")
+    assert "```python\nnotes: Notes\n```" in text
+    assert "```python\nsuccess: bool | None\n```" in text
+    assert "field(" not in text
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
