@@ -1,14 +1,16 @@
 """The operations of a memory: the one table that HTTP, the clients and MCP offer.
 
-An operation is a function whose signature and docstring are its interface. One with a `route` is a
-request of its own, whose answer is the JSON object of the command line; the others are methods of
-the library, which `contextgraph.service.client` calls by name.
+An operation is a function whose signature and docstring are its interface. Each is one request:
+those of `REQUESTS` answer with the JSON object of the command line; `METHODS` are methods of the
+library for `contextgraph.service.client`, which answer with their value.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from inspect import BoundArguments, Parameter, signature
 from operator import attrgetter
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PlainValidator,
     with_config,
 )
 
@@ -25,7 +28,8 @@ from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
 from contextgraph.advising.wording import MAX_TOKENS, render, render_playbook
 from contextgraph.agents.live import LiveRun
-from contextgraph.errors import AmbiguousRunError, NotFoundError
+from contextgraph.codec import decoded
+from contextgraph.errors import AmbiguousRunError, NotFoundError, ReadError
 from contextgraph.knowledge import (
     Entities,
     Notes,
@@ -70,7 +74,7 @@ from contextgraph.records import (
 Record = Mapping[str, Json]
 F = TypeVar("F", bound=Callable[..., Record])
 
-LONGEST = 200_000
+LONGEST, MOST = 200_000, 100_000
 
 
 class TokenScope(StrEnum):
@@ -91,7 +95,8 @@ class Operation:
 
     Tokens need *scope*. *route* is the method and the path of its request. *source* is the form of
     the argument "source", which callers cannot choose: ``{}`` is the source of their token.
-    *example* is of the arguments, *answer* of the answer.
+    *example* is of the arguments, *answer* of the answer; one that *returns_value* answers with
+    what it returns, as "value".
     """
 
     name: str
@@ -103,14 +108,49 @@ class Operation:
     takes_long: bool = False
     example: JsonValue = None
     answer: JsonValue = None
+    returns_value: bool = False
 
-    def target(self, memory: AgentMemory) -> object:
-        """Return what the function is a method of."""
-        return attrgetter(self.part)(memory) if self.part else memory
+    def parameters(self) -> Mapping[str, tuple[Any, Any]]:
+        """Return the type of each argument of callers, and its default (`...` without one)."""
+        hints = self.function.__annotations__
+        taken: dict[str, tuple[Any, Any]] = {}
+        _, *parameters = signature(self.function).parameters.values()
+        for one in parameters:
+            kind, default = hints[one.name], ... if one.default is one.empty else one.default
+            if one.kind is Parameter.VAR_POSITIONAL:
+                taken[one.name] = (cast(Any, Sequence)[kind], ())
+            elif isinstance(kind, str) or callable(default):
+                continue  # of this process alone, such as a report of progress
+            elif one.name != "source" or not self.source:
+                taken[one.name] = (_bounded(kind) if self.returns_value else kind, default)
+        return taken
+
+    def value(self, memory: AgentMemory, given: Mapping[str, Any]) -> Any:
+        """Return the value of the method of *memory*."""
+        target = attrgetter(self.part)(memory) if self.part else memory
+        method = getattr(target, self.function.__name__)
+        bound = BoundArguments(signature(method), OrderedDict(given))
+        bound.apply_defaults()
+        return method(*bound.args, **bound.kwargs)
+
+
+def _bounded(kind: Any) -> Any:
+    """Return the type of an argument of a method, read as the library writes it."""
+    if int in (kind, *get_args(kind)):
+        return Annotated[kind, Field(le=MOST)]
+
+    def value(record: Any) -> Any:
+        try:
+            return decoded(kind, record)
+        except ReadError as error:
+            raise ValueError(error.reason) from error
+
+    described = Sequence[str] if kind == Collection[str] else kind
+    return Annotated[kind, PlainValidator(value, json_schema_input_type=described)]
 
 
 REQUESTS: list[Operation] = []
-"""The operations that are requests of their own."""
+"""The operations that answer with a record."""
 
 
 def _offer(scope: TokenScope, route: str, **properties: Any) -> Callable[[F], F]:
@@ -405,10 +445,15 @@ def notes(
 
 @_offer(TokenScope.READ, "GET /v1/search")
 def search(
-    memory: AgentMemory, question: Text, repo: Name | None = None, limit: Limit = 10
+    memory: AgentMemory,
+    question: Text,
+    repo: Name | None = None,
+    limit: PageSize = 10,
+    strategy: Strategy = Strategy.HYBRID,
 ) -> Record:
     """Return what is known about *question*, as `contextgraph search --json`."""
-    return {"found": [record_of(one) for one in memory.search(question, repo, limit=limit)]}
+    found = memory.search(question, repo, limit=limit, strategy=strategy)
+    return {"found": [*map(record_of, found)]}
 
 
 @_offer(TokenScope.READ, "GET /v1/snapshot")
@@ -642,13 +687,13 @@ def check_submit(run: LiveRun) -> Record:
     return {"text": run.check_submit()}
 
 
-# What clients call by name: part of a memory -> its class, and its methods by their scope.
+# The methods that clients call: part of a memory -> its class, and its methods by their scope.
 METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
     "": (
         AgentMemory,
         {
-            TokenScope.READ: "decided explain search sources",
-            TokenScope.ADMIN: "consolidate forget maintain quarantine release retire",
+            TokenScope.READ: "decided explain",
+            TokenScope.ADMIN: "forget maintain quarantine release retire",
         },
     ),
     "statements": (
@@ -670,8 +715,8 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
     "notes": (
         Notes,
         {
-            TokenScope.READ: "causes of rank recall snapshot",
-            TokenScope.WRITE: "link remember",
+            TokenScope.READ: "causes of rank recall",
+            TokenScope.WRITE: "link",
             TokenScope.ADMIN: "archive forget pin prune reset restore",
         },
     ),
@@ -683,10 +728,7 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
             TokenScope.ADMIN: "remove_page",
         },
     ),
-    "retriever": (
-        MemoryRetriever,
-        {TokenScope.READ: "by_error by_state by_task retrieve"},
-    ),
+    "retriever": (MemoryRetriever, {TokenScope.READ: "by_error by_state by_task retrieve"}),
     "retriever.playbooks": (Playbooks, {TokenScope.READ: "content_hashes facts history of"}),
     "stats": (
         StatisticsEngine,
@@ -701,25 +743,22 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
     "writer": (MemoryWriter, {TokenScope.WRITE: "set_outcome"}),
 }
 
-# Arguments that callers cannot choose, as `Operation.source`.
-_SOURCES = {"notes.remember": "agent:{}"}
-
 
 def _methods() -> Iterator[Operation]:
     for part, (kind, scopes) in METHODS.items():
         for scope, names in scopes.items():
             for method in names.split():
                 name = f"{part}.{method}".lstrip(".")
-                # What administrators start may take minutes.
                 yield Operation(
                     name,
                     getattr(kind, method),
                     scope,
                     part,
-                    source=_SOURCES.get(name, ""),
+                    f"POST /v1/{name.replace('.', '/')}",
+                    # What administrators start may take minutes.
                     takes_long=scope is TokenScope.ADMIN,
+                    returns_value=True,
                 )
 
 
-OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _methods()}
-"""The methods that clients call, by name."""
+OPERATIONS: Sequence[Operation] = (*REQUESTS, *_methods())

@@ -2,18 +2,25 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property, wraps
 from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
-from inspect import BoundArguments, Parameter, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import GenericAlias
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    cast,
+)
 from urllib.parse import urlsplit
 
 import orjson
@@ -31,28 +38,33 @@ from contextgraph.errors import (
     MissingExtraError,
     NeedsStoreError,
     NotFoundError,
-    ReadError,
     RemoteError,
     SettingsError,
     StoreError,
     StoreUnavailableError,
 )
 from contextgraph.knowledge import Entities, Notes, Pages, Statements
+from contextgraph.knowledge.notes import NoteProperties
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import (
+    ConsolidationReport,
     Effect,
     Exposure,
     FailurePattern,
     FittedGate,
+    Found,
     Json,
+    KnownSource,
     LearnReceipt,
     MemoryContext,
     MemoryCounts,
     NoteKind,
+    NoteReceipt,
     RawTrajectory,
+    Snapshot,
     new_context_id,
 )
 from contextgraph.ports import ExposureStore, RunStore, Store
@@ -88,18 +100,6 @@ def _parameters(method: Callable[..., Any]) -> list[Parameter]:
     return [*signature(method).parameters.values()]
 
 
-@cache
-def _hints(method: Callable[..., Any]) -> Mapping[str, Any]:
-    """The types of the arguments by name, of ``**options`` those of each, and of the result."""
-    hints: dict[str, Any] = {**method.__annotations__}
-    for parameter in _parameters(method):
-        if parameter.kind is Parameter.VAR_KEYWORD:
-            hints |= get_type_hints(get_args(hints.pop(parameter.name))[0])
-        elif parameter.kind is Parameter.VAR_POSITIONAL:
-            hints[parameter.name] = GenericAlias(tuple, (hints[parameter.name], ...))
-    return hints
-
-
 def encoded_call(
     method: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Json]:
@@ -129,39 +129,9 @@ def _clipped(record: Json) -> Json:
     return [*map(_clipped, record)] if isinstance(record, list) else record
 
 
-def decoded_call(
-    method: Callable[..., Any], target: object, record: Mapping[str, Json]
-) -> BoundArguments:
-    """The arguments that `encoded_call` gave *record* for, after *target*, with the defaults.
-
-    Raises `ReadError` for arguments that *method* does not take.
-    """
-    hints = _hints(method) if record else {}
-    given: dict[str, Any] = {}
-    for name, value in record.items():
-        if name not in hints:
-            raise ReadError("", "", f"{name} is not an argument")
-        try:
-            given[name] = decoded(hints[name], value)
-        except ReadError as error:
-            raise ReadError("", "", f"{name}: {error.reason}") from error
-    named = {parameter.name for parameter in _parameters(method)}
-    arguments: dict[str, Any] = {_parameters(method)[0].name: target}
-    for parameter in _parameters(method)[1:]:
-        if parameter.kind is Parameter.VAR_KEYWORD:
-            arguments[parameter.name] = {name: given[name] for name in given.keys() - named}
-        elif parameter.name in given:
-            arguments[parameter.name] = given[parameter.name]
-        elif parameter.default is parameter.empty and parameter.kind != Parameter.VAR_POSITIONAL:
-            raise ReadError("", "", f"{parameter.name} is missing")
-    bound = BoundArguments(signature(method), arguments)
-    bound.apply_defaults()
-    return bound
-
-
 def decoded_result(method: Callable[..., Any], record: Json) -> Any:
     """The value that *method* returned, of the JSON that `encoded` gave for it."""
-    return decoded(_hints(method)["return"] or type(None), record)
+    return decoded(method.__annotations__["return"] or type(None), record)
 
 
 _VERSION = version("contextgraph-memory")
@@ -172,6 +142,7 @@ _AGAIN = {
     HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
 }
 _DETAIL_CHARS = 1000
+_UNKNOWN_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # The errors of a memory that an answer can name.
 _ERRORS: Mapping[str, type[ContextGraphError]] = {
     kind.__name__: kind
@@ -202,7 +173,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
         accept: HTTPStatus | None = None,
         **content: Any,
     ) -> Any:
-        """The JSON value of the answer, retried within *policy*; None for the status *accept*.
+        """The JSON value of the answer, retried within *policy*; also of one with status *accept*.
 
         *content* is as in `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
         answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
@@ -212,9 +183,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
             return client.request(method, path, timeout=policy.timeout, **content)
 
         response = self._answered(request, policy)
-        if response.status_code == accept:
-            return None
-        if not response.is_success:
+        if not response.is_success and response.status_code != accept:
             raise _error(self.name, response)
         return _value(self.name, response)
 
@@ -337,7 +306,10 @@ def _error(name: str, response: "Response") -> Exception:
         return SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"
         )
-    return _ERRORS.get(str(problem.get("error")), StoreError)(reason)
+    kind = _ERRORS.get(str(problem.get("error")), StoreError)
+    if kind is StoreError and response.status_code in _UNKNOWN_REQUEST:
+        return NeedsStoreError(f"{name} is a service, and this {OF_STORE}")
+    return kind(reason)
 
 
 def _detail(response: "Response") -> str:
@@ -389,7 +361,8 @@ def _requested(method: Callable[P, R], operation: str) -> Callable[P, R]:
         part, *given = args
         assert isinstance(part, _OverHttp)
         content = encoded_call(method, given, kwargs)
-        answer = part.send("POST", f"/v1/call/{operation}", json=content)
+        path = f"/v1/{operation.replace('.', '/')}"
+        answer = part.send("POST", path, json=content)
         return cast(R, decoded_result(method, answer["value"]))
 
     return call
@@ -443,14 +416,35 @@ class Client(_OverHttp, AgentMemory):
 
     decided = _requested(AgentMemory.decided, "decided")
     explain = _requested(AgentMemory.explain, "explain")
-    search = _requested(AgentMemory.search, "search")
-    sources = _requested(AgentMemory.sources, "sources")
     quarantine = _requested(AgentMemory.quarantine, "quarantine")
     release = _requested(AgentMemory.release, "release")
     forget = _requested(AgentMemory.forget, "forget")
     retire = _requested(AgentMemory.retire, "retire")
-    consolidate = _requested(AgentMemory.consolidate, "consolidate")
     maintain = _requested(AgentMemory.maintain, "maintain")
+
+    def search(
+        self,
+        question: str,
+        repo: str | None = None,
+        *,
+        limit: int = 10,
+        strategy: str = "hybrid",
+    ) -> tuple[Found, ...]:
+        params = {"question": question, "limit": limit, "strategy": strategy}
+        answer = self.send("GET", "/v1/search", params=params | ({"repo": repo} if repo else {}))
+        return decoded(tuple[Found, ...], answer["found"])
+
+    def sources(self) -> list[KnownSource]:
+        answer = self.send("GET", "/v1/sources")
+        return [decoded(KnownSource, source) for source in answer["sources"]]
+
+    def consolidate(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> ConsolidationReport:
+        """As of `AgentMemory`; *progress* is not called."""
+        record = self.send("POST", "/v1/consolidate", accept=HTTPStatus.CONFLICT)
+        known = {name: value for name, value in record.items() if value is not None}
+        return decoded(ConsolidationReport, {**known, "usage": known})
 
     def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
         """Nothing: the service adds them itself."""
@@ -598,6 +592,29 @@ _add_exposures = _requested(ExposureStore.add, "store.exposures.add")
 
 class _Notes(_Part, Notes, path="notes"):
     """Notes of the service; the token decides the source and credibility of a new one."""
+
+    def remember(
+        self,
+        text: str,
+        *,
+        repo: str | None = "",
+        source: str = "user",
+        tags: Collection[str] = (),
+        credibility: float | None = None,
+        **properties: Unpack[NoteProperties],
+    ) -> NoteReceipt:
+        _check_source("" if source == "user" and credibility is None else source)
+        given = encoded_call(Notes.remember, [text], {"tags": tags, **properties})
+        body = {"content": given.pop("text"), "repo": repo or "", **given}
+        return decoded(NoteReceipt, self.send("POST", "/v1/notes", json=body))
+
+    def snapshot(
+        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+    ) -> Snapshot:
+        """As of `Notes`, with the keyed files of the service."""
+        params = {"trigger": trigger, "focus": focus, "max_tokens": max_tokens}
+        answer = self.send("GET", "/v1/snapshot", params=params | ({"repo": repo} if repo else {}))
+        return decoded(Snapshot, answer)
 
 
 class _Statements(_Part, Statements, path="statements"):

@@ -4,11 +4,11 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import blake2b
-from inspect import Parameter, Signature, getdoc, signature
+from inspect import Parameter, Signature, getdoc
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import anyio
 import orjson
@@ -22,15 +22,13 @@ from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
-from contextgraph.errors import OF_STORE, NeedsStoreError, ReadError
-from contextgraph.knowledge import shareable_snapshot
+from contextgraph.errors import ReadError
 from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Exposure, Json, Outcome, RawTrajectory, Snapshot
+from contextgraph.model import Exposure, Json, Outcome, RawTrajectory
 from contextgraph.operations import (
     ADMIN_ARGUMENTS,
     OPERATIONS,
-    REQUESTS,
     LongText,
     Name,
     Names,
@@ -42,8 +40,7 @@ from contextgraph.operations import (
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
 from contextgraph.records import consolidation_record, receipt_record, unread_record
-from contextgraph.service.access import Admin, Caller, Writing, allowed, caller_of
-from contextgraph.service.client import decoded_call
+from contextgraph.service.access import Admin, Caller, Writing, allowed
 from contextgraph.service.monitoring import TooBusyError
 from contextgraph.service.service import Job, OpenRun, finished
 
@@ -148,14 +145,32 @@ Perform = Callable[[Operation, Caller, dict[str, Any]], Awaitable[Response]]
 
 
 async def _perform(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
-    """Answer with the record of an operation, which runs in a thread."""
+    """Answer with the record or the value of an operation, which runs in a thread."""
     if operation.part == "live":
         open_run = _open_run(caller, given.pop("identity"))
         call = partial(_in_use, open_run, operation, given)
+    elif operation.returns_value:
+        call = partial(_valued, operation, caller.memory, given)
     else:
         call = partial(operation.function, caller.memory, **given)
     run = caller.service.maintain if operation.takes_long else caller.service.answer
     return json_response(await run(call))
+
+
+def _valued(operation: Operation, memory: AgentMemory, given: dict[str, Any]) -> Mapping[str, Json]:
+    """Return the value of a method in the JSON form of the library, without confidential texts."""
+    if "exposures" in given:
+        given["exposures"] = tuple(map(_unreported, given["exposures"]))
+    try:
+        return {"value": encoded(without_secrets(operation.value(memory, given)))}
+    except ValueError as error:  # an argument that it does not take
+        raise ReadError("", "", str(error)) from error
+
+
+def _unreported(exposure: Exposure) -> Exposure:
+    """Return *exposure* as it was shown: what helped is reported by another request."""
+    items = (replace(item, helped=None) for item in exposure.items)
+    return replace(exposure, helped=None, source="", items=tuple(items))
 
 
 def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> Mapping[str, Json]:
@@ -180,31 +195,35 @@ def _open_run(caller: Caller, identity: str) -> OpenRun:
 def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -> None:
     """Add the request of an operation, with parameters and body by its signature."""
     method, path = operation.route.split()
-    hints = get_type_hints(operation.function, include_extras=True)
-    _, *parameters = signature(operation.function).parameters.values()
-    chosen = [one for one in parameters if one.name != "source" or not operation.source]
+    taken = operation.parameters()
     in_path = re.findall(r"{(\w+)}", path)
-    rest = [one for one in chosen if one.name not in in_path]
-    in_body = rest if method == "POST" else []
-    model = _body_model(operation.name, in_body, hints)
+    rest = {name: one for name, one in taken.items() if name not in in_path}
+    in_body = rest if method == "POST" else {}
+    fields: dict[str, Any] = {**in_body}
+    model = create_model(operation.name, __config__=ConfigDict(extra="forbid"), **fields)
 
     async def endpoint(request: Request, caller: Caller, **given: Any) -> Response:
         if in_body:
-            given |= await _parsed(request, caller, lambda body: dict(model.model_validate(body)))
+            given |= await _parsed(request, caller, lambda body: _arguments(model, body))
         authorise(operation, given, caller)
         return await perform(operation, caller, given)
 
     sender = Annotated[Caller, Depends(allowed(operation.scope))]
     shown = {"request": Request, "caller": sender} | {
-        name: hints.get(name, str) for name in in_path
+        name: taken.get(name, (str,))[0] for name in in_path
     }
     parameters = [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint) for name, hint in shown.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in shown.items()
     ]
     if method != "POST":
         parameters += [
-            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[hints[one.name], Query()])
-            for one in rest
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                annotation=Annotated[kind, Query()],
+                default=Parameter.empty if default is ... else default,
+            )
+            for name, (kind, default) in rest.items()
         ]
     cast(Any, endpoint).__signature__ = Signature(parameters)
     router.add_api_route(
@@ -219,15 +238,9 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
     )
 
 
-def _body_model(
-    name: str, parameters: list[Parameter], hints: Mapping[str, Any]
-) -> type[BaseModel]:
-    """Return a model of the arguments of an operation."""
-    fields: dict[str, Any] = {
-        one.name: (hints[one.name], ... if one.default is one.empty else one.default)
-        for one in parameters
-    }
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+def _arguments(model: type[BaseModel], body: Any) -> dict[str, Any]:
+    parsed = model.model_validate(body)
+    return {name: getattr(parsed, name) for name in parsed.model_fields_set}
 
 
 def _described(model: type[BaseModel], example: JsonValue) -> dict[str, Any]:
@@ -286,7 +299,7 @@ def authorise(operation: Operation, given: dict[str, Any], caller: Caller) -> No
         given["source"] = operation.source.format(caller.token.source)
 
 
-for _operation in REQUESTS:
+for _operation in OPERATIONS:
     _add(_operation)
 
 
@@ -371,56 +384,6 @@ _add(
     ),
     _finish,
 )
-
-
-@router.post("/v1/call/{operation}")
-async def call(operation: str, request: Request) -> Response:
-    """Call a method of the library, such as `pages.search`: "value" is what it returns.
-
-    Its arguments have their names in the library; values have the JSON form of the library. Notes
-    come without confidential texts.
-    """
-    known = OPERATIONS.get(operation)
-    caller = await caller_of(request, known.scope if known else TokenScope.READ)
-    if known is None:
-        raise NeedsStoreError(f"{operation} {OF_STORE}")
-
-    def arguments(body: Any) -> dict[str, JsonValue]:
-        if not isinstance(body, dict):
-            raise ValueError("not an object")
-        return body
-
-    given = await _parsed(request, caller, arguments)
-    chosen = given.get("source", "user") != "user" or given.get("credibility") is not None
-    if known.source and chosen:
-        raise HTTPException(403, "a service takes the source from the token; name none")
-    authorise(known, given, caller)
-    if any(isinstance(argument, int) and argument > _MOST for argument in given.values()):
-        raise HTTPException(422, f"a number may be at most {_MOST:,}")
-    run = caller.service.maintain if known.takes_long else caller.service.answer
-    return json_response({"value": await run(lambda: _called(known, caller.memory, given))})
-
-
-def _called(
-    operation: Operation, memory: AgentMemory, arguments: Mapping[str, JsonValue]
-) -> JsonValue:
-    target = operation.target(memory)
-    bound = decoded_call(operation.function, target, arguments)
-    if shown := bound.arguments.get("exposures"):
-        bound.arguments["exposures"] = tuple(map(_unreported, shown))
-    try:
-        value = getattr(target, operation.function.__name__)(*bound.args[1:], **bound.kwargs)
-    except ValueError as error:  # an argument that it does not take
-        raise ReadError("", "", str(error)) from error
-    if isinstance(value, Snapshot):
-        value = shareable_snapshot(value, bound.arguments["max_tokens"])
-    return encoded(without_secrets(value))
-
-
-def _unreported(exposure: Exposure) -> Exposure:
-    """Return *exposure* as it was shown: what helped is reported by another request."""
-    items = (replace(item, helped=None) for item in exposure.items)
-    return replace(exposure, helped=None, source="", items=tuple(items))
 
 
 @router.post(

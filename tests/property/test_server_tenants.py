@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from inspect import signature
 from itertools import product
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -15,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, strategies as st
 
-from contextgraph.operations import OPERATIONS, TokenScope
+from contextgraph.operations import OPERATIONS, Operation, TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
 from contextgraph.service.access import COOKIE
@@ -73,6 +72,7 @@ ARGUMENTS = PARAMETERS | {
     "instance_id": "acme__shop-7",
     "solved": True,
 }
+METHODS = {one.route: one for one in OPERATIONS if one.returns_value}
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
@@ -113,14 +113,14 @@ class Tenant:
         learn(self.client, recovering_run(7, instance_id="acme__shop-7", agent=self.mark))
         for part, content in (("page", "title"), ("entity", "description")):
             value = {**ARGUMENTS[part], content: f"{self.mark}: tariffs"}
-            place = "pages.add_page" if part == "page" else "entities.add_entity"
-            self.client.post(f"/v1/call/{place}", json={part: value}).raise_for_status()
+            place = "pages/add_page" if part == "page" else "entities/add_entity"
+            self.client.post(f"/v1/{place}", json={part: value}).raise_for_status()
         for action in (self.consolidate, self.query, self.remember, self.live):
             action(1)
         known = self.client.get("/v1/methodologies").json()["methodologies"]
         self.ids["methodology"] = known[0]["id"]
         shown = {"exposures": [EXPOSURES | {"items": [{"id": known[0]["id"]}]}]}
-        self.client.post("/v1/call/store.exposures.add", json=shown).raise_for_status()
+        self.client.post("/v1/store/exposures/add", json=shown).raise_for_status()
 
     def query(self, _number: int) -> Any:
         answer = self.client.post("/v1/query", json={"state": STATE}).json()
@@ -173,10 +173,10 @@ def test_answers_are_those_of_a_memory_without_the_other_tenant(
 def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
     """Every request that the service takes: its method, its path with each of *ids*, its body."""
     for path, operations in app.openapi()["paths"].items():
-        if path == "/v1/call/{operation}":
-            yield from calls(ids)
-            continue
         for method, operation in operations.items():
+            if f"{method.upper()} {path}" in METHODS:
+                yield from calls(METHODS[f"{method.upper()} {path}"], path, ids)
+                continue
             content = example(operation.get("requestBody"))
             yield from ((method, one, content) for one in filled(path, operation, ids))
     for route in console.router.routes:
@@ -185,18 +185,16 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
             yield method, one, {"decision": "quarantine"}
 
 
-def calls(ids: Ids) -> Iterator[tuple[str, str, Any]]:
-    """Calls of every method that the service has, with each of *ids*."""
-    for (name, operation), one in product(OPERATIONS.items(), ids.values()):
-        names = [
-            parameter.name
-            for parameter in [*signature(operation.function).parameters.values()][1:]
-            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-        ]
-        given: dict[str, Any] = {name: [one] if name.endswith("ids") else one for name in names}
-        known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
-        arguments = {**given, **known, **({"repo": "acme/shop"} if name == "notes.prune" else {})}
-        yield "post", f"/v1/call/{name}", arguments
+def calls(operation: Operation, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
+    """Requests of a method of the library, with each of *ids*."""
+    taken = operation.parameters()
+    names = [name for name, (_, default) in taken.items() if default is ...]
+    known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
+    if operation.name == "notes.prune":
+        known["repo"] = "acme/shop"
+    for one in ids.values():
+        given = {name: [one] if name.endswith("ids") else one for name in names}
+        yield "post", path, {**given, **known}
 
 
 def filled(path: str, operation: Any, ids: Ids) -> list[str]:

@@ -60,11 +60,11 @@ def test_what_is_learned_answers_queries(client: TestClient) -> None:
     assert "PYTHONPATH=lib" in answer["text"]
 
 
-def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
+def test_methods_of_the_library_are_requests_like_the_others(service: Served) -> None:
     reader = service.client(TokenScope.READ)
 
     def call(name: str, **arguments: Any) -> Any:
-        return reader.post(f"/v1/call/{name}", json=arguments)
+        return reader.post(f"/v1/{name.replace('.', '/')}", json=arguments)
 
     context = decoded(
         MemoryContext, call("retriever.retrieve", current_state=AT_ERROR).json()["value"]
@@ -74,14 +74,15 @@ def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
     exposures = {"exposures": [{**shown, "items": [{"id": "frg_1"}]}]}
     assert call("store.exposures.add", **exposures).status_code == 403
     writer = service.client(TokenScope.WRITE)
-    added = writer.post("/v1/call/store.exposures.add", json=exposures)
+    added = writer.post("/v1/store/exposures/add", json=exposures)
     assert added.json() == {"value": None}
     report = {"context": "ctx_1", "helped": False}
     assert writer.post("/v1/reports", json=report).json()["recorded"]  # it was not before
     assert call("notes.forget", ids=["note_1"]).status_code == 403
-    assert call("notes.count_recalls").status_code == 404
-    assert call("notes.of", depth=1).json()["detail"] == "depth is not an argument"
-    assert call("notes.recall").json()["detail"] == "question is missing"
+    assert call("notes.count_recalls").status_code == 405
+    assert reader.post("/v1/call/notes.of", json={}).status_code == 404
+    assert "depth" in call("notes.of", depth=1).json()["detail"]
+    assert "question" in call("notes.recall").json()["detail"]
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
 
@@ -534,7 +535,7 @@ def test_logs_are_text_in_a_terminal_else_json(
 def test_the_sender_is_known_before_a_body_is_parsed(service: Served) -> None:
     client = service.client()
     client.headers.pop("Authorization")
-    for path in ("/v1/query", "/v1/call/notes.of", "/v1/learn"):
+    for path in ("/v1/query", "/v1/notes/of", "/v1/learn"):
         assert client.post(path, content=b"{", headers=JSON).status_code == 401
 
 
