@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.knowledge.sessions import WorkingMemory
 from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import AgentMemory
@@ -69,6 +70,7 @@ class LiveRun:
     The memory is queried at the start, at an error that this run had not met, and once in each loop
     that has become stuck. All other steps cost the same, however long the run is. Nothing is shown
     twice. Where the store does not answer, the agent goes on without advice, and that is logged.
+    *working* is the working memory of the run: its steps, with the advice, for a short prompt.
 
     Leaving the ``with`` block learns the run: its outcome is unknown, unless `finish` was called.
     For one thread at a time.
@@ -92,6 +94,8 @@ class LiveRun:
         self._reader = StepReader()
         self._loops = LoopTracker()
         self._signs = SubmissionTracker()
+        self.working = WorkingMemory()
+        self.working.add_trigger("task", raw.task)
         if workdir and environment is None:
             environment = Environment(sys.platform)
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
@@ -147,6 +151,7 @@ class LiveRun:
             self._commands.add(use.form)
         advice = self._advice(state, read.error, self._alarm(loop))
         self._steps.append(replace(step, observation=observation + advice))
+        self.working.add_read(read, advice)
         return advice or None
 
     def prompt(self, text: str) -> str | None:

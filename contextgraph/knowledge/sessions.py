@@ -363,7 +363,10 @@ class WorkingMemory:
 
     def add_step(self, step: Step) -> None:
         """Add a step of a run as readers give it."""
-        read = self._reader.push(step)
+        self.add_read(self._reader.push(step))
+
+    def add_read(self, read: StepTrace, advice: str = "") -> None:
+        """Add a step that was read already, and *advice* that the agent was shown after it."""
         self._tracker.push(read)
         if read.reading.kind in _FILE_KINDS and read.reading.targets:
             self._file = read.reading.targets[0]
@@ -372,7 +375,7 @@ class WorkingMemory:
                 self._changed.pop(file, None)
                 self._changed[file] = None
         self._lines.append(_line_of(read))
-        self._recent.append(_round_of(step))
+        self._recent.append(_round_of(read.step) + advice)
         self._thought = ""
 
     def to_prompt_section(self) -> str:

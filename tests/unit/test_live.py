@@ -325,3 +325,17 @@ def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> 
     assert start
     assert advice
     assert only(receipt) in memory.store.runs.ids()
+
+
+def test_the_working_memory_of_a_run_is_a_short_prompt_about_it(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    live = begun(memory)
+    for number in range(4):
+        live.observe(f"cat lib/part{number}.py", f"part {number}", exit_code=0)
+    advice = live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+    assert advice
+    section = live.working.to_prompt_section()
+    assert section.startswith(f"task: {live.raw.task}")
+    assert "Open error: ModuleNotFoundError" in section
+    assert "- cat lib/part0.py -> part 0" in section
+    assert section.endswith(advice.strip())
