@@ -36,6 +36,7 @@ from contextgraph.governance.forgetting import (
     credibility as credibility,
     is_forgotten as is_forgotten,
     rarity as rarity,
+    shares_below as shares_below,
     strength as strength,
     worth as worth,
 )

@@ -144,16 +144,13 @@ class RecallValue:
     recall: float = 0.3
     score: float = 0.5
     recency: float = 0.2
-    information: float = 1.5
+    information: float = 2.0
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
         """Return the items beyond *max_items*, least valuable first, then oldest first."""
-        words = sorted(item.words for item in items)
-        says_more = {item.id: bisect_left(words, item.words) for item in items}
-        others = max(1, len(items) - 1)
+        says_more = shares_below({item.id: item.words for item in items})
         ranked = sorted(
-            items,
-            key=lambda item: (self.worth(item, now, says_more[item.id] / others), *_age(item)),
+            items, key=lambda item: (self.worth(item, now, says_more[item.id]), *_age(item))
         )
         return [item.id for item in ranked[: _excess(items, self.max_items)]]
 
@@ -182,6 +179,12 @@ class Hybrid:
         gone = set(expired)
         rest = [item for item in items if item.id not in gone]
         return expired + (self.limit.chosen(rest, now) if self.limit else [])
+
+
+def shares_below(values: Mapping[str, float]) -> dict[str, float]:
+    """For each of *values* the share of the others that are less, 0 to 1."""
+    ordered, others = sorted(values.values()), max(1, len(values) - 1)
+    return {id_: bisect_left(ordered, value) / others for id_, value in values.items()}
 
 
 def rarity(texts: Mapping[str, Collection[str]]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from contextgraph.governance import (
     is_forgotten,
     judged,
     rarity,
+    shares_below,
     strength,
     verdict,
     worth,
@@ -549,7 +550,7 @@ _LIMITS = frozenset("not no never cannot t without unless except only but if 不
 _DECAY_RATE, _MIN_RECALLS = 0.1, 3
 # Notes whose words agree so far, and that are no further apart, may be merged; of a large
 # repository the newest are compared.
-# By how much the words of the note that says most raise its value.
+# By how much its words raise the value of the note that says most.
 _INFORMATION = 10
 _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
@@ -649,14 +650,14 @@ def _unneeded(
     excess = len(notes) - len(faded) - policy.max_notes
     if excess <= 0:
         return faded, []
-    information = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    says = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    says_more = shares_below(says)
     evictable = [note for note in notes if note.id in free - {*faded}]
-    most = max(information.values(), default=0.0) or 1.0
     evictable.sort(
         key=lambda note: (
             note.is_long_term,
             worth(note.importance, note.credibility, note.recalls)
-            * (1 + _INFORMATION * information[note.id] / most),
+            * (1 + _INFORMATION * says_more[note.id]),
             note.created_at,
             note.id,
         )
