@@ -98,6 +98,7 @@ class Settings:
     to this machine and to the *http_hosts*, separated by commas. *withhold* applies to answers
     at errors. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
     *announce* ``off``: hooks show the person nothing of the advice that an agent is given.
+    *node_vectors* ``on``: consolidation stores vectors of fragments and methodologies as well.
     """
 
     store: str = ""
@@ -143,6 +144,7 @@ class Settings:
     )
     announce: str = "on"
     conversations: str = "on"
+    node_vectors: str = "off"
     never_learn: str = ""
     max_notes: float = 10_000
     note_retention: float = 365

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contextgraph.errors import StoreError
 from contextgraph.lazy import replace
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 # As a limit: all items.
 ALL = sys.maxsize
 NoteChange: TypeAlias = Callable[[Note], Note]
+NodeType: TypeAlias = Literal["Fragment", "Methodology"]
 OnDamaged: TypeAlias = Callable[[str, StoreError], None]
 """Called with the id of what cannot be read, and why."""
 
@@ -232,6 +233,17 @@ class VectorStore(TextVectors, Protocol):
 
     def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
         """Runs by cosine, to four decimals; `SpaceMismatchError` if that space is not active."""
+
+    def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        """Id -> text of fragments and methodologies not embedded in *space* yet."""
+
+    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of fragments and methodologies; each has one, the last, until it is put."""
+
+    def nearest_nodes(
+        self, vector: Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], Vector]:
+        """(Id of the run of a fragment, else empty; id) -> vector, by cosine to four decimals."""
 
 
 class MethodologyStore(Protocol):

@@ -166,7 +166,7 @@ def build(
         retriever=_retriever(store, settings, channels, querying, clock),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
-        consolidator=_consolidator(store, clock, learning, chat),
+        consolidator=_consolidator(store, clock, learning, chat, settings),
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, clock),
         now=clock,
@@ -221,10 +221,15 @@ def _retriever_in_loops(
 
 
 def _consolidator(
-    store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
+    store: Store,
+    now: Callable[[], datetime],
+    embedder: ActiveEmbedder,
+    chat: Chat | None,
+    settings: Settings,
 ) -> MemoryConsolidator:
     model = RemoteSummarizer(chat) if chat else None
-    return MemoryConsolidator(store, embedder, clock=now, model=model)
+    embeds = settings.node_vectors != "off"
+    return MemoryConsolidator(store, embedder, clock=now, model=model, embeds_nodes=embeds)
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:

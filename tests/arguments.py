@@ -134,6 +134,13 @@ def _vectors_of_runs(draw: st.DrawFn) -> tuple[str, dict[str, Vector | None]]:
 
 
 @st.composite
+def _vectors_of_nodes(draw: st.DrawFn) -> tuple[str, dict[str, Vector | None]]:
+    space = draw(st.sampled_from(SPACES)).name
+    nodes = st.sampled_from((*FRAGMENT_IDS, *METHODOLOGY_IDS, "absent"))
+    return space, draw(st.dictionaries(nodes, st.none() | vectors(space), max_size=6))
+
+
+@st.composite
 def _vectors_of_notes(draw: st.DrawFn) -> tuple[str, dict[str, Vector | None]]:
     space = draw(st.sampled_from(NOTE_SPACES))
     found = draw(st.dictionaries(st.sampled_from(NOTE_IDS), st.none() | st.sampled_from(_VECTORS)))
@@ -149,6 +156,7 @@ _SPACE_NAMES = st.sampled_from([space.name for space in SPACES])
 # All required arguments of an operation, where one depends on the other.
 _TOGETHER: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "vectors.add": _vectors_of_runs(),
+    "vectors.add_nodes": _vectors_of_nodes(),
     "notes.add": _vectors_of_notes(),
     "methodologies.put": abstracted().map(
         lambda one: (one.methodologies, one.removed, one.resolved, one.similar)

@@ -34,6 +34,7 @@ from contextgraph.model import (
     State,
     TaskType,
     Trajectory,
+    node_text,
     run_text,
 )
 from contextgraph.model.bundle import TASK_CHARS
@@ -669,7 +670,8 @@ def nearest_nodes(
     """Return at most *limit* nodes of *node_type* whose texts are nearest to *query*.
 
     Fragments and states are those of the nearest runs, and those in which an error with such words
-    was cleared; all but runs are embedded on request.
+    was cleared; fragments and methodologies also those whose stored vectors are nearest. What has
+    none is embedded on request.
     """
     if node_type not in _NODE_TYPES:
         raise ValueError(f"node_type is one of {', '.join(_NODE_TYPES)}, not {node_type!r}")
@@ -682,14 +684,18 @@ def nearest_nodes(
         (vector,) = embedder.embed([text]).vectors
     else:
         vector = query if isinstance(query, Vector) else Vector.of(embedder.space, [*query])
-    nodes = _nodes(store, node_type, text, vector)
-    texts = [(own, index) for index, (own, _) in enumerate(nodes)]
+    stored = _stored_nodes(store, node_type, vector, limit) if vector else []
+    own = {node.id: one for node, one in stored}
+    others = _nodes(store, node_type, text, vector)
+    nodes: list[tuple[str, Node]] = [(node_text(node), node) for node, _ in stored]
+    nodes += [(said, node) for said, node in others if _id(node) not in own]
+    texts = [(said, index) for index, (said, _) in enumerate(nodes)]
     # A fitted space does not know the rarest words.
     scores = Counter(dict(_ranked(text, texts, store)) if text else {})
-    embedded: dict[int, Vector] = {}
+    embedded = dict(enumerate(own.values()))
     if embedder is not None and vector is not None:
-        vectors = embedder.embed([own for own, _ in nodes]).vectors
-        embedded = {index: own for index, own in enumerate(vectors) if own}
+        vectors = embedder.embed([said for said, _ in nodes[len(own) :]]).vectors
+        embedded |= {index: one for index, one in enumerate(vectors, start=len(own)) if one}
         similarities = cosines(vector, [*embedded.values()])
         scores.update(dict(zip(embedded, similarities, strict=True)))
     best = sorted((index for index in scores if scores[index] > 0), key=lambda i: (-scores[i], i))
@@ -701,13 +707,33 @@ def nearest_nodes(
     )
 
 
+def _id(node: Node) -> str:
+    return "" if isinstance(node, State) else node.id
+
+
+def _stored_nodes(
+    store: Store, node_type: str, vector: Vector, limit: int
+) -> list[tuple[Fragment | Methodology, Vector]]:
+    """Return the nodes whose stored vectors are nearest, with these."""
+    if node_type == "Methodology":
+        near = store.vectors.nearest_nodes(vector, "Methodology", limit)
+        known = store.methodologies.get([id_ for _, id_ in near]) if near else ()
+        return [(one, near["", one.id]) for one in known]
+    if node_type != "Fragment":
+        return []
+    near = store.vectors.nearest_nodes(vector, "Fragment", limit)
+    by_run = store.runs.fragments(dict.fromkeys(run for run, _ in near))
+    found = {one.id: one for fragments in by_run.values() for one in fragments}
+    return [(found[id_], own) for (_, id_), own in near.items() if id_ in found]
+
+
 def _nodes(
     store: Store, node_type: str, text: str, vector: Vector | None
 ) -> list[tuple[str, Node]]:
     """Return the nodes to compare, each with its text."""
     if node_type == "Methodology":
         known = store.methodologies.get(store.methodologies.ids(limit=_COMPARED))
-        return [(f"{found.situation} {found.strategy}", found) for found in known]
+        return [(node_text(found), found) for found in known]
     terms = tuple(word_counts(text))
     if vector is None:
         runs = store.runs.for_text(terms, Scope(), _RUNS)
@@ -728,7 +754,4 @@ def _nodes(
         return [(f"{one.task_description} {one.current_error}", one) for one in states.values()]
     by_run = store.runs.fragments(ids)
     fragments = (fragment for run in ids for fragment in by_run.get(run, ()))
-    return [
-        (" ".join((fragment.description, *fragment.action_sequence)), fragment)
-        for fragment in fragments
-    ]
+    return [(node_text(fragment), fragment) for fragment in fragments]

@@ -4,6 +4,7 @@ from contextgraph.embedding.fitting import (
     TfidfModel as TfidfModel,
     catch_up as catch_up,
     embed_missing as embed_missing,
+    embed_nodes as embed_nodes,
     embedded as embedded,
     fit as fit,
     fit_due as fit_due,

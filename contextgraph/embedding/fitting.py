@@ -29,7 +29,6 @@ from contextgraph.ports import (
     Embedder,
     EmbedderSource,
     Store,
-    TextVectors,
 )
 from contextgraph.text import words
 from contextgraph.vectors import Vector, cosines
@@ -273,16 +272,28 @@ def embed_missing(
 
     *progress* is called with the number of each batch. No transaction is open meanwhile.
     """
-    runs = _embed_missing(store.vectors, embedder, progress)
-    return runs + _embed_missing(store.notes, embedder, progress)
+    vectors, notes = store.vectors, store.notes
+    runs = _embed_missing(vectors.texts_to_embed, vectors.add, embedder, progress)
+    return runs + _embed_missing(notes.texts_to_embed, notes.add, embedder, progress)
 
 
-def _embed_missing(source: TextVectors, embedder: Embedder, progress: Progress) -> Usage:
+def embed_nodes(store: Store, embedder: Embedder, progress: Progress = lambda runs: None) -> Usage:
+    """Embed fragments and methodologies that have no vector yet, as `embed_missing` does runs."""
+    vectors = store.vectors
+    return _embed_missing(vectors.nodes_to_embed, vectors.add_nodes, embedder, progress)
+
+
+def _embed_missing(
+    to_embed: Callable[[int, str], Mapping[str, str]],
+    add: Callable[[str, Mapping[str, Vector | None]], None],
+    embedder: Embedder,
+    progress: Progress,
+) -> Usage:
     usage, size = NO_USAGE, _FIRST_BATCH
-    while texts := source.texts_to_embed(size, embedder.space):
+    while texts := to_embed(size, embedder.space):
         began = time.perf_counter()
         answer = embedder.embed([*texts.values()])
-        source.add(embedder.space, dict(zip(texts, answer.vectors, strict=True)))
+        add(embedder.space, dict(zip(texts, answer.vectors, strict=True)))
         usage += answer.usage
         progress(len(texts))
         seconds = time.perf_counter() - began

@@ -12,6 +12,7 @@ from contextgraph.embedding import (
     Lease,
     catch_up,
     embed_missing,
+    embed_nodes,
     renewing,
 )
 from contextgraph.errors import ContextGraphError, EmbeddingError, MemoryNotFoundError
@@ -71,12 +72,14 @@ class MemoryConsolidator:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         policy: ConsolidationPolicy | None = None,
         model: RemoteSummarizer | None = None,
+        embeds_nodes: bool = False,
     ) -> None:
         self._store = store
         self._now = clock
         self._embedder = embedder
         self.policy = policy or ConsolidationPolicy()
         self.model = model
+        self._embeds_nodes = embeds_nodes
 
     def is_due(self) -> bool:
         """True where enough trajectories were learned since the last time.
@@ -132,6 +135,7 @@ class MemoryConsolidator:
                 abstraction, lease, counts, batches, progress or _no_progress
             )
             reworded = self._reword(abstraction, lease, counts, changed, interactive=interactive)
+            self._embed(lease, counts.embed, is_last=True)
         return ConsolidationReport(
             started=True,
             reason="",
@@ -233,15 +237,22 @@ class MemoryConsolidator:
             _log.warning("%s still to be worded: %s", waiting, result.reason)
         return result
 
-    def _embed(self, lease: Lease, counts: StepCounts) -> None:
-        """Fit the space of the memory again where that is due, and embed what waits for it."""
+    def _embed(self, lease: Lease, counts: StepCounts, *, is_last: bool = False) -> None:
+        """Fit the space of the memory again where that is due, and embed what waits for it.
+
+        The *is_last* time fragments and methodologies, where that is set.
+        """
 
         def count(runs: int) -> None:
             lease.check()
             counts.created += runs
 
         try:
-            if catch_up(self._store, self._embedder, count):
+            if is_last:
+                embedder = self._embedder() if self._embeds_nodes else None
+                if embedder:
+                    embed_nodes(self._store, embedder, lambda nodes: lease.check())
+            elif catch_up(self._store, self._embedder, count):
                 counts.created, counts.updated = 0, self._store.runs.word_counts(()).total
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)

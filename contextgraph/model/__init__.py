@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ShownTally as ShownTally,
         Space as Space,
         Verdict as Verdict,
+        node_text as node_text,
         run_text as run_text,
     )
     from contextgraph.model.context import (

@@ -13,7 +13,7 @@ from contextgraph.model.fragment import (
     Fragment,
     Recovered,
 )
-from contextgraph.model.methodology import NO_USAGE, Usage
+from contextgraph.model.methodology import NO_USAGE, Methodology, Usage
 from contextgraph.model.trajectory import (
     ChangeStatus,
     Outcome,
@@ -62,6 +62,13 @@ class Near:
 
     trajectory: Trajectory
     vector: Vector
+
+
+def node_text(node: Fragment | Methodology) -> str:
+    """The text by which a fragment or a methodology is embedded."""
+    if isinstance(node, Fragment):
+        return " ".join((node.description, *node.action_sequence))
+    return f"{node.situation} {node.strategy}"
 
 
 def run_text(trajectory: Trajectory) -> str:

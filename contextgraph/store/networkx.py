@@ -76,10 +76,12 @@ from contextgraph.model import (
     Unconsolidated,
     Verdict,
     WordCounts,
+    node_text,
     run_text,
 )
 from contextgraph.ports import (
     ALL,
+    NodeType,
     NoteChange,
     NoteStore,
     OnDamaged,
@@ -230,6 +232,7 @@ class Memory:
             graph.add_node(
                 value.id, label="Fragment", name=value.name, repo=value.repo, value=value,
                 **{name: kind.value for name, kind in kinds.items()}, outcome=value.outcome.value,
+                vector=None,
             )  # fmt: skip
             add_relation(
                 graph, "HAS_FRAGMENT", run.id, value.id, {"order": value.order, "value": value}
@@ -724,6 +727,35 @@ class NetworkxVectors(_Part):
         near = _nearest(vector, own, limit)
         return [Near(runs[run], own[run]) for run in near]
 
+    def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        waiting = (
+            (node.id, node_text(node))
+            for node in sorted(self._nodes().values(), key=lambda node: node.id)
+            if space != _space_of(self._memory.graph.nodes[node.id].get("vector"))
+        )
+        return dict(islice(waiting, max(0, limit)))
+
+    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        # A text without words has its space alone.
+        for id_ in self._nodes().keys() & vectors.keys():
+            self._memory.graph.nodes[id_]["vector"] = vectors[id_] or space
+
+    def nearest_nodes(
+        self, vector: Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], Vector]:
+        known = self._memory.nodes(node_type)
+        stored = {id_: self._memory.graph.nodes[id_].get("vector") for id_ in known}
+        own = {
+            id_: one
+            for id_, one in stored.items()
+            if isinstance(one, Vector) and one.space == vector.space
+        }
+        runs = {id_: getattr(known[id_], "trajectory_id", "") for id_ in own}
+        return {(runs[id_], id_): own[id_] for id_ in _nearest(vector, own, limit)}
+
+    def _nodes(self) -> Mapping[str, Fragment | Methodology]:
+        return {**self._memory.nodes("Fragment"), **self._memory.nodes("Methodology")}
+
     def _check_prepared(self, space: str) -> None:
         if space not in self._memory.spaces:
             raise StoreError(
@@ -824,6 +856,7 @@ class NetworkxMethodologies(_Part):
         graph.add_node(
             value.id, label="Methodology", name=value.name, repo=value.repo or "", value=value,
             status=value.status.value, support=value.support, confidence=value.confidence,
+            vector=None,
         )  # fmt: skip
         for source in value.sources:
             if self._is_stored(source):

@@ -57,7 +57,7 @@ RETURN collect(m.id) AS found
 UNWIND $rows AS row
 MERGE (m:Methodology {tenant: $tenant, id: row.id})
 ON CREATE SET m += row
-ON MATCH SET m += row
+ON MATCH SET m += row, m.space = null, m.embedding = null
 
 // name: unlink_methodologies
 // Delete the edges of methodologies to their sources and to what superseded them.

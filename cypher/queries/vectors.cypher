@@ -127,3 +127,44 @@ WHERE similarity IS NOT NULL
 RETURN id, numbers
 ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
+// name: nodes_to_embed
+// Fragments and methodologies without a vector in a space.
+CALL () {
+    MATCH (n:Fragment {tenant: $tenant})
+    WHERE n.id > '' AND (n.space IS NULL OR n.space <> $space)
+    RETURN n.id AS id, n.description AS head, n.action_sequence AS parts
+    UNION ALL
+    MATCH (n:Methodology {tenant: $tenant})
+    WHERE n.id > '' AND (n.space IS NULL OR n.space <> $space)
+    RETURN n.id AS id, n.situation AS head, [n.strategy] AS parts
+}
+RETURN id, head, parts
+ORDER BY id LIMIT $limit
+
+// name: put_fragment_vectors
+UNWIND $rows AS row
+MATCH (n:Fragment {tenant: $tenant, id: row.id})
+SET n.space = $space, n.embedding = row.vector
+
+// name: nearest_fragments
+MATCH (n:Fragment {tenant: $tenant})
+WHERE n.id > '' AND n.space = $space AND n.embedding IS NOT NULL
+WITH n, vector.similarity.cosine(n.embedding, $vector) AS similarity
+WHERE similarity IS NOT NULL
+WITH n, round(2 * similarity - 1, 4) AS cosine
+ORDER BY cosine DESC, n.id LIMIT $limit
+RETURN coalesce(n.trajectory_id, '') AS run, n.id AS id, n.embedding AS numbers
+
+// name: put_methodology_vectors
+UNWIND $rows AS row
+MATCH (n:Methodology {tenant: $tenant, id: row.id})
+SET n.space = $space, n.embedding = row.vector
+
+// name: nearest_methodologies
+MATCH (n:Methodology {tenant: $tenant})
+WHERE n.id > '' AND n.space = $space AND n.embedding IS NOT NULL
+WITH n, vector.similarity.cosine(n.embedding, $vector) AS similarity
+WHERE similarity IS NOT NULL
+WITH n, round(2 * similarity - 1, 4) AS cosine
+ORDER BY cosine DESC, n.id LIMIT $limit
+RETURN '' AS run, n.id AS id, n.embedding AS numbers

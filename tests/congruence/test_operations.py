@@ -18,6 +18,7 @@ from tests.strategies import SPACES, bundles
 # What stores hold beside runs before an operation is called.
 WRITTEN = (
     "methodologies.put",
+    "vectors.add_nodes",
     "exposures.add",
     "exposures.report",
     "exposures.decide",

@@ -36,11 +36,13 @@ from contextgraph import (
 )
 from contextgraph.advising.channels import by_semantic, query_of
 from contextgraph.codec import decoded, encoded
+from contextgraph.config import load_settings
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import TaskType
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.loops import predicament_in
+from contextgraph.wiring import build
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 from tests.server import Neo4jServer
 
@@ -360,6 +362,46 @@ def test_the_nearest_fragment_comes_first(memory: AgentMemory) -> None:
     (best, *_) = memory.retriever.by_semantic("pip install mod7", "Fragment")
     assert isinstance(best, Fragment)
     assert "mod7" in " ".join((best.description, *best.action_sequence))
+
+
+def test_stored_vectors_of_fragments_and_methodologies_are_searched(memory: AgentMemory) -> None:
+    text, vectors = "pip install mod7", memory.store.vectors
+    (vector,) = memory.embedder.embed([text]).vectors
+    assert vector is not None
+    assert vectors.nearest_nodes(vector, "Fragment", 9) == {}
+    assert (
+        {*vectors.nodes_to_embed(999, vector.space)} > {*memory.store.methodologies.ids()} != set()
+    )
+    MemoryConsolidator(memory.store, memory.embedder, embeds_nodes=True).consolidate()
+    assert vectors.nodes_to_embed(9, vector.space) == {}
+    fragments = vectors.nearest_nodes(vector, "Fragment", 3)
+    found = memory.retriever.by_semantic(vector, "Fragment", 3)
+    assert [(one.trajectory_id, one.id) for one in found if isinstance(one, Fragment)] == [
+        *fragments
+    ]
+    assert [one.embedding for one in found] == [
+        own.numbers().tolist() for own in fragments.values()
+    ]
+    methodologies = vectors.nearest_nodes(vector, "Methodology", 3)
+    found = memory.retriever.by_semantic(vector, "Methodology", 3)
+    assert {one.id for one in found if isinstance(one, Methodology)} == {
+        id_ for _, id_ in methodologies
+    }
+    memory.forget([run for run, _ in fragments])
+    left = vectors.nearest_nodes(vector, "Fragment", 99)
+    assert left
+    assert not left.keys() & fragments.keys()
+
+
+def test_consolidation_stores_vectors_of_fragments_where_that_is_set() -> None:
+    for setting, is_stored in (("off", False), ("on", True)):
+        settings = replace(load_settings(store=":memory:"), node_vectors=setting)
+        with AgentMemory.of(build(settings)) as memory:
+            memory.learn([installing_run(number) for number in range(1, 18)])
+            memory.consolidate()
+            space = memory.store.vectors.active_space()
+            assert space is not None
+            assert (not memory.store.vectors.nodes_to_embed(9, space.name)) is is_stored
 
 
 def test_an_unknown_type_of_node_is_refused(memory: AgentMemory) -> None:

@@ -24,12 +24,14 @@ from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
-# What `upgrade_18.sql` and `upgrade_19.sql` add, taken out again.
+# What `upgrade_18.sql` to `upgrade_20.sql` add, taken out again.
 _ADDED = {
     "place": ["runs"],
     "error_pattern": ["runs", "steps", "cleared"],
     "exposure": ["text"],
     "shown_item": ["why"],
+    "fragment": ["space", "vector"],
+    "methodology": ["space", "vector"],
 }
 _INDEXES = (
     *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
@@ -451,7 +453,7 @@ def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) ->
     assert shape(learned) != before
 
     store = SqliteStore(str(learned))
-    assert store.admin.migrate() == ("upgrade_18", "upgrade_19")
+    assert store.admin.migrate() == ("upgrade_18", "upgrade_19", "upgrade_20")
     assert errors
     assert store.recoveries.errors(Scope(), 9) == errors
     assert [*store.exposures.all()] == shown

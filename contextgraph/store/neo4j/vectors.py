@@ -17,6 +17,7 @@ from contextgraph.model import (
     Space,
     run_text,
 )
+from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
@@ -116,6 +117,33 @@ class Neo4jVectors:
             return []
         near = self._nearest(active, vector, scope, limit)
         return [Near(run, near[run.id]) for run in self._values.trajectories(near)]
+
+    def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        found = self._connection.rows("nodes_to_embed", space=space, limit=max(0, limit))
+        return {row["id"]: " ".join((row["head"], *row["parts"])) for row in found}
+
+    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        given = [
+            {"id": id_, "vector": vector and vector.numbers().tolist()}
+            for id_, vector in sorted(vectors.items())
+        ]
+
+        def work(transaction: Transaction) -> None:
+            transaction.write("put_fragment_vectors", given, space=space)
+            transaction.write("put_methodology_vectors", given, space=space)
+
+        self._connection.write(work)
+
+    def nearest_nodes(
+        self, vector: Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], Vector]:
+        name = "nearest_fragments" if node_type == "Fragment" else "nearest_methodologies"
+        numbers = vector.numbers().tolist()
+        near = self._connection.rows(name, vector=numbers, space=vector.space, limit=max(0, limit))
+        return {
+            (row["run"], row["id"]): Vector(vector.space, rows.numbers(row["numbers"]))
+            for row in near
+        }
 
     def _nearest(
         self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int

@@ -137,6 +137,7 @@ def _put(transaction: Transaction, methodology: Methodology) -> None:
     columns, row = rows.columns_of(rows.METHODOLOGIES), rows.METHODOLOGIES.row(methodology)
     marks = ", ".join("?" * len(row))
     updates = ", ".join(f"{name} = excluded.{name}" for name in rows.METHODOLOGIES.names[1:])
+    updates += ", space = NULL, vector = NULL"
     key = transaction.number(
         f"INSERT INTO methodology (tenant, {columns}) VALUES (?, {marks}) "
         f"ON CONFLICT (tenant, id) DO UPDATE SET {updates} RETURNING key",

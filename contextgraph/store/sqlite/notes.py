@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from sqlite3 import Cursor
 from typing import Any
 
 from contextgraph.lazy import replace
@@ -95,10 +96,6 @@ class SqliteNotes:
             return notes
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
-        import numpy as np
-
-        ids: list[str] = []
-        parts = [np.empty(0, dtype="<f4")]
         with self._database.reading() as transaction:
             where, parameters = _within(transaction, scope)
             search = _NEAREST if scope.repos is not None else _NEAREST_OF_ALL
@@ -106,14 +103,7 @@ class SqliteNotes:
                 search.format(scope=where),
                 {**parameters, "space": vector.space, "most": MOST_VECTORS},
             )
-            while some := cursor.fetchmany(_VECTORS_AT_ONCE):
-                ids += [id_ for id_, _ in some]
-                numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
-                parts.append(products(numbers.reshape(len(some), -1), vector))
-        names = np.array(ids)
-        cosines = np.round(np.concatenate(parts).astype(float), rules.COSINE_DECIMALS)
-        first = np.lexsort((names, -cosines))[: max(0, limit)]
-        return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
+            return nearest_of(cursor, vector, limit)
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:
@@ -183,6 +173,22 @@ class SqliteNotes:
             word_index.compact(transaction)
         self._database.connections.empty_log()
         return count
+
+
+def nearest_of(cursor: Cursor, vector: Vector, limit: int) -> dict[str, float]:
+    """Return the ids of the rows (id, vector) of *cursor* nearest to *vector*, with cosines."""
+    import numpy as np
+
+    ids: list[str] = []
+    parts = [np.empty(0, dtype="<f4")]
+    while some := cursor.fetchmany(_VECTORS_AT_ONCE):
+        ids += [id_ for id_, _ in some]
+        numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
+        parts.append(products(numbers.reshape(len(some), -1), vector))
+    names = np.array(ids)
+    cosines = np.round(np.concatenate(parts).astype(float), rules.COSINE_DECIMALS)
+    first = np.lexsort((names, -cosines))[: max(0, limit)]
+    return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
 
 
 def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:

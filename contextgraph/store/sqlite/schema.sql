@@ -68,7 +68,7 @@ CREATE TABLE fragment (
     action_sequence TEXT NOT NULL, files TEXT NOT NULL, open_file TEXT,
     repo TEXT NOT NULL, task_type TEXT NOT NULL,
     loop_kind TEXT, loop_command TEXT NOT NULL DEFAULT '',
-    repetitions INTEGER NOT NULL DEFAULT 0, loop_ending TEXT);
+    repetitions INTEGER NOT NULL DEFAULT 0, loop_ending TEXT, space TEXT, vector BLOB);
 CREATE INDEX fragment_id ON fragment (tenant, id);
 CREATE INDEX fragment_newest ON fragment (place, phase, seen_at DESC);
 CREATE INDEX fragment_of_loop
@@ -173,7 +173,7 @@ CREATE TABLE methodology (
     repositories INTEGER NOT NULL, success_rate REAL NOT NULL, avg_steps REAL NOT NULL,
     frequency INTEGER NOT NULL, success_count REAL NOT NULL, failure_count REAL NOT NULL,
     superseded_by TEXT, remedies TEXT NOT NULL DEFAULT '[]', words TEXT,
-    UNIQUE (tenant, id));
+    space TEXT, vector BLOB, UNIQUE (tenant, id));
 CREATE INDEX methodology_of_error ON methodology (tenant, error_id);
 CREATE INDEX methodology_superseded
     ON methodology (tenant, superseded_by) WHERE superseded_by IS NOT NULL;

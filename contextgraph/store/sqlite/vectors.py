@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from contextgraph.errors import StoreError
 from contextgraph.model import (
     EmbeddedRun,
@@ -10,9 +12,12 @@ from contextgraph.model import (
     Space,
     run_text,
 )
+from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.sqlite import runs
 from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.notes import nearest_of
+from contextgraph.store.sqlite.rows import text_of
 from contextgraph.store.sqlite.transaction import Transaction
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -23,6 +28,13 @@ _NOT_EMBEDDED = (
 _TO_EMBED = """
 SELECT t.key FROM trajectory t WHERE t.tenant = :tenant AND t.id > :after {not_embedded}
 ORDER BY t.id LIMIT :limit"""
+_NODES_TO_EMBED = """
+SELECT id, description, action_sequence FROM fragment
+WHERE tenant = :tenant AND space IS NOT :space
+UNION ALL SELECT id, situation, json_array(strategy) FROM methodology
+WHERE tenant = :tenant AND space IS NOT :space ORDER BY id LIMIT :limit"""
+_NODE_TABLES = ("fragment", "methodology")
+_NODES_OF_SPACE = "FROM {} WHERE tenant = ? AND space = ? AND vector IS NOT NULL"
 _ROWS_OF_A_SPACE = (
     ("vectors", "space"),
     ("space_model", "space"),
@@ -109,6 +121,40 @@ class SqliteVectors:
             near = dict(matrix.nearest(transaction, active[0], within, vector, limit))
             runs = transaction.trajectories(list(near))
             return [Near(runs[key], own) for key, own in near.items()]
+
+    def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        with self._database.reading() as transaction:
+            named = {"tenant": transaction.tenant, "space": space, "limit": max(0, limit)}
+            found = transaction.rows(_NODES_TO_EMBED, named)
+        return {id_: " ".join((head, *orjson.loads(parts))) for id_, head, parts in found}
+
+    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        with self._database.writing() as transaction:
+            for table in _NODE_TABLES:
+                transaction.write_all(
+                    f"UPDATE {table} SET space = ?, vector = ? WHERE tenant = ? AND id = ?",
+                    [
+                        (space, vector and vector.data, transaction.tenant, id_)
+                        for id_, vector in vectors.items()
+                    ],
+                )
+
+    def nearest_nodes(
+        self, vector: Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], Vector]:
+        within = _NODES_OF_SPACE.format(node_type.lower())
+        of_run = "coalesce((SELECT t.id FROM trajectory t WHERE t.key = trajectory), '')"
+        run = of_run if node_type == "Fragment" else "''"
+        with self._database.reading() as transaction:
+            named = (transaction.tenant, vector.space)
+            cursor = transaction.connection.execute(f"SELECT id, vector {within}", named)
+            near = nearest_of(cursor, vector, limit)
+            sql = f"SELECT id, {run}, vector {within} AND id IN (SELECT value FROM json_each(?))"
+            known = {
+                id_: (of, data)
+                for id_, of, data in transaction.rows(sql, (*named, text_of([*near])))
+            }
+        return {(known[id_][0], id_): Vector(vector.space, known[id_][1]) for id_ in near}
 
 
 def _active(transaction: Transaction) -> tuple[int, Space] | None:
