@@ -251,7 +251,8 @@ def friction(
     """Show errors that recur across tasks, and their remedies.
 
     Lists errors of at least two tasks: those with a remedy first, by the steps that they cost all
-    tasks together. Several runs of one task count once.
+    tasks together, and what an installation cleared (set-up) behind them. Several runs of one task
+    count once.
 
     \b
     Example:
@@ -270,7 +271,8 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
     for friction in frictions:
         tasks = number_of(friction.tasks, "task")
         lost = f" lost {number_of(round(friction.cost), 'step')}" if friction.cost else ""
-        print_text(f"{tasks}{lost}: ", (one_line(friction.error, _ERROR_WIDTH), "bold"))
+        setup = "set-up: " if friction.is_setup else ""
+        print_text(f"{tasks}{lost}: {setup}", (one_line(friction.error, _ERROR_WIDTH), "bold"))
         for remedy in friction.remedies[:1]:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
             print_text((text, "green"), indent=4)

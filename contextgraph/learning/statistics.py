@@ -30,6 +30,7 @@ from contextgraph.model import (
     Phase,
     RecoveryCandidate,
     RemedyAction,
+    RemedyKind,
     RemedyPattern,
     Scope,
     ShownTally,
@@ -158,7 +159,7 @@ class Friction:
     *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
     *steps_lost* is the median from the error to its clearance, None where nothing cleared it;
     *remedies* are what most of them did, each in at least two tasks where two
-    cleared it, without repetitions.
+    cleared it, without repetitions. *is_setup*: most of them installed something.
     """
 
     error_id: str
@@ -167,6 +168,7 @@ class Friction:
     cleared: int
     steps_lost: float | None
     remedies: tuple[FrictionRemedy, ...]
+    is_setup: bool = False
 
     @property
     def cost(self) -> float:
@@ -179,8 +181,8 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
 
     Of each error the newest *runs* runs that met it are looked at.
 
-    Those with a known remedy come before others; the cost is the steps lost in all tasks that
-    cleared it. Ties by tasks and id.
+    Those with a known remedy come before others, and of these what a program lacked on the
+    machine last; the cost is the steps lost in all tasks that cleared it. Ties by tasks and id.
     """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
     ids = [tally.error.id for tally in tallies]
@@ -197,7 +199,10 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
     return tuple(
         sorted(
             frictions,
-            key=lambda entry: (not entry.remedies, -entry.cost, -entry.tasks, entry.error_id),
+            key=lambda entry: (
+                *(not entry.remedies, entry.is_setup),
+                *(-entry.cost, -entry.tasks, entry.error_id),
+            ),
         )[:limit]
     )
 
@@ -215,6 +220,11 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
         for clearance in history.clearances
         if clearance.trajectory_id in runs and clearance.recovered.verified
     ]
+    installed = [
+        clearance.trajectory_id
+        for clearance in cleared
+        if any(action.kind is RemedyKind.INSTALL for action in clearance.recovered.actions)
+    ]
     return Friction(
         error_id=history.error.id,
         error=error_text(tally),
@@ -222,6 +232,7 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
         cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
         remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
+        is_setup=2 * len(installed) > len(cleared),
     )
 
 

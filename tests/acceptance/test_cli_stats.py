@@ -142,3 +142,21 @@ def test_a_pipe_is_as_wide_as_columns_and_commands_are_whole(
 
     shown = contextgraph("how", long, "--repo", "acme/shop", "--store", store).out
     assert "…" not in shown
+
+
+def test_friction_lists_what_a_machine_lacked_behind_what_a_project_needs(tmp_path: Path) -> None:
+    missing = "/usr/bin/python: No module named yaml"
+    setup = [("python -m yaml.check", missing, 1), *[("ls", "lib", 0)] * 4]
+    setup += [
+        ("pip install pyyaml", "Successfully installed", 0),
+        ("python -m yaml.check", "ok", 0),
+    ]
+    runs = [run(setup, instance_id=f"acme__shop-{number}") for number in range(3)]
+    runs += [recovering_run(number) for number in range(3, 5)]
+    contextgraph("learn", write_runs(tmp_path / "r.jsonl", runs), "--store", tmp_path / "m.db")
+
+    (found,) = contextgraph("friction", "--store", tmp_path / "m.db", "--json").records
+    first, second = found["friction"]
+    assert [one["is_setup"] for one in (first, second)] == [False, True]
+    assert second["steps_lost"] > first["steps_lost"]
+    assert "set-up: " in contextgraph("friction", "--store", tmp_path / "m.db").out
