@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="conversations used for tuning")
     parser.add_argument("--embedder", default="local", help="as of contextgraph reembed")
     options = parser.parse_args()
-    conversations = [*map(_conversation, json.loads(options.data.read_text()))]
+    conversations = conversations_in(options.data)
     with AgentMemory.open(":memory:", embedder=options.embedder) as memory:
         for conversation in conversations:
             memory.store.notes.change(new=conversation.notes)
@@ -83,6 +83,11 @@ def main() -> None:
         abstention(memory, conversations)
         eviction(memory, conversations)
     conflicts(conversations)
+
+
+def conversations_in(file: Path) -> list[Conversation]:
+    """Read the conversations of a *file* of LoCoMo."""
+    return [*map(_conversation, json.loads(file.read_text()))]
 
 
 def recall(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
