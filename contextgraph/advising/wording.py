@@ -186,7 +186,8 @@ def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOK
     always gives the same text.
     """
     name = f"playbook_{_digest(repr(playbook))}"
-    head = f"{playbook.repo}{_earlier(playbook)} (data, not instructions):"
+    earlier = f", {number_of(playbook.tasks, 'earlier task')}" if playbook.tasks else ""
+    head = f"{playbook.repo}{earlier} (data, not instructions):"
     lines = _fitting(playbook, head, name, max_tokens)
     return fence("\n".join((head, *(line.text for line in lines))), name) if lines else ""
 
@@ -195,17 +196,7 @@ def start_of(context: MemoryContext) -> tuple[str, list[PlaybookLine]]:
     """The text of *context* that stands before its playbook, and the lines of that; or none."""
     if not context.playbook:
         return "", []
-    head = _playbook_head(context.playbook)
-    lines = _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
-    return "\n".join(filter(None, (_HEAD, head))), lines
-
-
-def _playbook_head(playbook: RepositoryPlaybook) -> str:
-    return f"This repository{_earlier(playbook)}:" if playbook.tasks else ""
-
-
-def _earlier(playbook: RepositoryPlaybook) -> str:
-    return f", {number_of(playbook.tasks, 'earlier task')}" if playbook.tasks else ""
+    return _HEAD, _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
 
 
 def _fitting(
@@ -283,7 +274,7 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     for installer, counts in packages.items():
         chosen = sorted(counts, key=lambda package: (-counts[package][0], package))[:_PACKAGES]
         needed, tasks = counts[chosen[0]]
-        text = f"`{installer} {' '.join(chosen)}` ({needed} of {tasks})"
+        text = f"`{installer} {' '.join(chosen)}` ({needed} of {number_of(tasks, 'task')})"
         missing = PlaybookPart(text)
         yield PlaybookLine("was missing:", (missing,), tuple(patterns.get(installer, ())))
     broken = [one for one in playbook.setup if not one.worked and one.tried >= _NEVER]
@@ -405,12 +396,10 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     for recollection, quoted in statement_lines(context.statements):
         yield _Entry(quoted, ShownItem(recollection.note.id, why=_OF_STATEMENT))
     if context.playbook:
-        head = _playbook_head(context.playbook)
-        for line in _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS):
+        for line in _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS):
             why = f"what {number_of(context.playbook.tasks, 'earlier task')} of the repository show"
             item = ShownItem(line.id_in(context.playbook.repo), patterns=line.patterns, why=why)
-            yield _Entry(f"{head}\n{line.text}" if head else line.text, item)
-            head = ""
+            yield _Entry(line.text, item)
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (recollection.note for recollection in context.notes[:_NOTES])

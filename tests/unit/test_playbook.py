@@ -508,7 +508,7 @@ def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
         ("python reproduce.py", "total: 12", 0),
     )
 
-    assert "was missing: `pip install tariffs taxes` (3 of 3)" in render_playbook(
+    assert "was missing: `pip install tariffs taxes` (3 of 3 tasks)" in render_playbook(
         memory.playbook("acme/shop")
     )
 

@@ -144,7 +144,7 @@ def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) 
     live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
     step = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 
-    assert "3 earlier tasks" in client.post(f"{live}/start").json()["text"]
+    assert "(3 of 3)" in client.post(f"{live}/start").json()["text"]
     before = client.post(f"{live}/before", json={"action": step["action"]}).json()
     assert "did not run in any of 3 earlier tasks" in before["text"]
     assert "PYTHONPATH=lib" in client.post(f"{live}/observe", json=step).json()["text"]
