@@ -5,9 +5,11 @@ clone: until the user trusts it (`trust`), it can lower limits and nothing else.
 """
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 
 from contextgraph.errors import ReadError, SettingsError
@@ -17,6 +19,8 @@ from contextgraph.text import mask_secrets, plain
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
+
+    from contextgraph.model import RawTrajectory
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
@@ -618,3 +622,18 @@ def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
     if unknown:
         raise SettingsError(f"unknown setting {unknown[0]!r}")
     return replace(settings, **values)  # type: ignore[arg-type]  # keys checked above
+
+
+NEVER_LEARNED = "never learned: the setting never_learn names its repository or folder"
+
+
+def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
+    """Whether *run* is of one of the repositories *never* learned, or worked in such a folder."""
+    folders = {step.cwd for step in run.steps if step.cwd} if never else set[str]()
+    return any(
+        fnmatchcase(run.repo.lower(), pattern.lower())
+        or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, run.source))
+        # Claude Code names the folder of a session's log after the one that it worked in.
+        or (os.path.isabs(pattern) and f"{re.sub(r'[^A-Za-z0-9]', '-', pattern)}/" in run.source)
+        for pattern in never
+    )

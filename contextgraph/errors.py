@@ -45,6 +45,10 @@ class ReadError(ContextGraphError):
         return type(self), (self.source, self.position, self.kind, self.detail)
 
 
+class NeverLearnedError(ReadError):
+    """A run of a repository or folder that the setting *never_learn* names."""
+
+
 class InvalidStateError(ContextGraphError):
     """A state with an unknown key or a value of the wrong type."""
 

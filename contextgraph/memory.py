@@ -27,8 +27,10 @@ from contextgraph.advising.wording import (
     rendered,
 )
 from contextgraph.config import (
+    NEVER_LEARNED,
     OPENAI_EMBEDDER,
     Settings,
+    is_excluded,
     load_settings,
 )
 from contextgraph.embedding import Reembedding, exclusive
@@ -37,6 +39,7 @@ from contextgraph.errors import (
     DamagedRunError,
     DegradedError,
     MemoryNotFoundError,
+    NeverLearnedError,
     ReadError,
     StoreError,
     StoreUnavailableError,
@@ -591,8 +594,8 @@ class AgentMemory:
         *source* names who supplies it (default: the setting `source`): see docs/security.md.
         Learning the same run again changes nothing, but for an outcome that was unknown. After
         every 16 runs the memory is consolidated before this returns, or else in the *background*:
-        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
-        the run is stored.
+        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`, and
+        `NeverLearnedError` for a run that *never_learn* names; then nothing of the run is stored.
         """
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
@@ -604,7 +607,7 @@ class AgentMemory:
             return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
-            receipt = self.writer.write(trajectory, source)
+            receipt = self.writer.write(self._admitted(trajectory), source)
         self._add_statements(trajectory, receipt, source)
         self._trigger.after_learning(receipt, background=background)
         return receipt
@@ -622,10 +625,15 @@ class AgentMemory:
         learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
         are; what *raws* cannot read is logged and left out.
         """
-        rest = _readable(raws, on_error or _leave_out)
+        rest = _readable(map(self._admitted, raws), on_error or _leave_out)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
                 yield from self._learned(some, source, on_error)
+
+    def _admitted(self, raw: RawTrajectory) -> RawTrajectory:
+        if is_excluded(raw, self._parts.settings.never_learned):
+            raise NeverLearnedError(raw.source or raw.instance_id, "", NEVER_LEARNED)
+        return raw
 
     def _learned(
         self,

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import sayings, without_shown
-from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.errors import ContextGraphError, NeverLearnedError, StoreError
 from contextgraph.knowledge.sessions import WorkingMemory
 from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
@@ -204,14 +204,17 @@ class LiveRun:
         exit_status: str | None = None,
         patch: str | None = None,
     ) -> LearnReceipt | None:
-        """Learn the run; None where it has no steps. Consolidation follows in the background.
+        """Learn the run; None where it has no steps, or *never_learn* names it.
 
-        Raises as `AgentMemory.learn`.
+        Consolidation follows in the background. Raises as `AgentMemory.learn` else.
         """
         raw = self.end(outcome, exit_status=exit_status, patch=patch)
         if not raw.steps:
             return None
-        return self._memory.learn(raw, source=self._source, background=True)
+        try:
+            return self._memory.learn(raw, source=self._source, background=True)
+        except NeverLearnedError:
+            return None
 
     def end(
         self,

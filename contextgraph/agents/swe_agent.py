@@ -9,10 +9,12 @@ run.add_hook(memory_hook(memory))
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from contextgraph.agents.live import LiveRun
+from contextgraph.errors import NeverLearnedError
 from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import repo_of
@@ -78,7 +80,8 @@ class _RunEvents:
         log = Path(self._run.output_dir) / identity / f"{identity}.traj"
         for raw in read(log):
             known = raw if raw.repo else replace(raw, repo=self._current.repo)
-            self._memory.learn(known, background=True)
+            with suppress(NeverLearnedError):
+                self._memory.learn(known, background=True)
 
 
 def _agent_hook(live: LiveRun) -> Any:

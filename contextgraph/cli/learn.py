@@ -39,6 +39,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
+from contextgraph.config import NEVER_LEARNED, is_excluded
 from contextgraph.errors import (
     ReadError,
     StoreError,
@@ -66,8 +67,6 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 _WARNINGS_SHOWN = 20
-_NEVER = "never learned: the setting never_learn names its repository or folder"
-_NOT_A_LETTER = regex(r"[^A-Za-z0-9]")
 _SLICE = regex(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 
@@ -89,17 +88,6 @@ class Selection:
         names = (raw.repo.lower(), raw.instance_id.lower())
         patterns = [pattern.lower() for pattern in self.patterns]
         return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
-
-    def excludes(self, raw: "RawTrajectory") -> bool:
-        """Whether *raw* is of a repository that is never learned, or worked in such a folder."""
-        folders = {step.cwd for step in raw.steps if step.cwd} if self.never else set[str]()
-        return any(
-            fnmatchcase(raw.repo.lower(), pattern.lower())
-            or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, raw.source))
-            # Claude Code names the folder of a session's log after the one that it worked in.
-            or (os.path.isabs(pattern) and f"{_NOT_A_LETTER.sub('-', pattern)}/" in raw.source)
-            for pattern in self.never
-        )
 
 
 def numbers_of(text: str) -> range:
@@ -223,8 +211,8 @@ class Intake:
         numbers, number = self.selection.numbers, 0
         with closing(self._all()) as runs:
             for raw in runs:
-                if self.selection.excludes(raw):
-                    self._skip(SkippedError(raw.source, "", _NEVER))
+                if is_excluded(raw, self.selection.never):
+                    self._skip(SkippedError(raw.source, "", NEVER_LEARNED))
                     continue
                 if not self.selection.matches(raw):
                     self._leave_out(raw, "does not match --filter")

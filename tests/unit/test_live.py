@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
-from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.errors import NeverLearnedError, StoreError, StoreUnavailableError
 from contextgraph.model import (
     LearnReceipt,
     LearnStatus,
@@ -339,3 +339,23 @@ def test_the_working_memory_of_a_run_is_a_short_prompt_about_it(memory: AgentMem
     assert "Open error: ModuleNotFoundError" in section
     assert "- cat lib/part0.py -> part 0" in section
     assert section.endswith(advice.strip())
+
+
+def test_a_run_of_a_repository_that_is_never_learned_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "acme/*, /srv/secret")
+    hidden = run([("make", "ok", 0)], instance_id="hidden")
+    folder = replace(
+        hidden, repo="bob/pump", steps=(replace(hidden.steps[0], cwd="/srv/secret/a"),)
+    )
+    with AgentMemory.open(":memory:") as memory:
+        for refused in (hidden, folder):
+            with pytest.raises(NeverLearnedError, match="never_learn"):
+                memory.learn(refused)
+        (receipt,) = memory.learn([hidden, replace(hidden, repo="bob/pump"), folder])
+        assert memory.store.runs.ids() == [receipt.trajectory_id]
+        live = memory.live(repo="acme/shop", instance_id="live", task="Totals are wrong")
+        live.observe("make", "ok", exit_code=0)
+        assert live.finish() is None
+        assert memory.store.runs.ids() == [receipt.trajectory_id]
