@@ -28,6 +28,10 @@ _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
 _BLOCKS = (*_CALLS, *_RESULTS, "thinking", "reasoning")
 _GOOGLE = frozenset({"functionCall", "functionResponse"})
+# The names that agents give to the tool of a call, to its arguments, and to its id.
+_TOOLS = ("name", "toolName", "function_name")
+_ARGUMENTS = ("input", "args", "arguments", "rawArgs", "params")
+_IDS = ("id", "toolCallId", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,24 +349,28 @@ def block_turns(
             yield Thought(words, time) if is_agent else UserMessage(words, time=time)
 
 
+def call_in(row: Row, time: datetime | None = None) -> Call:
+    """The call that *row* describes, under any of the names that agents use."""
+    given = (json_arguments(row.get(name)) for name in _ARGUMENTS)
+    return Call(_first(row, _TOOLS), next(filter(None, given), {}), _first(row, _IDS), time)
+
+
+def _first(row: Row, names: Sequence[str]) -> str:
+    return next(filter(None, (text(row, name) for name in names)), "")
+
+
 def _call(block: Row, time: datetime | None) -> Call:
     if "functionCall" in block:
-        call = row_at(block, "functionCall")
+        call = call_in(row_at(block, "functionCall"), time)
     elif "toolCall" in block:  # Goose, where a call may be an error of the model
-        call = row_at(row_at(block, "toolCall"), "value")
+        call = call_in(row_at(row_at(block, "toolCall"), "value"), time)
     else:
-        call = block
-    arguments = next(
-        (call[name] for name in ("input", "args", "arguments") if name in call),
-        None,
-    )
-    name = text(call, "name") or text(call, "toolName")
-    id_ = text(block, "id") or text(block, "toolCallId") or text(call, "id")
-    return Call(name, json_arguments(arguments), id_, time)
+        call = call_in(block, time)
+    return replace(call, id=_first(block, _IDS) or call.id)
 
 
 def _result(block: Row) -> Result:
-    id_ = text(block, "tool_use_id") or text(block, "toolCallId") or text(block, "id")
+    id_ = text(block, "tool_use_id") or _first(block, _IDS)
     is_error = block.get("is_error")
     content: Any = block.get("content", block.get("result", block.get("output")))
     if "functionResponse" in block:

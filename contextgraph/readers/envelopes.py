@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
-from contextgraph.readers.format import loads
+from contextgraph.readers.format import integer, loads
 from contextgraph.text import clean
 
 if TYPE_CHECKING:
@@ -268,10 +268,9 @@ def _unwrapped(text: str) -> tuple[str, int | None]:
     except ValueError:
         return text, None
     output, metadata = value.get("output"), value.get("metadata")
-    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
     if not isinstance(output, str):
         return text, None
-    return clean(output), code if type(code) is int else None
+    return clean(output), integer(metadata, "exit_code") if isinstance(metadata, dict) else None
 
 
 def _code(match: re.Match[str]) -> int | None:

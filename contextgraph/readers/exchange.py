@@ -16,6 +16,7 @@ from contextgraph.readers.conversation import (
     Thought,
     Turn,
     UserMessage,
+    call_in,
     conversation_of,
     each_row,
     shown,
@@ -26,13 +27,13 @@ from contextgraph.readers.format import (
     Place,
     Row,
     content_text,
+    integer,
     loads,
     row_at,
     rows_at,
     text,
     without_surrogates,
 )
-from contextgraph.readers.tool_calls import json_arguments
 
 OWN = "contextgraph"
 VERSION = 1
@@ -177,8 +178,7 @@ def _reply(step: Row, message: str) -> Iterator[Turn]:
     else:
         yield from keystrokes
     for call in calls:
-        arguments = json_arguments(call.get("arguments"))
-        yield Call(text(call, "function_name"), arguments, text(call, "tool_call_id"), time)
+        yield call_in(call, time)
 
 
 def _terminus(message: str, time: datetime | None) -> list[Turn] | None:
@@ -205,11 +205,10 @@ def _result(step: Row, result: Row) -> Result:
     is_error = extra.get("tool_result_is_error", extra.get("is_error"))
     if isinstance(content, dict):
         return _structured_result(content)
-    code = extra.get("exit_code")
     return Result(
         content_text(result),
         text(result, "source_call_id"),
-        exit_code=code if type(code) is int else None,
+        exit_code=integer(extra, "exit_code"),
         is_error=is_error if isinstance(is_error, bool) else None,
         cwd=text(extra, "cwd") or None,
         denied=extra.get("denied") is True,

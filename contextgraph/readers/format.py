@@ -223,6 +223,12 @@ def loose_text(row: Row, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def integer(row: Row, name: str) -> int | None:
+    """The integer at *name*; None where it is anything else, such as true."""
+    value = row.get(name)
+    return value if type(value) is int else None
+
+
 def row_at(row: Row, name: str) -> Row:
     """The object at *name*; empty where it is absent or null."""
     value = row.get(name)

@@ -17,6 +17,7 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     block_turns,
+    call_in,
     each_row,
     finished_run,
     lines_run,
@@ -30,6 +31,7 @@ from contextgraph.readers.format import (
     Place,
     Row,
     content_text,
+    integer,
     is_list_of,
     loose_text,
     row_at,
@@ -199,12 +201,7 @@ def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
     if isinstance(message.get("content"), str):
         yield Thought(text(message, "content"), time)
         return
-    for block in rows_at(message, "content"):
-        match block.get("type"):
-            case "thinking" | "text":
-                yield Thought(text(block, "thinking") or text(block, "text"), time)
-            case "tool_use":
-                yield Call(text(block, "name"), row_at(block, "input"), text(block, "id"), time)
+    yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
 
 
 def _claude_answer(row: Row, block: Row) -> Iterator[Turn]:
@@ -254,8 +251,7 @@ def _claude_result(row: Row, block: Row) -> Iterator[Turn]:
 
 def _claude_exit_code(facts: Row, is_error: object) -> int | None:
     """0 for a shell command without error, as Claude Code marks all others as errors."""
-    code = facts.get("exitCode")
-    if isinstance(code, int) and not isinstance(code, bool):
+    if (code := integer(facts, "exitCode")) is not None:
         return code
     is_shell = "stdout" in facts and "returnCodeInterpretation" not in facts
     ended = not facts.get("interrupted") and "backgroundTaskId" not in facts
@@ -373,12 +369,11 @@ def _codex_streamed(row: Row) -> Iterator[Turn]:
         case "agent_message" | "assistant_message" | "reasoning":
             yield Thought(text(item, "text"))
         case "command_execution":
-            code = item.get("exit_code")
             yield Call("shell", {"command": text(item, "command")}, text(item, "id"))
             yield Result(
                 text(item, "aggregated_output"),
                 text(item, "id"),
-                exit_code=code if type(code) is int else None,
+                exit_code=integer(item, "exit_code"),
             )
         case "file_change":
             for change in rows_at(item, "changes"):
@@ -447,8 +442,7 @@ def _gemini_turns(row: Row) -> Iterator[Turn]:
             yield Thought(text(thought, "description"), time_in(thought))
         yield Thought(content_text(row), time)
         for call in rows_at(row, "toolCalls"):
-            arguments = json_arguments(call.get("args"))
-            yield Call(text(call, "name"), arguments, text(call, "id"), time_in(call) or time)
+            yield call_in(call, time_in(call) or time)
             yield _gemini_result(call)
 
 
@@ -516,7 +510,7 @@ def _copilot_turns(row: Row) -> Iterator[Turn]:
         case "assistant.message" | "assistant.reasoning":
             yield Thought(text(data, "content"), time)
         case "tool.execution_start":
-            yield Call(text(data, "toolName"), json_arguments(data.get("arguments")), id_, time)
+            yield call_in(data, time)
         case "tool.execution_complete":
             failed = data.get("success") is False
             output = shown(row_at(data, "result").get("content") or data.get("error"))
@@ -573,8 +567,7 @@ def _bubble_turns(row: Row) -> Iterator[Turn]:
     words, tool = text(row, "text") or text(row, "rawText"), row.get("toolFormerData")
     yield UserMessage(words) if row.get("type") == 1 else Thought(words, time_in(row))
     if isinstance(tool, dict) and tool.get("name"):
-        arguments = json_arguments(tool.get("rawArgs")) or json_arguments(tool.get("params"))
-        yield Call(text(tool, "name"), arguments, text(tool, "toolCallId"), time_in(row))
+        yield call_in(tool, time_in(row))
         if tool.get("result") is not None:
             status = tool.get("status")
             yield Result(
@@ -657,12 +650,11 @@ def _opencode_call(part: Row, time: datetime | None) -> Iterator[Turn]:
     time = time_in(row_at(state, "time"), "start") or time
     yield Call(text(part, "tool"), json_arguments(state.get("input")), id_, time)
     if state.get("status") in ("completed", "error"):
-        code = row_at(state, "metadata").get("exit")
         error = text(state, "error")
         yield Result(
             error or shown(state.get("output")),
             id_,
-            exit_code=code if type(code) is int else None,
+            exit_code=integer(row_at(state, "metadata"), "exit"),
             is_error=True if state["status"] == "error" else None,
             denied="rejected permission" in error,
         )

@@ -21,6 +21,7 @@ from contextgraph.readers.format import (
     Place,
     Row,
     content_text,
+    integer,
     loose_text,
     row_at,
     rows_at,
@@ -169,11 +170,11 @@ def _observation_turns(event: Row) -> Iterator[Turn]:
     if name in _NOISE:
         return
     metadata = row_at(extras, "metadata")
-    code = metadata.get("exit_code", extras.get("exit_code"))
+    code = integer(metadata if "exit_code" in metadata else extras, "exit_code")
     yield Result(
         content_text(event),
         str(event["cause"]) if event.get("cause") is not None else "",
-        exit_code=code if type(code) is int and code != -1 else None,
+        exit_code=None if code == -1 else code,
         is_error=True if name == "error" or event.get("success") is False else None,
         cwd=loose_text(metadata, "working_dir") or None,
         denied=name == "user_rejected",
@@ -211,11 +212,11 @@ def _sdk_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
         return
     observation = row_at(event, "observation")
     metadata = row_at(observation, "metadata")
-    code = observation.get("exit_code")
+    code = integer(observation, "exit_code")
     yield Result(
         content_text(observation),
         loose_text(event, "tool_call_id"),
-        exit_code=code if type(code) is int and code != -1 else None,
+        exit_code=None if code == -1 else code,
         is_error=True if observation.get("is_error") is True else None,
         cwd=loose_text(metadata, "working_dir") or None,
         denied=event.get("kind") == "UserRejectObservation",

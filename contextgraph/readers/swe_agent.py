@@ -23,6 +23,7 @@ from contextgraph.readers.format import (
     Row,
     as_row,
     content_text,
+    integer,
     is_conversation,
     loads,
     loose_text,
@@ -440,13 +441,13 @@ def _thoughts(message: Row, time: datetime | None) -> Iterator[Thought]:
 
 
 def _result(answer: Row, extra: Row, id_: str) -> Result:
-    code, stopped = extra.get("returncode"), text(extra, "exception_info")
+    stopped = text(extra, "exception_info")
     output = text_or_none(extra, "raw_output")
     if output is None:
         output = _OUTPUT.sub(r"\1\2", content_text(answer) or text(answer, "output"))
     elif stopped:  # such as a time-out
         output = f"{output.rstrip()}\n{stopped}".lstrip()
-    exit_code = code if type(code) is int else None
+    exit_code = integer(extra, "returncode")
     return Result(output, id_, exit_code=exit_code, is_error=True if stopped else None)
 
 
