@@ -151,5 +151,6 @@ def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> R
         instance_id=run.instance_id,
         repo=run.repo,
         contributor=run.contributor,
+        agent=run.agent,
         seen_at=run.seen_at,
     )

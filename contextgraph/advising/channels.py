@@ -123,6 +123,11 @@ def _task_type(task: str) -> TaskType | None:
     return task_type_of(task) if word_counts(task) else None
 
 
+def harness(agent: str) -> str:
+    """Return what *agent*, maybe a sub-agent such as ``claude-code/subagent``, runs in."""
+    return agent.partition("/")[0]
+
+
 def query_of(
     state: State,
     store: Store,

@@ -13,6 +13,7 @@ from contextgraph.advising.channels import (
     SAME_TEMPLATE,
     Query,
     about_another,
+    harness,
     newest_first,
     signature_level,
 )
@@ -172,6 +173,16 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
             key = candidate.fragment_id, candidate.error_id, candidate.error_step
             unique[key], channels[key] = candidate, (*channels.get(key, ()), name)
     ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    agents = {"", harness(state.agent)}
+
+    def is_own(candidate: RecoveryCandidate) -> bool:
+        return agents == {""} or harness(candidate.agent) in agents
+
+    # What another harness or machine needed is asked for only where nothing nearer is known.
+    has_own = any(
+        is_own(candidate) and signature_level(signature, candidate) is not SignatureLevel.FAMILY
+        for candidate in unique.values()
+    )
     weight_of = cache(partial(_weight, signature.family, ours))
     unfit = cache(partial(_unfit, query))
     tried = cache(partial(_tried, query))
@@ -191,6 +202,8 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
             wording = about.general
         level = signature_level(signature, candidate)
         silence = unfit(wording)
+        if has_own and not is_own(candidate):
+            silence = silence or "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not (silence or weight):
             silence = "it helped another tool"

@@ -9,7 +9,7 @@ from itertools import chain
 from math import fsum
 from typing import NamedTuple, TypeAlias
 
-from contextgraph.advising.channels import readable
+from contextgraph.advising.channels import harness, readable
 from contextgraph.advising.files import (
     OUTSIDE,
     KnownRun,
@@ -81,10 +81,10 @@ _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
 def seen_by(store: Store, agent: str) -> Callable[[Trajectory], bool]:
     """Return whether a run is shown to *agent*: its own, those of no agent; all if it has none."""
-    agent = _harness(agent)
+    agent = harness(agent)
     if not agent or not _has_runs(store, agent):
         return lambda run: True
-    return lambda run: _harness(run.agent) in ("", agent)
+    return lambda run: harness(run.agent) in ("", agent)
 
 
 def _has_runs(store: Store, agent: str) -> bool:
@@ -160,7 +160,7 @@ class Playbooks:
         """
         if not agent:
             return ()
-        agent = _harness(agent)
+        agent = harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
         anywhere, here = (
             self._trusted(self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent))
@@ -224,7 +224,7 @@ class Playbooks:
         """
         if not repo:
             return []
-        agent = _harness(agent)
+        agent = harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
         scope, of_agent = Scope(repo, hidden, as_of), agent or None
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
@@ -316,11 +316,6 @@ class Playbooks:
             for run in runs
             for environment, losses in [self._losses[run.id]]
         ]
-
-
-def _harness(agent: str) -> str:
-    """The agent that *agent*, maybe a sub-agent such as ``claude-code/subagent``, runs in."""
-    return agent.partition("/")[0]
 
 
 class Loss(NamedTuple):

@@ -137,6 +137,7 @@ class RecoveryCandidate(NamedTuple):
     instance_id: str
     repo: str
     contributor: str
+    agent: str
     seen_at: datetime
 
 

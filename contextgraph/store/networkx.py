@@ -1267,6 +1267,7 @@ def _candidate(done: Recovered, error: ErrorPattern, run: Trajectory) -> Recover
         run.instance_id,
         run.repo,
         run.contributor,
+        run.agent,
         run.seen_at,
     )
 

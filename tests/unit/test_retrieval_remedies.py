@@ -301,6 +301,20 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
     assert second.why.agreement == Agreement(2, 4, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
+def test_another_agent_counts_only_where_nothing_nearer_is_known(store):
+    """Its harness and its machine may need something else."""
+    error = "ModuleNotFoundError: No module named 'tariffs'"
+    state = State(repo="acme/shop", current_error=error, agent="claude-code/subagent")
+    others = [
+        recovery(number, actions=(INSTALL,))._replace(agent="swe-agent") for number in (1, 2, 3)
+    ]
+    own = [recovery(number)._replace(agent="claude-code") for number in (4, 5)]
+    (only,) = remedies_of(query_of(state, store), [*others, *own])
+    assert (only.actions, only.why.instances) == ((SET_PATH,), 2)
+    (foreign,) = remedies_of(query_of(state, store), others)
+    assert foreign.actions == (INSTALL,)
+
+
 def test_what_another_tool_of_the_agent_did_not_find_is_no_evidence(store):
     missing = "File docs/new.md not found"
     make = RemedyAction(RemedyKind.CREATE, "docs", RemedyPattern(RemedyKind.CREATE, "<folder>"))

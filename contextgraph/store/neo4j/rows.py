@@ -189,6 +189,7 @@ def recovery_of(row: Row) -> RecoveryCandidate:
         run["instance_id"],
         run["repo"],
         run["contributor"] or "",
+        run["agent"],
         time_of(run["seen_at"]),
     )
 

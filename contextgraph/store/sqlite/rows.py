@@ -88,7 +88,8 @@ VERDICTS = Columns(Verdict, _FORMS)
 def recovery_of(row: Row) -> RecoveryCandidate:
     """The value of columns in the order of its fields."""
     (fragment, error, step, cleared, message, location, actions, verified, workaround) = row[:9]
-    circumstances, words, family, error_type, template, run, instance, repo, source, seen = row[9:]
+    circumstances, words, family, error_type, template = row[9:14]
+    run, instance, repo, source, agent, seen = row[14:]
     done = actions_of(actions)
     return RecoveryCandidate(
         fragment,
@@ -109,6 +110,7 @@ def recovery_of(row: Row) -> RecoveryCandidate:
         instance,
         repo,
         source,
+        agent,
         time_of(seen),
     )
 

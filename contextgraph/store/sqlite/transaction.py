@@ -292,7 +292,7 @@ class Transaction:
             keys,
             f"SELECT r.key, r.fragment_id, e.id, {rows.columns_of(rows.RECOVERIES, 'r')}, "
             "r.scored_words, r.family, r.error_type, e.template, "
-            "t.id, t.instance_id, t.repo, t.contributor, r.seen_at "
+            "t.id, t.instance_id, t.repo, t.contributor, t.agent, r.seen_at "
             "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
             "CROSS JOIN trajectory t ON t.key = r.trajectory "
             "CROSS JOIN error_pattern e ON e.key = r.error",
