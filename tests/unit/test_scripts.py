@@ -1,0 +1,23 @@
+"""The scripts of the clone."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+def test_without_docker_the_script_needs_no_development_environment(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "neo4j", tmp_path / "neo4j")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "env", "dirname"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    env = tmp_path / "env"
+    env.write_text(f"#!{programs / 'bash'}\necho $1 >{tmp_path / 'asked'}\nexit 1\n")
+    env.chmod(0o700)
+
+    environment = {**os.environ, "PATH": str(programs)}
+    subprocess.run([programs / "bash", tmp_path / "neo4j", "status"], env=environment, check=False)
+    assert (tmp_path / "asked").read_text() == "runtime\n"
