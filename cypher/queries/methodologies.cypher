@@ -176,9 +176,11 @@ SET s.name = id, s.revision = $revision
 // name: remove_repos_without_runs
 // Nothing of these is left to consolidate, and their names are not to be kept.
 UNWIND $repos AS repo
-MATCH (s:StaleRepo {tenant: $tenant, repo: repo})
-WHERE NOT EXISTS { MATCH (:Trajectory {tenant: $tenant, repo: repo}) }
-DELETE s
+CALL (repo) {
+    MATCH (s:StaleRepo {tenant: $tenant, repo: repo})
+    WHERE NOT EXISTS { MATCH (t:Trajectory {tenant: $tenant, repo: repo}) WHERE t.solved IS NOT NULL AND t.seen_at IS NOT NULL }
+    DELETE s
+}
 
 // name: mark_repos_changed
 // Repositories whose runs changed.
