@@ -105,7 +105,7 @@ class Escape:
         return len({repo for _, repo in self.runs})
 
     def suggestion(self) -> EscapeSuggestion:
-        """The suggestion for an agent's prompt, with its source at the end of the text."""
+        """The suggestion, its prompt text with the source at the end."""
         instances = tuple(dict.fromkeys(instance for instance, _ in self.runs))
         more = len(instances) - _MAX_INSTANCES
         source = ", ".join(instances[:_MAX_INSTANCES]) + (f" and {more} more" if more > 0 else "")

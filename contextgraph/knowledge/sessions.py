@@ -379,7 +379,7 @@ class WorkingMemory:
         self._thought = ""
 
     def to_prompt_section(self) -> str:
-        """The section for the prompt, empty where nothing was added."""
+        """The prompt text, empty where nothing was added."""
         fixed = self._fixed()
         left = self._max_tokens - _cost(fixed)
         older = self._lines[: -len(self._recent)] if self._recent else []

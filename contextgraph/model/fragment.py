@@ -44,7 +44,7 @@ class EscapeEvidence(StrEnum):
 class EscapeSuggestion:
     """A way out of a loop, seen in other runs.
 
-    *id* is the methodology or fragment that it comes from. *text* is for an agent's prompt and ends
+    *id* is the methodology or fragment that it comes from. *text* is prompt text and ends
     with its source; *actions* are the remedy, empty where a run merely continued otherwise.
     """
 
