@@ -8,6 +8,7 @@ import json
 import logging
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
@@ -22,7 +23,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from contextgraph.advising.wording import render_playbook, render_warning
+from contextgraph.advising.pipeline import sayings, without_shown
+from contextgraph.advising.wording import render, render_playbook, render_warning
 from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.live import submission_context
 from contextgraph.codec import encoded
@@ -54,6 +56,8 @@ Codex CLI, OpenHands, chat messages, ATIF, or ContextGraph's own form {"contextg
 "source_format": "mcp", "instance_id", "repo", "task", "agent", "steps": [{"index", "thought", \
 "action": {"tool", "text"}, "observation", "exit_code"}]}."""
 _NOTHING = "Nothing known applies."
+_REPEATED = "Nothing new: what applies was shown in this session before."
+_NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
 
 _STEPS, _PARTS, _ITEMS, _FILES, _FILES_OF_RUN = 300, 50, 10, 5, 10
 _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 200, 1_500
@@ -127,14 +131,20 @@ def serve(memory: AgentMemory) -> None:
 
 
 def server_of(
-    memory: Callable[[], AgentMemory], *, source: Callable[[], str] = str, writes: bool = True
+    memory: Callable[[], AgentMemory],
+    *,
+    source: Callable[[], str] = str,
+    shown: Callable[[], set[str]] | None = None,
+    writes: bool = True,
 ) -> MCPServer:
     """An MCP server that is not yet running; without *writes* its tools only read.
 
-    *memory* and *source*, who supplies runs and reports (as of `AgentMemory.learn`), are called in
-    the context of each call of a tool.
+    *memory*, *source* (who supplies runs and reports: see `AgentMemory.learn`) and *shown* (what
+    the agent was shown in its session; without it the server has one) are called in the context of
+    each call of a tool.
     """
-    tools = _Tools(memory, source)
+    of_process: set[str] = set()
+    tools = _Tools(memory, source, shown or (lambda: of_process))
     names = [name for name in vars(_Tools) if not name.startswith("_")]
     return MCPServer(
         "contextgraph",
@@ -145,10 +155,25 @@ def server_of(
     )
 
 
+class _StrictTool(Tool):
+    """A tool that names the argument that an unknown one was meant to be."""
+
+    async def run(
+        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
+    ) -> Any:
+        """Run the tool; raises `ToolError` for arguments that it does not have."""
+        known = [*self.parameters["properties"]]
+        for name in arguments.keys() - {*known}:
+            near = get_close_matches(name, known, n=1, cutoff=_NEAR)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ToolError(f"{self.name} has no argument {name}: {hint}It has {', '.join(known)}")
+        return await super().run(arguments, context, convert_result)
+
+
 def _tool(function: _Tool) -> Tool:
     """Return a tool by signature and docstring; it refuses arguments that it does not have."""
     notes = _WRITES if function.__name__ in _WRITING else _READS
-    tool = Tool.from_function(
+    tool = _StrictTool.from_function(
         _guarded(function),
         description=getdoc(function),
         annotations=notes,
@@ -231,9 +256,15 @@ def _each(values: Iterable[object], names: str) -> list[Json]:
 class _Tools:
     """The tools, its public methods: names, docstrings and annotations are what a client sees."""
 
-    def __init__(self, memory: Callable[[], AgentMemory], source: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        memory: Callable[[], AgentMemory],
+        source: Callable[[], str],
+        shown: Callable[[], set[str]],
+    ) -> None:
         self._of_call = memory
         self._source = source
+        self._already_shown = shown
 
     @property
     def _memory(self) -> AgentMemory:
@@ -247,7 +278,11 @@ class _Tools:
         state = State(**fields)
         if state == State():
             raise ToolError("describe a state: at least repo, task_description or current_error")
-        context = self._memory.query(state, limit, degrade=True)
+        before = frozenset(self._already_shown())
+        context = self._memory.query(state, limit, already_shown=before, degrade=True)
+        shown = self._shown(context)
+        if not shown["text"] and before and render(self._memory.query(state, limit, degrade=True)):
+            shown["text"] = _REPEATED
         remedies: list[Json] = [
             {
                 "id": item.id,
@@ -255,13 +290,13 @@ class _Tools:
                 "probability": round(item.probability, 4),
                 "runs": item.why.support,
             }
-            for item in (context.ranked[:limit] if context.error else ())
+            for item in (context.shown[:limit] if context.error else ())
         ]
-        shown = (case for case in context.similar_cases if case.is_shown)
+        cases = (case for case in context.similar_cases if case.is_shown)
         return {
-            **self._shown(context),
+            **shown,
             "remedies": remedies,
-            "similar_runs": _each(shown, "trajectory_id instance_id outcome probability"),
+            "similar_runs": _each(cases, "trajectory_id instance_id outcome probability"),
             "degraded": [*context.degraded],
         }
 
@@ -491,11 +526,14 @@ class _Tools:
         return _fields(entry, "key status")
 
     def _shown(self, context: MemoryContext) -> Result:
-        """Return the text of *context*, and its id where there is any.
+        """Return the text of what is new in *context*, and its id where there is any.
 
         It is stored as shown at once: a client may kill this process.
         """
+        already_shown = self._already_shown()
+        context = without_shown(context, frozenset(already_shown))
         text = self._memory.render(context)
+        already_shown.update(sayings(context) if text else ())
         try:
             self._memory.note_exposures()
         except StoreError as error:

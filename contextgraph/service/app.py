@@ -8,13 +8,14 @@ from contextvars import ContextVar
 from importlib.metadata import version
 from threading import Thread
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import uvicorn
 from anyio import Lock, create_task_group, current_time, fail_after, sleep_forever
 from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -48,12 +49,16 @@ _GRACE_SECONDS = 10
 # Longer than clients pause: a request on a connection that is being closed would fail.
 _KEEP_ALIVE_SECONDS = 75
 
+_SESSION, _SESSION_CHARS = "Mcp-Session-Id", 100
+
 _caller: ContextVar[Caller] = ContextVar("caller")
+_shown: ContextVar[set[str]] = ContextVar("shown")
 
 
 class McpEndpoint:
-    """Streamable HTTP without sessions: each request is of one caller, and any server answers it.
+    """Streamable HTTP: each request is of one caller, and any server answers it.
 
+    A session names what its agent was shown: a server that does not know it may repeat that.
     A token without the scope *write* has the tools that only read. The SDK is a quarter of what
     the service imports, so it is loaded by the first request.
     """
@@ -86,12 +91,23 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        caller = await caller_of(Request(scope), TokenScope.READ)
+        request = Request(scope)
+        caller = await caller_of(request, TokenScope.READ)
+        session = request.headers.get(_SESSION, "")[:_SESSION_CHARS]
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start" and not session:
+                MutableHeaders(scope=message)[_SESSION] = uuid4().hex
+            await send(message)
+
         token = _caller.set(caller)
+        shown = caller.tenant.shown_in(f"{caller.token.id} {session}") if session else set()
+        before = _shown.set(shown)
         try:
             app = await self._app(caller.token.allows(TokenScope.WRITE))
-            await app(scope, receive, send)
+            await app(scope, receive, named)
         finally:
+            _shown.reset(before)
             _caller.reset(token)
 
 
@@ -99,7 +115,10 @@ def _mcp_server(writes: bool) -> "MCPServer":
     from contextgraph.agents.mcp_server import server_of
 
     return server_of(
-        lambda: _caller.get().memory, source=lambda: _caller.get().token.source, writes=writes
+        lambda: _caller.get().memory,
+        source=lambda: _caller.get().token.source,
+        shown=_shown.get,
+        writes=writes,
     )
 
 

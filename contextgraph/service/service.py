@@ -46,7 +46,7 @@ _R = TypeVar("_R")
 
 # So many seconds pass before a store that was away is tried again: doubled up to the second.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 5.0
-_MAX_JOBS = 1024
+_MAX_JOBS, _MAX_SESSIONS = 1024, 4096
 _IDLE_SECONDS = 1.0
 
 
@@ -386,8 +386,17 @@ class Tenant:
         self.reading = AgentMemory.of(reading)
         self.spool = Spool(settings)
         self.live: dict[str, OpenRun] = {}
+        self._sessions: OrderedDict[str, set[str]] = OrderedDict()
         self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
+
+    def shown_in(self, session: str) -> set[str]:
+        """Return what an agent was shown in a session: see `advising.pipeline.sayings`."""
+        shown = self._sessions.setdefault(session, set())
+        self._sessions.move_to_end(session)
+        while len(self._sessions) > _MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return shown
 
     def left(self) -> Iterable[WaitingRun]:
         """Return the runs that earlier processes left, live ones as they were; read on demand."""

@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(store: Path) -> Iterator[tuple[Client, Call]]:
     """A client of one server process, and its `call_tool` as a plain function."""
     command = ["-m", "contextgraph", "mcp", "--store", str(store)]
@@ -104,7 +104,16 @@ def test_an_unknown_argument_is_refused(call: Call) -> None:
     refused = call("recall", question="what do the tests need?", repository=REPO)
 
     assert refused.is_error
-    assert "repository" in text_of(refused)
+    assert "no argument repository: did you mean repo?" in text_of(refused)
+
+
+def test_nothing_is_shown_twice_in_a_session(call: Call) -> None:
+    first, again = (call("query_memory", repo=REPO, current_error=ERROR) for _ in range(2))
+
+    assert "PYTHONPATH=lib" in text_of(first)
+    assert text_of(again) == "Nothing new: what applies was shown in this session before."
+    assert answer_of(again)["remedies"] == []
+    assert answer_of(again)["context_id"] is None
 
 
 def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
@@ -139,8 +148,8 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
 def test_what_failed_before_is_not_advised_again(call: Call) -> None:
     state = {"repo": REPO, "current_error": ERROR, "last_action": "python -m unittest"}
     tried = ["PYTHONPATH=lib python -m unittest"]
-    assert "PYTHONPATH=lib" in text_of(call("query_memory", **state))
     assert "PYTHONPATH=lib" not in text_of(call("query_memory", **state, failed_actions=tried))
+    assert "PYTHONPATH=lib" in text_of(call("query_memory", **state))
 
 
 def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:

@@ -184,11 +184,12 @@ def test_a_revoked_token_is_refused(service: Served) -> None:
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
 
-def call_tool(client: TestClient, name: str, **arguments: object) -> Any:
+def call_tool(client: TestClient, name: str, session: str = "", **arguments: object) -> Any:
     """The result of a tool at /mcp."""
     params = {"name": name, "arguments": arguments}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    response = client.post("/mcp", json=request, headers=MCP)
+    headers = {**MCP, **({"Mcp-Session-Id": session} if session else {})}
+    response = client.post("/mcp", json=request, headers=headers)
     assert response.status_code == 200, response.text
     return response.json()["result"]
 
@@ -203,6 +204,26 @@ def test_mcp_tools_answer_from_the_memory_of_the_tenant(service: Served) -> None
 
     assert "PYTHONPATH=lib" in texts[0]["structuredContent"]["text"]
     assert texts[1]["structuredContent"]["text"] == ""
+
+
+def test_nothing_is_shown_twice_in_an_mcp_session(service: Served) -> None:
+    one, other = service.client(), service.client()
+    learn(one, *map(recovering_run, range(1, 4)))
+    version = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    params = {**version, "clientInfo": {"name": "test", "version": "1"}}
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    session = one.post("/mcp", json=begin, headers=MCP).headers["Mcp-Session-Id"]
+
+    def text(client: TestClient, session: str) -> str:
+        result = call_tool(
+            client, "query_memory", session, repo="acme/shop", current_error=NO_MODULE
+        )
+        return str(result["structuredContent"]["text"])
+
+    assert "PYTHONPATH=lib" in text(one, session)
+    assert text(one, session).startswith("Nothing new")
+    assert "PYTHONPATH=lib" in text(other, session)  # of another token
+    assert all("PYTHONPATH=lib" in text(one, "") for _ in range(2))
 
 
 def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> None:
