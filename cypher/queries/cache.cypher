@@ -42,4 +42,4 @@ RETURN 'recovery' AS kind,
     recovered: r {.error_step, .cleared_step, .message, .location, .actions, .verified,
     .workaround, .circumstances, .scored_words},
     error: e {.id, .family, .error_type, .template},
-    run: t {.id, .instance_id, .repo, .contributor, .seen_at}} AS value
+    run: t {.id, .instance_id, .repo, .contributor, .agent, .seen_at}} AS value
