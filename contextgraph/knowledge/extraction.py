@@ -93,7 +93,7 @@ _CUES: dict[str, tuple[float, str]] = {
         (
             r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time"
             r"|by default|at all times|no exceptions|permanently|deliberate(?:ly)?|on purpose"
-            r"|intentional(?:ly)?|remember|keep in mind|no longer|any ?more)\b"
+            r"|intentional(?:ly)?|(?<!i )(?<!you )remember|keep in mind|no longer|any ?more)\b"
             r"|(?:总是|始终|永远|以后|记住|务必)"
         ),
     ),

@@ -191,6 +191,7 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
         "pkg/a/b.go:147:5: QF1012: Use fmt.Fprintf(...) instead of WriteString(...)",
         "Only the newest files are kept [1/2]",
         "Line 12 - the summary should be suppressed when it is empty",
+        "I remember something about `rates` in the loader.",
         "Look into this: ⚠️ The loader should never cache the first page.",
         "Fix: 3. The loader should never cache the first page.",
         "The loader should never cache the first page, as each one is\n  read again.",
