@@ -65,7 +65,8 @@ def test_every_query_names_the_tenant(name: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(cypher_folder().rglob("*.cypher")), ids=lambda p: p.name)
 def test_every_statement_is_literal(path: Path) -> None:
-    assert not re.search(r"%s|\{\}|\$\(", path.read_text())
+    # `:$(…)` is a label or type that the server computes of a value.
+    assert not re.search(r"%s|\{\}|(?<!:)\$\(", path.read_text())
 
 
 def test_statements_of_a_migration_end_at_semicolons() -> None:
