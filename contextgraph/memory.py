@@ -630,8 +630,12 @@ class AgentMemory:
             while some := list(islice(rest, RUNS_AT_ONCE)):
                 yield from self._learned(some, source, on_error)
 
+    @cached_property
+    def _never_learned(self) -> tuple[str, ...]:
+        return self._parts.settings.never_learned
+
     def _admitted(self, raw: RawTrajectory) -> RawTrajectory:
-        if is_excluded(raw, self._parts.settings.never_learned):
+        if is_excluded(raw, self._never_learned):
             raise NeverLearnedError(raw.source or raw.instance_id, "", NEVER_LEARNED)
         return raw
 

@@ -30,6 +30,7 @@ from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
 from contextgraph.agents.live import AsyncLiveRun, InThreads
 from contextgraph.codec import decoded, encoded
+from contextgraph.config import load_settings
 from contextgraph.errors import (
     OF_STORE,
     AlreadyExistsError,
@@ -445,6 +446,10 @@ class Client(_OverHttp, AgentMemory):
         record = self.send("POST", "/v1/consolidate", accept=HTTPStatus.CONFLICT)
         known = {name: value for name, value in record.items() if value is not None}
         return decoded(ConsolidationReport, {**known, "usage": known})
+
+    @cached_property
+    def _never_learned(self) -> tuple[str, ...]:
+        return load_settings().never_learned  # it must not leave this machine
 
     def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
         """Nothing: the service adds them itself."""

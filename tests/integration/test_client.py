@@ -20,6 +20,7 @@ from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
+    NeverLearnedError,
     NotFoundError,
     ReadError,
     SettingsError,
@@ -282,6 +283,14 @@ def test_asyncio_awaits_every_operation() -> None:
             }
 
     assert {name for name, is_awaited in asyncio.run(awaited()).items() if not is_awaited} == set()
+
+
+def test_what_is_never_learned_here_is_not_sent(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "acme/shop")
+    with Client(client.store_id, "wrong") as other, pytest.raises(NeverLearnedError):
+        other.learn(runs(1)[0])
 
 
 def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> None:
