@@ -32,6 +32,16 @@ _BASH = {"tool_name": "Bash", "tool_input": {"command": "python -m pytest tests"
 _ERROR = "ValueError: no tariff"
 _EVENTS: Mapping[str, Mapping[str, object]] = {
     "after a failure": {"hook_event_name": "PostToolUseFailure", "error": _ERROR, **_BASH},
+    "before another command": {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "git status"},
+    },
+    "after a success": {
+        "hook_event_name": "PostToolUse",
+        "tool_response": {"stdout": "5 passed in 0.1s"},
+        **_BASH,
+    },
     "before a command": {"hook_event_name": "PreToolUse", **_BASH},
     "at a prompt": {"hook_event_name": "UserPromptSubmit", "prompt": f"It fails:\n{_ERROR}"},
 }
