@@ -384,6 +384,7 @@ def _result(block: Row) -> Result:
         is_error = True if outcome.get("status") == "error" else None
         content = outcome.get("value", outcome.get("error"))
         if isinstance(content, dict):
+            is_error = content.get("isError") or is_error
             content = content.get("content", content)
     return Result(shown(content), id_, is_error=is_error if isinstance(is_error, bool) else None)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from contextgraph.errors import ReadError
@@ -405,29 +406,33 @@ def is_gemini_part(value: object) -> bool:
 
 
 def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one chat, without the messages that the user rewound."""
+    """The run of one chat, with the last version of each message, without those rewound."""
     if isinstance(value, dict):
         lines: list[Any] = [value, *rows_at(value, "messages")]
     else:
-        lines = _rewound(value)
+        lines = _last_versions(value)
     yield from lines_run(GEMINI, _gemini_turns, _gemini_facts, lines, place)
 
 
-def _rewound(lines: Sequence[Any]) -> list[Any]:
-    left = list[Any]()
-    for line in lines:
-        target = line.get("$rewindTo") if isinstance(line, dict) else None
+def _last_versions(lines: Sequence[Any]) -> list[Any]:
+    """*lines* without what was rewound; a message that was appended again counts once."""
+    left = dict[str | int, Any]()
+    for number, line in enumerate(lines):
+        row = line if isinstance(line, dict) else {}
+        target, id_ = row.get("$rewindTo"), row.get("id")
         if target is None:
-            left.append(line)
-            continue
-        ids = [earlier.get("id") if isinstance(earlier, dict) else None for earlier in left]
-        left = left[: ids.index(target)] if target in ids else left
-    return left
+            left[id_ if isinstance(id_, str) else number] = line
+        elif target in left:
+            kept = list(left).index(target)
+            left = dict(islice(left.items(), kept))
+    return list(left.values())
 
 
 def _gemini_facts(row: Row) -> dict[str, str]:
     facts = {"session": text(row, "sessionId"), "model": text(row, "model")}
-    # Only the description of the environment for the model names the folder.
+    if row.get("kind") == "subagent":
+        facts["agent"] = f"{GEMINI}/subagent"
+    # In the main session only the description of the environment for the model names the folder.
     contexts = map(content_text, rows_at(row_at(row, "$set"), "messages"))
     found = next(filter(None, map(_GEMINI_FOLDER.search, contexts)), None)
     return {**facts, "folder": found[1]} if found else facts
@@ -471,10 +476,17 @@ def is_qwen_line(value: object) -> bool:
 def _qwen_turns(row: Row) -> Iterator[Turn]:
     if "message" not in row:
         return
-    message = row_at(row, "message")
-    role = text(message, "role") or text(row, "type")
-    is_agent = role in ("model", "assistant")
-    yield from block_turns(rows_at(message, "parts"), is_agent=is_agent, time=time_in(row))
+    message, time = row_at(row, "message"), time_in(row)
+    if row.get("type") == "user":
+        # Notifications and scheduled prompts are of this type, too.
+        if text(row, "subtype") in ("", "mid_turn_user_message"):
+            typed = text(row_at(row, "systemPayload"), "displayText")
+            yield UserMessage(typed or content_text(message, "parts"), time=time)
+        return
+    is_agent = message.get("role") in ("model", "assistant")
+    denied = row_at(row, "toolCallResult").get("status") == "cancelled"
+    for turn in block_turns(rows_at(message, "parts"), is_agent=is_agent, time=time):
+        yield replace(turn, denied=True) if denied and isinstance(turn, Result) else turn
 
 
 def _session_facts(row: Row) -> dict[str, str]:
@@ -492,11 +504,37 @@ def is_copilot_line(value: object) -> bool:
     return isinstance(value.get("type"), str) and value["type"].startswith(_COPILOT_TYPES)
 
 
+def copilot_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of one session, and of each of its sub-agents."""
+    for agent in dict.fromkeys(["", *map(_copilot_agent, lines)]):
+        own = [line if _copilot_agent(line) == agent else _session_part(line) for line in lines]
+        try:
+            yield from lines_run(COPILOT, _copilot_turns, _copilot_facts, own, place)
+        except ReadError as error:
+            yield error
+
+
+def _copilot_agent(line: Any) -> str:
+    """The id of the sub-agent whose event *line* is; empty for the main agent."""
+    id_ = line.get("agentId") if isinstance(line, dict) else None
+    return id_ if isinstance(id_, str) else ""
+
+
+def _session_part(line: Any) -> Row:
+    """*line* where it describes the session, for another agent than its own; else empty."""
+    is_start = isinstance(line, dict) and line.get("type") == "session.start"
+    return line if is_start else {}
+
+
 def _copilot_facts(row: Row) -> dict[str, str]:
     data = row_at(row, "data")
+    context = row_at(data, "context")
+    repository = text(context, "repository")
     return {
+        "agent": f"{COPILOT}/subagent" if _copilot_agent(row) else "",
         "session": text(data, "sessionId") if row.get("type") == "session.start" else "",
-        "folder": text(row_at(data, "context"), "cwd"),
+        "remote": f"github.com/{repository}" if repository else "",
+        "folder": text(context, "cwd"),
         "model": loose_text(data, "selectedModel") or loose_text(data, "model"),
     }
 
@@ -505,8 +543,10 @@ def _copilot_turns(row: Row) -> Iterator[Turn]:
     data, time = row_at(row, "data"), time_in(row)
     id_ = text(data, "toolCallId")
     match row.get("type"):
-        case "user.message":
+        case "user.message" if text(data, "source") in ("", "user"):
             yield UserMessage(text(data, "content"), time=time)
+        case "abort":
+            yield UserMessage("", interrupted=True)
         case "assistant.message" | "assistant.reasoning":
             yield Thought(text(data, "content"), time)
         case "tool.execution_start":
@@ -595,11 +635,17 @@ def goose_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 def _goose_facts(row: Row) -> dict[str, str]:
     if "working_dir" not in row:
         return {}
-    return {"folder": text(row, "working_dir"), "session": str(row.get("id") or "")}
+    return {
+        "agent": f"{GOOSE}/subagent" if row.get("session_type") == "sub_agent" else "",
+        "folder": text(row, "working_dir"),
+        "model": text(row_at(row, "model_config"), "model_name"),
+        "session": str(row.get("id") or ""),
+    }
 
 
 def _goose_turns(row: Row) -> Iterator[Turn]:
-    if "role" in row:
+    # Summaries of what was compacted are for the model only.
+    if "role" in row and row_at(row, "metadata").get("userVisible") is not False:
         is_agent = row["role"] == "assistant"
         time = time_in(row, "created")
         yield from block_turns(rows_at(row, "content"), is_agent=is_agent, time=time)
@@ -622,7 +668,10 @@ def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
     info, messages = row_at(value, "info"), rows_at(value, "messages")
     turns = [turn for message in messages for turn in _opencode_turns(message)]
     models = (text(row_at(message, "info"), "modelID") for message in messages)
+    # The export and the database name the session that started this one differently.
+    is_subagent = info.get("parentID") or info.get("parent_id")
     facts = {
+        "agent": f"{OPENCODE}/subagent" if is_subagent else OPENCODE,
         "folder": text(info, "directory"),
         "session": text(info, "id"),
         "model": next(filter(None, models), ""),
@@ -636,13 +685,15 @@ def _opencode_turns(message: Row) -> Iterator[Turn]:
     time = time_in(row_at(info, "time"), "created")
     for part in rows_at(message, "parts"):
         match part.get("type"):
-            case "text" if part.get("synthetic") is not True:
+            case "text" if part.get("synthetic") is not True and part.get("ignored") is not True:
                 words = text(part, "text")
                 yield Thought(words, time) if is_agent else UserMessage(words, time=time)
             case "reasoning":
                 yield Thought(text(part, "text"), time)
             case "tool":
                 yield from _opencode_call(part, time)
+    if row_at(info, "error").get("name") == "MessageAbortedError":
+        yield UserMessage("", interrupted=True)
 
 
 def _opencode_call(part: Row, time: datetime | None) -> Iterator[Turn]:
@@ -707,7 +758,7 @@ FORMATS = (
         COPILOT,
         "lines with data and type session.*, user.*, assistant.*, tool.*",
         recognises=partial(is_list_of, is_copilot_line),
-        runs=partial(lines_run, COPILOT, _copilot_turns, _copilot_facts),
+        runs=copilot_runs,
         is_part=is_copilot_line,
     ),
     history(

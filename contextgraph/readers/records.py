@@ -665,6 +665,7 @@ def _goose(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "role": row.get("role"),
                 "created": row.get("created_timestamp"),
                 "content": _json(row.get("content_json")),
+                "metadata": _json(row.get("metadata_json")),
             }
             for row in rows
         ]
@@ -673,6 +674,8 @@ def _goose(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
             "id": session["id"],
             "description": described,
             "working_dir": session.get("working_dir"),
+            "session_type": session.get("session_type"),
+            "model_config": _json(session.get("model_config_json")),
             "messages": messages,
         }
 

@@ -285,15 +285,26 @@ def test_the_database_of_goose_holds_what_its_files_held(tmp_path):
     meta, *lines = map(orjson.loads, (SAMPLES / "goose/session.jsonl").read_bytes().splitlines())
     path = database(
         tmp_path / "sessions.db",
-        "CREATE TABLE sessions (id, description, working_dir, created_at);"
-        "CREATE TABLE messages (id, session_id, role, content_json, created_timestamp);",
-        sessions=[(meta["id"], meta["description"], meta["working_dir"], meta["created_at"])],
-        messages=[
-            (n, meta["id"], line["role"], json.dumps(line["content"]), line["created"])
-            for n, line in enumerate(lines)
+        "CREATE TABLE sessions (id, description, working_dir, created_at, session_type,"
+        " model_config_json);"
+        "CREATE TABLE messages (id, session_id, role, content_json, created_timestamp,"
+        " metadata_json);",
+        sessions=[
+            (
+                *(meta[name] for name in ("id", "description", "working_dir", "created_at")),
+                "sub_agent",
+                '{"model_name": "tea-g"}',
+            )
         ],
+        messages=[
+            (n, meta["id"], line["role"], json.dumps(line["content"]), line["created"], "{}")
+            for n, line in enumerate(lines)
+        ]
+        + [(9, meta["id"], "user", json.dumps(blocks("HIDDEN")), 1, '{"userVisible": false}')],
     )
-    assert read_all(path)[0][0].steps == EXPECTED["goose"][0].steps
+    (run,), _, _ = read_all(path)
+    assert run.steps == EXPECTED["goose"][0].steps
+    assert (run.agent, run.model) == ("goose/subagent", "tea-g")
 
 
 def test_the_database_of_cursor_holds_chats(tmp_path):
@@ -426,6 +437,164 @@ def test_a_conversation_without_tools_is_a_run_with_what_was_said(tmp_path, name
     assert step.messaged_at is None or step.messaged_at.second == 2
     inspection = inspect_run(run)
     assert (inspection.fragments, inspection.trace.loops) == ((), ())
+
+
+GEMINI = {"sessionId": "g", "projectHash": "h", "startTime": TIMES[0], "lastUpdated": TIMES[0]}
+GEMINI_ASKED = {"id": "1", "timestamp": TIMES[0], "type": "user", "content": [{"text": "Boil."}]}
+GEMINI_CALL = {
+    "id": "k",
+    "name": "run_shell_command",
+    "args": {"command": "ls"},
+    "status": "success",
+}
+GEMINI_SAID = {"id": "2", "timestamp": TIMES[1], "type": "gemini", "content": "I look."}
+
+
+def qwen(kind: str, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    role = "model" if kind == "assistant" else "user"
+    message = {"role": role, "parts": parts}
+    return {"sessionId": "q", "type": kind, "timestamp": TIMES[0], "message": message, **more}
+
+
+def copilot(kind: str, data: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": kind, "timestamp": TIMES[0], "data": data, **more}
+
+
+def goose(role: str, block: dict[str, Any], *, visible: bool = True) -> dict[str, Any]:
+    metadata = {"userVisible": visible, "agentVisible": True}
+    return {"role": role, "created": 1, "content": [block], "metadata": metadata}
+
+
+def opencode(role: str, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"info": {"role": role, "time": {"created": 1}, **more}, "parts": parts}
+
+
+LS = {"command": "ls"}
+QWEN_CALL = {"functionCall": {"id": "k", "name": "run_shell_command", "args": LS}}
+QWEN_RESULT = {"functionResponse": {"id": "k", "response": {"error": "Cancelled."}}}
+GOOSE_CALL = {"status": "success", "value": {"name": "developer__shell", "arguments": LS}}
+GOOSE_RESULT = {"content": [{"type": "text", "text": "no"}], "isError": True}
+OPENCODE_CALL = {"status": "completed", "input": LS, "output": "a", "title": "", "metadata": {}}
+# By case: lines in the form that the makers of the agent document, and of each run the agent, the
+# task, and of each step the action, the words of people, error, refusal and interruption.
+DOCUMENTED: dict[str, tuple[list[Any], list[Any]]] = {
+    "gemini-cli: a message is appended again for each change": (
+        [
+            GEMINI,
+            GEMINI_ASKED,
+            GEMINI_SAID,
+            {"$set": {"lastUpdated": TIMES[1]}},
+            GEMINI_SAID | {"tokens": {"total": 3}},
+            GEMINI_SAID | {"toolCalls": [GEMINI_CALL | {"status": "executing"}]},
+            GEMINI_SAID | {"toolCalls": [GEMINI_CALL]},
+            GEMINI_ASKED | {"id": "3", "content": "Wrong way."},
+            {"$rewindTo": "3"},
+        ],
+        [("gemini-cli", "Boil.", [("ls", None, None, False, False)])],
+    ),
+    "gemini-cli: a sub-agent": (
+        [GEMINI | {"kind": "subagent"}, GEMINI_ASKED, GEMINI_SAID | {"toolCalls": [GEMINI_CALL]}],
+        [("gemini-cli/subagent", "Boil.", [("ls", None, None, False, False)])],
+    ),
+    "qwen-code: who wrote a prompt, and a cancelled call": (
+        [
+            qwen("user", [{"text": "Boil."}], provenance="real_user"),
+            qwen("user", [{"text": "HIDDEN"}], subtype="notification", provenance="system"),
+            qwen("assistant", [QWEN_CALL]),
+            qwen("tool_result", [QWEN_RESULT], toolCallResult={"status": "cancelled"}),
+            qwen(
+                "user",
+                [{"text": "[HIDDEN]: Glass."}],
+                subtype="mid_turn_user_message",
+                systemPayload={"displayText": "Glass."},
+            ),
+        ],
+        [("qwen-code", "Boil.", [("ls", "Glass.", None, True, False)])],
+    ),
+    "copilot-cli: sub-agents, skills, and a turn that was stopped": (
+        [
+            copilot("session.start", {"sessionId": "p", "context": {"cwd": "/gone/kettle"}}),
+            copilot("user.message", {"content": "Boil."}),
+            copilot("user.message", {"content": "HIDDEN", "source": "skill-tea"}),
+            copilot("assistant.message", {"messageId": "m", "content": "", "toolRequests": []}),
+            copilot(
+                "tool.execution_start", {"toolCallId": "a", "toolName": "bash", "arguments": LS}
+            ),
+            copilot(
+                "tool.execution_start",
+                {"toolCallId": "b", "toolName": "bash", "arguments": {"command": "pwd"}},
+                agentId="explore-1",
+            ),
+            copilot(
+                "tool.execution_complete",
+                {"toolCallId": "b", "success": False, "error": {"message": "no", "code": "x"}},
+                agentId="explore-1",
+            ),
+            copilot("abort", {"reason": "user initiated"}),
+        ],
+        [
+            ("copilot-cli", "Boil.", [("ls", None, None, False, True)]),
+            ("copilot-cli/subagent", "", [("pwd", None, True, False, False)]),
+        ],
+    ),
+    "goose: an error of the tool, and a summary for the model": (
+        [
+            {"working_dir": "/w", "description": "x", "session_type": "sub_agent"},
+            goose("user", {"type": "text", "text": "Boil."}),
+            goose("assistant", {"type": "toolRequest", "id": "k", "toolCall": GOOSE_CALL}),
+            goose(
+                "user",
+                {
+                    "type": "toolResponse",
+                    "id": "k",
+                    "toolResult": {"status": "success", "value": GOOSE_RESULT},
+                },
+            ),
+            goose("user", {"type": "text", "text": "HIDDEN"}, visible=False),
+        ],
+        [("goose/subagent", "Boil.", [("ls", None, True, False, False)])],
+    ),
+    "opencode: a sub-agent, ignored text, and a reply that was stopped": (
+        [
+            {
+                "info": {"id": "o", "parentID": "p"},
+                "messages": [
+                    opencode(
+                        "user",
+                        [
+                            {"type": "text", "text": "Boil."},
+                            {"type": "text", "text": "HIDDEN", "ignored": True},
+                        ],
+                    ),
+                    opencode(
+                        "assistant",
+                        [{"type": "tool", "callID": "k", "tool": "bash", "state": OPENCODE_CALL}],
+                        error={"name": "MessageAbortedError", "data": {"message": "stopped"}},
+                    ),
+                ],
+            }
+        ],
+        [("opencode/subagent", "Boil.", [("ls", None, None, False, True)])],
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected"), DOCUMENTED.values(), ids=DOCUMENTED)
+def test_what_the_makers_of_an_agent_document_is_read(tmp_path, lines, expected):
+    runs, failed, skipped = read_all(as_jsonl(tmp_path / "log.jsonl", *lines))
+    assert (failed, skipped) == ([], [])
+    read = [
+        (
+            run.agent,
+            run.task,
+            [
+                (s.action.text, s.user_message, s.is_error, s.denied, s.interrupted)
+                for s in run.steps
+            ],
+        )
+        for run in runs
+    ]
+    assert read == expected
 
 
 def test_what_a_fork_copies_belongs_to_the_session_that_it_forks(tmp_path):
