@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
 _FORGETTING = ("compact", "clear")
-_OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error", "llmContent")
+_OUTPUT_KEYS = (
+    "stdout", "stderr", "output", "text", "content", "error", "llmContent", "text_result_for_llm"
+)  # fmt: skip
+# The fields in which agents send what a tool returned.
+_RESULT_KEYS = ("tool_response", "tool_output", "tool_result")
 # The agents that hooks know, by the names that their logs have when they are read.
 HOOKED = (
     "claude-code", "codex-cli", "openhands", "gemini-cli", "cursor", "copilot-cli", "opencode"
@@ -25,6 +29,7 @@ _GEMINI_CLI = {
     "BeforeAgent": "UserPromptSubmit",
     "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
+    "PreCompress": "PreCompact",
 }
 # A UUID, or a short name.
 _USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
@@ -43,6 +48,8 @@ class HookEvent:
     def name(self) -> str:
         """The name that most agents give it, such as ``SessionStart``."""
         name = self.text("hook_event_name") or self.text("event_type")
+        if not name and "agentName" in self.fields:
+            return "SubagentStart"  # of Copilot CLI, the only one that it sends without a name
         return _GEMINI_CLI.get(
             name, name[:1].upper() + name[1:]
         )  # Cursor begins with a small letter
@@ -73,7 +80,7 @@ class HookEvent:
     @property
     def session(self) -> str:
         """The id of the session; that of Cursor is a conversation."""
-        return self.id("session_id") or self.id("conversation_id")
+        return self.id("session_id") or self.id("conversation_id") or self.id("sessionId")
 
     @property
     def log(self) -> str:
@@ -136,16 +143,20 @@ class HookEvent:
         """The step of a run that the event is about, as readers of logs would read it."""
         from contextgraph.model import Step
         from contextgraph.readers.envelopes import output_in
+        from contextgraph.readers.format import integer
 
         failed = self.name == "PostToolUseFailure"
-        shown = self.fields.get("tool_response") or self.fields.get("tool_output")
+        shown = next(filter(None, map(self.fields.get, _RESULT_KEYS)), None)
+        if self.agent == "cursor":
+            shown = _result_in(self.text("tool_output"))
         output = output_in(_text_in(self.fields.get("error") if failed else shown))
+        code = integer(shown, "exitCode") if isinstance(shown, dict) else None
         return Step(
             0,
             "",
             self._action(),
             output.text,
-            exit_code=output.exit_code,
+            exit_code=output.exit_code if code is None else code,
             is_error=failed or None,
         )
 
@@ -157,6 +168,19 @@ class HookEvent:
         from contextgraph.readers.tool_calls import action_for
 
         return action_for(self.text("tool_name"), self._arguments)
+
+
+def _result_in(output: str) -> "str | dict[str, Any]":
+    """The object whose JSON Cursor sends as *output*; *output* itself where that is plain text."""
+    from contextgraph.readers.format import loads
+
+    if not output.startswith("{"):
+        return output
+    try:
+        result: dict[str, Any] = loads(output)
+    except ValueError:
+        return output
+    return result
 
 
 def _text_in(value: object) -> str:

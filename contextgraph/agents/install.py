@@ -209,6 +209,7 @@ AGENTS = {
                 "BeforeAgent": "",
                 "BeforeTool": "run_shell_command",
                 "AfterTool": "run_shell_command",
+                "PreCompress": "",
                 "SessionEnd": "",
             },
             tools=("gemini", "mcp", "add", "--scope", "user"),
@@ -227,7 +228,13 @@ AGENTS = {
             "copilot-cli",
             ".copilot",
             "hooks/contextgraph.json",
-            {"SessionStart": "", "SubagentStart": ""},
+            # Events with a capital have the fields of other agents; sub-agents have none such.
+            {
+                "SessionStart": "",
+                "subagentStart": "",
+                "PostToolUse": "[Bb]ash",
+                "PostToolUseFailure": "[Bb]ash",
+            },
             home_variable="COPILOT_HOME",
             note="by the documentation of Copilot CLI; not run with it",
             entry={"type": "command", "timeoutSec": _SECONDS},

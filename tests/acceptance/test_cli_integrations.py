@@ -16,6 +16,7 @@ import pytest
 
 from contextgraph import AgentMemory, __main__ as entry_point
 from contextgraph.agents.advice import write_advice
+from contextgraph.agents.events import HookEvent
 from contextgraph.agents.hook import answer
 from contextgraph.agents.install import hook_command
 from contextgraph.model import (
@@ -861,9 +862,22 @@ def test_a_hook_whose_environment_is_gone_does_nothing(
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
-SAID_BY = {
-    "cursor": {"hook_event_name": "postToolUse", "cursor_version": "2.4", "conversation_id": "c1"},
-    "copilot-cli": {"hook_event_name": "PostToolUse", "timestamp": "2026-01-05T10:00:00Z"},
+RESULT_OF_CURSOR = json.dumps({"exitCode": 1, "stdout": NO_MODULE})
+SAID_BY: dict[str, dict[str, object]] = {
+    "cursor": {
+        "hook_event_name": "postToolUse",
+        "cursor_version": "2.4",
+        "conversation_id": "c1",
+        "tool_name": "Shell",
+        "tool_output": RESULT_OF_CURSOR,
+    },
+    "copilot-cli": {
+        "hook_event_name": "PostToolUse",
+        "session_id": "c1",
+        "timestamp": "2026-01-05T10:00:00Z",
+        "tool_name": "Bash",
+        "tool_result": {"result_type": "success", "text_result_for_llm": NO_MODULE},
+    },
 }
 
 
@@ -873,16 +887,68 @@ SAID_BY = {
 def test_an_agent_is_answered_in_the_form_that_it_documents(
     agent: str, key: str, store: Path, project: Path
 ) -> None:
-    call = {"tool_name": "Shell", "tool_input": {"command": "python reproduce.py"}}
-    event = {**SAID_BY[agent], **call, "workspace_roots": [str(project)], "tool_output": NO_MODULE}
-    if agent == "copilot-cli":
-        event["cwd"] = str(project)
+    call = {"tool_input": {"command": "python reproduce.py"}}
+    event = {**SAID_BY[agent], **call, "cwd": str(project)}
 
     output = json.loads(answer(json.dumps(event), str(store)))
 
     assert output.keys() == {key}
     assert "PYTHONPATH=lib" in output[key]
     assert contextgraph("log", "--store", store, "--json").records[0]["agent"] == agent
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown", "exit_code"),
+    [
+        (SAID_BY["cursor"], NO_MODULE, 1),
+        (SAID_BY["cursor"] | {"tool_output": "{ok"}, "{ok", None),
+        (SAID_BY["copilot-cli"], NO_MODULE, None),
+        (
+            {
+                "hook_event_name": "AfterTool",
+                "tool_name": "run_shell_command",
+                "tool_response": {"llmContent": [{"text": "Output: late\nExit Code: 2"}]},
+            },
+            "Output: late",
+            2,
+        ),
+    ],
+    ids=["cursor", "cursor, plain", "copilot-cli", "gemini-cli"],
+)
+def test_the_result_of_a_tool_is_read_as_each_agent_documents_it(
+    fields: dict[str, object], shown: str, exit_code: int | None
+) -> None:
+    step = HookEvent(fields | {"tool_input": {"command": "make tea"}}).step()
+    assert (step.observation, step.exit_code) == (shown, exit_code)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "agent"),
+    [
+        (
+            {"sessionId": "c1", "timestamp": 1, "agentName": "explore"},
+            "SubagentStart",
+            "copilot-cli",
+        ),
+        (
+            {
+                "hook_event_name": "PreCompress",
+                "session_id": "c1",
+                "timestamp": "2026-01-05T10:00:00Z",
+                "transcript_path": "/t.jsonl",
+                "trigger": "auto",
+            },
+            "PreCompact",
+            "gemini-cli",
+        ),
+    ],
+    ids=["copilot-cli", "gemini-cli"],
+)
+def test_an_event_is_known_by_what_its_agent_documents(
+    fields: dict[str, object], name: str, agent: str
+) -> None:
+    event = HookEvent(fields)
+    assert (event.name, event.agent, event.session) == (name, agent, "c1")
 
 
 @pytest.mark.parametrize(
