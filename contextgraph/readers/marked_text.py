@@ -44,6 +44,9 @@ AIDER_START = "# aider chat started at "
 _CLINE_RESULT = regex(r"\A\[(?P<tool>\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
 _CLINE_NOISE = regex(r"<environment_details>.*?(?:</environment_details>|\Z)", re.DOTALL)
 _CLINE_DENIED = "The user denied this operation"
+_CLINE_FAILED = "The tool execution failed with the following error:"
+# Messages in the user's turn that Cline writes itself.
+_CLINE_AUTOMATED = ("[ERROR] ", "[TASK RESUMPTION] ")
 _CLINE_TOOLS = frozenset(
     "execute_command read_file write_to_file replace_in_file apply_diff insert_content "
     "search_and_replace search_files list_files list_code_definition_names browser_action "
@@ -118,13 +121,14 @@ def _cline_calls(reply: str) -> tuple[str, list[ToolCall]]:
 
 
 def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
-    feedback = next(tagged(words, {"feedback"}), None)
+    feedback = next(tagged(words, {"feedback", "user_message"}), None)
     named = _CLINE_RESULT.match(words)
     if named or isinstance(turn, Result):
         output = words[named.end() :] if named else words
         id_ = turn.id if isinstance(turn, Result) else ""
-        yield Result(output, id_, denied=output.startswith(_CLINE_DENIED))
-    elif words and not feedback:
+        failed = True if output.startswith(_CLINE_FAILED) else None
+        yield Result(output, id_, is_error=failed, denied=output.startswith(_CLINE_DENIED))
+    elif words and not feedback and not words.startswith(_CLINE_AUTOMATED):
         yield UserMessage(words)
     if feedback:
         yield UserMessage(feedback.text.strip())
@@ -172,7 +176,9 @@ def _aider_blocks(body: str) -> Iterator[tuple[str, list[str]]]:
         if now != kind:
             yield kind, lines
             kind, lines = now, []
-        lines.append(line.removeprefix("#### ").removeprefix("> ") if now != "reply" else line)
+        # Its own lines and those of people end with a line break of Markdown, two spaces.
+        own = line.removeprefix("#### ").removeprefix("> ").removesuffix("  ")
+        lines.append(line if now == "reply" else own)
     yield kind, lines
 
 
@@ -182,7 +188,7 @@ def _aider_request(words: str) -> Iterator[Turn]:
         yield Call("bash", {"command": rest})
     elif words.startswith("!"):
         yield Call("bash", {"command": words[1:].strip()})
-    elif not words.startswith("/"):
+    elif not words.startswith("/") and words != "<blank>":
         yield UserMessage(words)
 
 

@@ -469,6 +469,10 @@ def opencode(role: str, parts: list[dict[str, Any]], **more: Any) -> dict[str, A
     return {"info": {"role": role, "time": {"created": 1}, **more}, "parts": parts}
 
 
+def cline(role: str, words: str) -> dict[str, Any]:
+    return {"role": role, "content": blocks(words)}
+
+
 LS = {"command": "ls"}
 QWEN_CALL = {"functionCall": {"id": "k", "name": "run_shell_command", "args": LS}}
 QWEN_RESULT = {"functionResponse": {"id": "k", "response": {"error": "Cancelled."}}}
@@ -576,7 +580,46 @@ DOCUMENTED: dict[str, tuple[list[Any], list[Any]]] = {
         ],
         [("opencode/subagent", "Boil.", [("ls", None, None, False, True)])],
     ),
+    "cline: an error of the tool, and what it writes itself": (
+        [
+            [
+                cline("user", "<task>\nBoil.\n</task>"),
+                cline("assistant", "<execute_command>\n<command>ls</command>\n</execute_command>"),
+                cline(
+                    "user",
+                    "[execute_command for 'ls'] Result:\nThe tool execution failed with the "
+                    "following error:\n<error>\nno shell\n</error>",
+                ),
+                cline("assistant", "Done."),
+                cline("user", "[ERROR] HIDDEN"),
+                cline("assistant", "Done, too."),
+                cline("user", "[TASK RESUMPTION] HIDDEN"),
+                cline("user", "[TASK RESUMPTION] HIDDEN\n<user_message>\nGlass.\n</user_message>"),
+            ]
+        ],
+        [
+            (
+                "cline",
+                "Boil.",
+                [
+                    ("ls", None, True, False, False),
+                    ("", "Glass.", None, False, False),
+                ],
+            )
+        ],
+    ),
 }
+
+
+def test_the_line_breaks_that_aider_writes_are_not_read(tmp_path):
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(
+        "\n# aider chat started at 2026-01-05 10:00:00\n\n> Model: tea-4  \n\n"
+        "#### Boil.  \n#### No hurry.  \n\nI run it.\n\n#### /run ls  \n\n#### <blank>  \n"
+    )
+    (run,), _, _ = read_all(path)
+    assert run.task == "Boil.\nNo hurry."
+    assert [(step.action.text, step.user_message) for step in run.steps][-1] == ("ls", None)
 
 
 @pytest.mark.parametrize(("lines", "expected"), DOCUMENTED.values(), ids=DOCUMENTED)
