@@ -383,7 +383,7 @@ def _codex_streamed(row: Row) -> Iterator[Turn]:
                 yield Result(text(item, "status"), text(item, "id"))
 
 
-# All others are described by others than their makers, and were not checked against real files
+# All others were checked against documentation, not against real files (docs/formats.md)
 
 GEMINI = "gemini-cli"
 QWEN = "qwen-code"
