@@ -229,6 +229,8 @@ _TEXTS = tuple(
     if item.type in (str, Configuration) and item.name not in _FROM_ENVIRONMENT_ONLY
 )
 _NUMBERS = tuple(item.name for item in fields(Settings) if item.type in (float, float | None))
+# Texts with commas in an environment variable, also lists in a file.
+_LISTS = frozenset({"http_hosts", "never_learn"})
 _KNOWN = (*_TEXTS, *_NUMBERS, _CONFIGURATIONS)
 _VARIABLES = {
     **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
@@ -462,6 +464,9 @@ def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[st
     _drop_removed(name, table, _REMOVED)
     _check_keys(name, table, _KNOWN)
     configurations = _table(f"{name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
+    for key in _LISTS & table.keys():
+        if isinstance(table[key], list):
+            table[key] = ",".join(map(str, table[key]))
     for key, value in sorted(table.items()):
         if key in _TEXTS and not isinstance(value, str):
             raise SettingsError(f"{name}: {key} must be a string")

@@ -50,17 +50,19 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 
     Never raises: the reason of a failure is appended to a file that ``contextgraph doctor`` names.
     """
-    settings = Settings()
+    settings, fields = Settings(), None
     try:
-        settings = load_settings(store=store or None, tenant=tenant)
         fields = json.loads(text)
         if not isinstance(fields, dict):
             raise ValueError("the event is not a JSON object")
+        settings = load_settings(store=store or None, tenant=tenant)
         output = _Responder(HookEvent(fields), settings).output()
         return json.dumps(output) if output else ""
     except Exception as error:  # noqa: BLE001  (an agent must not stop because of its memory)
         with suppress(OSError):  # nor because of a disk that is full or read-only
             HookFiles(settings).fail(f"{type(error).__name__}: {error}")
+        if isinstance(fields, dict) and fields.get("hook_event_name") == "SessionStart":
+            return json.dumps({"systemMessage": f"ContextGraph gives no advice: {error}"})
         return ""
 
 

@@ -1,5 +1,6 @@
 """Commands that update, copy, remove or restore what a memory holds."""
 
+import json
 import time
 from collections import Counter
 from dataclasses import asdict
@@ -387,7 +388,11 @@ def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: 
     text = f"removed {number_of(removed, 'run')} and everything that only they support"
     common.answer({"forgotten": removed, "trajectories": runs}, text)
     if removed and not common.as_json:
-        warn("learn and setup find their logs again, unless the setting never_learn names them")
+        names = sorted({run.repo for run in forgotten if run.repo})
+        warn(
+            "learn and setup find their logs again, unless contextgraph.toml says: "
+            f"never_learn = {json.dumps(names or ['OWNER/REPO'])}"
+        )
 
 
 @common_options()

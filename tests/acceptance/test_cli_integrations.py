@@ -628,6 +628,16 @@ def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, projec
     assert "not a database" in check["detail"]
 
 
+def test_a_session_begins_with_why_there_will_be_no_advice(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_NOTES", "many")
+    output = json.loads(answer(json.dumps(started(project)), str(store)))
+    assert "CONTEXTGRAPH_MAX_NOTES" in output["systemMessage"]
+    assert "no advice" in output["systemMessage"]
+    assert not answer(json.dumps(failure(project)), str(store))
+
+
 def test_a_damaged_file_of_advice_is_compiled_again(store: Path, project: Path) -> None:
     store.with_name("memory.advice.db").write_text("no database")
 

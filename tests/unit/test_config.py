@@ -69,6 +69,11 @@ def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
     assert shown["token"] == (None, "default")
 
 
+def test_a_list_in_a_file_is_a_text_with_commas_elsewhere(tmp_path):
+    _write(tmp_path, 'never_learn = ["acme/secret", "/srv/old"]')
+    assert load_settings({}, tmp_path).never_learned == ("acme/secret", "/srv/old")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
