@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 108
+# Fewer judged runs say little of what advice saves.
+_FEW = 10
 
 
 @common_options("configuration", "max_run_size", store=TemporaryStore)
@@ -186,8 +188,11 @@ def _show_summary(report: "Report") -> None:
 
     config = report.config
     if "runs_judged" in config:
-        judged, learned = config["runs_judged"], config["runs_learned"]
-        print_text(f"{judged} runs judged by a memory of {learned} runs ({config['mode']}).")
+        judged, learned = (int(f"{config[name]}") for name in ("runs_judged", "runs_learned"))
+        counted = f"{number_of(judged, 'run')} judged by a memory of {number_of(learned, 'run')}"
+        print_text(f"{counted} ({config['mode']}).")
+        if judged < _FEW and config["mode"] != "online":
+            print_text(("Few to judge by: --online judges each run by those before it.", "bold"))
     for sentence in saved_in_words(report):
         print_text(sentence)
     print_text((report.verdict, "bold"))
