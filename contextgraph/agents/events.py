@@ -25,11 +25,11 @@ HOOKED = (
     "claude-code", "codex-cli", "openhands", "gemini-cli", "cursor", "copilot-cli", "opencode"
 )  # fmt: skip
 # Names that Gemini CLI gives to events.
+# Not its PreCompress: it came between the calls of a short session, where nothing was compressed.
 _GEMINI_CLI = {
     "BeforeAgent": "UserPromptSubmit",
     "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
-    "PreCompress": "PreCompact",
 }
 # A UUID, or a short name.
 _USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)

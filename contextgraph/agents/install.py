@@ -209,7 +209,6 @@ AGENTS = {
                 "BeforeAgent": "",
                 "BeforeTool": "run_shell_command",
                 "AfterTool": "run_shell_command",
-                "PreCompress": "",
                 "SessionEnd": "",
             },
             tools=("gemini", "mcp", "add", "--scope", "user"),
