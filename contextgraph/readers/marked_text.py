@@ -335,7 +335,8 @@ def _working_folder(turns: Sequence[Turn]) -> str:
     """
     calls = [turn for turn in turns if isinstance(turn, Call)]
     named = [path for call in calls if isinstance(path := call.arguments.get("file_path"), str)]
-    relative = {path.removeprefix("./") for path in named if path.startswith("./")}
+    # In their order: of folders named equally often, the first counts.
+    relative = dict.fromkeys(path.removeprefix("./") for path in named if path.startswith("./"))
     folders = Counter(
         path.removesuffix(f"/{end}")
         for path in named

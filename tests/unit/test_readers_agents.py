@@ -687,6 +687,20 @@ def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     assert [found.agent for found in discover(tmp_path, {})] == ["claude-code"]
 
 
+def test_of_folders_named_equally_often_the_first_is_that_of_the_run(tmp_path):
+    page = (SAMPLES / "specstory/page.md").read_text().partition("\n_**User")[0]
+    read = (
+        '<tool-use data-tool-type="read" data-tool-name="Read"><details>\n'
+        "<summary>Tool use: **Read**</summary>\n- `{}`\n\n"
+        "```text\nlid\n```\n</details></tool-use>\n"
+    )
+    files = ("./c/b/a/lid.py", "./lid.py", "./a/lid.py", "./b/a/lid.py", "/w/c/b/a/lid.py")
+    turn = "\n_**Agent (kettle-1 2026-01-05 10:00:01Z)**_\n\n"
+    (tmp_path / "a.md").write_text(page + turn + turn.join(map(read.format, files)))
+    (run,) = read_all(tmp_path)[0]
+    assert {step.cwd for step in run.steps} == {"/w"}
+
+
 def test_a_database_of_something_else_is_an_error(tmp_path):
     path = database(tmp_path / "other.db", "CREATE TABLE lids (id);")
     _, (failed,), _ = read_all(path)
