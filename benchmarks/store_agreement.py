@@ -74,7 +74,7 @@ def some_states(runs: Iterable[RawTrajectory], count: int, seed: int) -> list[St
 
 
 def agreement(file: AgentMemory, other: AgentMemory, states: Sequence[State]) -> Agreement:
-    """How far *other* answers as *file* does."""
+    """Compare the answers of *other* with those of *file*."""
     same = sum(file.query(state) == other.query(state) for state in states)
     recalled = sum(_recalled(file, state) == _recalled(other, state) for state in states)
     text = [
@@ -89,7 +89,7 @@ def agreement(file: AgentMemory, other: AgentMemory, states: Sequence[State]) ->
 
 
 def _recalled(memory: AgentMemory, state: State) -> list[tuple[str, float]]:
-    """What is recalled about the task of *state*, with scores that age changes by less."""
+    """Recall about the task of *state*; scores are rounded further than age changes them."""
     found = memory.notes.recall(state.task_description, repo=state.repo, limit=LIMIT)
     return [(one.note.id, round(one.score, 2)) for one in found]
 
@@ -190,7 +190,7 @@ def _measured(
     runs: Sequence[RawTrajectory],
     states: Sequence[State],
 ) -> dict[str, float | int | bool | str]:
-    """How far *other*, the store *name*, agrees with *file* once it has learned *runs*, too."""
+    """Compare *other*, the store *name*, with *file* after both learned *runs*."""
     seconds = learn(other, runs)
     agreed = agreement(file, other, states)
     return {

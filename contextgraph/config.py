@@ -633,7 +633,7 @@ NEVER_LEARNED = "never learned: the setting never_learn names its repository or 
 
 
 def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
-    """Whether *run* is of one of the repositories *never* learned, or worked in such a folder."""
+    """Return True for a *run* of a repository or in a folder that is *never* learned."""
     folders = {step.cwd for step in run.steps if step.cwd} if never else set[str]()
     return any(
         fnmatchcase(run.repo.lower(), pattern.lower())

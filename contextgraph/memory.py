@@ -912,7 +912,7 @@ class AgentMemory:
         return [*checks, chat.health()] if chat and not quick else checks
 
     def _notes_health(self) -> Iterator[HealthCheck]:
-        """Whether notes can be read, and found in the index of their vectors where one is set."""
+        """Check that notes can be read, and their index of vectors, where one is set."""
         index = self._parts.note_index
         try:
             count = sum(self.store.notes.counts().values())

@@ -191,7 +191,7 @@ def _concerns(
     *,
     sure: bool,
 ) -> bool:
-    """Whether one of the quotes says what a request of *words* asks about.
+    """Return True where one of the quotes says what a request of *words* asks about.
 
     Sessions of one team share the words of their project: that they are about the same does not
     make what was decided there matter. Where that is *sure*, a like first request is enough.

@@ -338,7 +338,7 @@ def _has_doubled(store: Store, active: Space | None) -> bool:
 
 
 def text_count(store: Store) -> int:
-    """How many texts have vectors: runs and live notes but entities, which have names."""
+    """Count the texts with vectors: runs, and live notes but entities, which have names."""
     notes = store.notes.counts()
     texts = sum(notes.values()) - notes.get(NoteKind.ENTITY, 0)
     return store.runs.word_counts(()).total + texts

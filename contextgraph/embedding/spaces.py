@@ -109,7 +109,7 @@ class Lease:
 
 @contextmanager
 def renewing(lease: Lease, every: float = RENEWAL_SECONDS) -> Iterator[None]:
-    """Renew an acquired *lease* in a thread, *every* so many seconds, and release it at the end."""
+    """Renew an acquired *lease* in a thread, each *every* seconds, and release it at the end."""
     stop = threading.Event()
     thread = threading.Thread(target=_renew_until, args=(stop, lease, every), daemon=True)
     thread.start()

@@ -52,7 +52,7 @@ class MomentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MomentVerdict:
-    """How one method did at a moment.
+    """Ranks of one method at a moment.
 
     *rank* is the place of the first item that would have helped in the ranking before the gate,
     *shown* that among the items that are shown, *same_kind* the first in the ranking of the kind of

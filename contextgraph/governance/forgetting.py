@@ -78,7 +78,7 @@ def is_forgotten(strength: float, age: timedelta) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecallStats:
-    """How often an item was recalled, with which scores in total, and when last."""
+    """Count of the recalls of an item, the sum of their scores, and the time of the last."""
 
     count: int = 0
     total_score: float = 0.0
@@ -188,7 +188,7 @@ def shares_below(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def rarity(texts: Mapping[str, Collection[str]]) -> dict[str, float]:
-    """How much each of *texts*, given as distinct words, says: a word in few texts says more."""
+    """Sum the rarity of the distinct words of each of *texts*: one in few texts counts more."""
     met = Counter(word for words in texts.values() for word in words)
     return {id_: sum(log(len(texts) / met[word]) for word in words) for id_, words in texts.items()}
 

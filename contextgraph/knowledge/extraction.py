@@ -479,7 +479,7 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
 
 
 def _is_confirmation(text: str) -> bool:
-    """Whether *text* begins by saying yes, and does not go on about something else."""
+    """Return True for a *text* that says yes and little more."""
     rest, is_weak = next(_sentences(text)), True
     while match := _CONFIRMS.match(rest):
         rest, is_weak = rest[match.end() :], is_weak and bool(match["weak"])
@@ -555,7 +555,7 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
 
 
 def _is_pasted(paragraph: str, *, is_straight: bool) -> bool:
-    """Whether *paragraph* is of another; who types straight apostrophes types no curly ones."""
+    """Return True for a *paragraph* of another; who types straight quotes types no curly ones."""
     return bool(_COPIED.search(paragraph) or (is_straight and _CURLY.search(paragraph)))
 
 

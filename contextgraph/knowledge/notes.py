@@ -205,7 +205,7 @@ class Notes:
     def answers(
         self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note] = ()
     ) -> list[Recollection]:
-        """What is proposed for *question* of notes in *scope*, keyed entries and *others*.
+        """Rank notes in *scope*, keyed entries and *others* by how well they answer *question*.
 
         The best first. It does not count as a recall.
         """
@@ -384,7 +384,7 @@ class Notes:
     def _found(
         self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note]
     ) -> list[Recollection]:
-        """What is proposed for *question*; where vectors cannot be compared, words decide."""
+        """Rank what answers *question*; where vectors cannot be compared, words decide."""
         now = self._now()
         try:
             embedder = self._questions()

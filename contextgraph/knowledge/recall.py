@@ -79,7 +79,7 @@ def _anything() -> frozenset[str]:
 
 
 class Strategy(StrEnum):
-    """What is recalled: everything; all but entities and links; those alone; or notes alone."""
+    """Kinds to recall: everything; all but entities and links; those alone; or notes alone."""
 
     HYBRID = "hybrid"
     KNOWLEDGE = "knowledge"
@@ -237,7 +237,7 @@ def _linked(
     notes: Mapping[str, Note],
     own: Mapping[str, float],
 ) -> list[tuple[Note, float]]:
-    """What is linked to the best entities, and causes of the best notes, with its score."""
+    """Yield what is linked to the best entities, and causes of the best notes, with its score."""
     best = [id_ for id_ in sorted(own, key=lambda id_: (-own[id_], id_)) if own[id_] > 0]
     entities = [id_ for id_ in best if notes[id_].kind is NoteKind.ENTITY][:_WALKED]
     caused = [id_ for id_ in best if notes[id_].kind is not NoteKind.ENTITY][:_WALKED]
@@ -358,7 +358,7 @@ class _Context:
     highest: float
 
     def neighbours_of(self, id_: str) -> float:
-        """How much the notes around this one add to its score."""
+        """Return what the notes around this one add to its score."""
         first = self.beside.get(id_, frozenset())
         second = {id_ for neighbour in first for id_ in self.beside[neighbour]} - {id_, *first}
         return _NEXT * _sum(self.own, first) + _SECOND * _sum(self.own, second)

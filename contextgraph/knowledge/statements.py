@@ -366,7 +366,7 @@ def _by(name: str) -> str:
 
 
 def says_of(note: Note, name: str) -> bool:
-    """Whether the statement *note* says itself what holds for the file or symbol *name*.
+    """Return True where the words of *note* name the file or symbol *name*.
 
     Not what to move or rename: that is done.
     """

@@ -355,7 +355,7 @@ def _folded(name: str) -> str:
 
 # Shorter lines, such as brackets and `else:`, are in any file.
 _DISTINCTIVE_CHARS = 8
-# So many lines decide, and so many seconds are waited for git.
+# Lines read of a patch at most; seconds that git may take.
 _MOST_LINES = 200
 _GIT_SECONDS = 60.0
 

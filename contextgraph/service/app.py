@@ -44,7 +44,7 @@ _UPLOAD_SECONDS = 600
 
 _HEADER_BYTES, _HEADER_SECONDS = 64 << 10, 20
 
-# Requests that are not answered so many seconds after a signal are cut off.
+# Seconds after a signal at which unanswered requests are cut off.
 _GRACE_SECONDS = 10
 # Longer than clients pause: a request on a connection that is being closed would fail.
 _KEEP_ALIVE_SECONDS = 75

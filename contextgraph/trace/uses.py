@@ -87,7 +87,7 @@ def uses_of(
 
 
 def _misses_folder(error: ErrorSignature, line: str) -> bool:
-    """Whether *error* says that the folder to which *line* changes does not exist."""
+    """Return True where *error* says that the folder to which *line* changes does not exist."""
     folder = folder_of(line)
     return bool(folder) and error.error_type == _NO_FOLDER and folder in error.message
 
@@ -140,7 +140,7 @@ def _test_form(tokens: Sequence[str], verb: str) -> Iterator[str]:
 
 
 def _runner_end(tokens: Sequence[str], verb: str) -> int:
-    """How many of *tokens* name the runner."""
+    """Count the *tokens* that name the runner."""
     at = next(
         (n for n, token in enumerate(tokens) if posixpath.basename(token).startswith(verb)), 0
     )
@@ -169,7 +169,7 @@ def _script_form(tokens: Sequence[str], created: Collection[str]) -> Iterator[st
 
 
 def _ran(kind: ActionKind, error: ErrorSignature) -> bool:
-    """Whether what met *error* ran at all: its imports worked, and it got to what it is for."""
+    """Return True where what met *error* ran: its imports worked, and it got to its purpose."""
     if error.error_type in _IMPORTS or kind is ActionKind.INSTALL:
         return False
     if kind is ActionKind.TEST:

@@ -75,7 +75,7 @@ def test_every_definition_that_contributing_names_exists() -> None:
 
 
 def _defines(path: Path, name: str) -> bool:
-    """Whether the module at *path* defines *name*, such as ``f``, ``TABLE`` or ``Class.method``."""
+    """Return True where the module at *path* defines *name*: ``f``, ``TABLE``, ``Class.method``."""
     statements = ast.parse(text_of(path)).body
     for part in name.split("."):
         found = [one for one in statements if part in _names(one)]
@@ -95,7 +95,7 @@ def _names(statement: ast.stmt) -> list[str]:
 
 
 def test_every_test_that_the_checklist_names_exists() -> None:
-    """It is in a file that its row names, or that its section names before the tables."""
+    """Look in the files that its row names, or that its section names before the tables."""
     section, missing, count = set[str](), list[str](), 0
     for line in text_of(ROOT / "docs" / "checklist.md").splitlines():
         files = {*re.findall(r"`(tests/[\w/]+\.py)`", line)}

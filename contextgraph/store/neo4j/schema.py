@@ -25,7 +25,7 @@ _NAME = regex(r"^// name: (\w+)$", re.MULTILINE)
 
 
 def cypher_folder() -> Path:
-    """Where queries and migrations are: in the package, or beside it in a clone."""
+    """Folder of queries and migrations: in the package, or beside it in a clone."""
     package = Path(__file__).parents[2]
     inside = package / "cypher"
     return inside if inside.is_dir() else package.parent / "cypher"
