@@ -34,7 +34,7 @@ from fastapi.testclient import TestClient
 
 from benchmarks.corpus import EXAMPLES, renamed, runs
 from contextgraph import AgentMemory, State
-from contextgraph.agents.sessions import HookFiles
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli import main as command_line
 from contextgraph.config import Settings
 from contextgraph.knowledge.keyed import KeyedMemory, index_path

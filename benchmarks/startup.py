@@ -15,14 +15,14 @@ import contextgraph.__main__
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row
 from contextgraph import AgentMemory
-from contextgraph.agents.advice import (
+from contextgraph.agents.hook import HookEvent
+from contextgraph.agents.hook_files import (
     CompiledRemedy,
     ErrorAdvice,
     ErrorKey,
     RepositoryAdvice,
     write_advice,
 )
-from contextgraph.agents.events import HookEvent
 from contextgraph.model import RawTrajectory
 
 RUNS, ENTRIES = 1_500, 100_000

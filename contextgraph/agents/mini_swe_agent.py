@@ -14,11 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    LearnReceipt,
-    repo_of,
-    task_instance,
-)
+from contextgraph.model import LearnReceipt, repo_of, task_instance
 from contextgraph.readers import repository_name
 
 AGENT = "mini-swe-agent"

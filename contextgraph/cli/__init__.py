@@ -35,7 +35,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 # Name of a command -> its module and function; of a group those of its commands, with "" for what
 # it does by itself.
 HOMES: Mapping[str, str | Mapping[str, str]] = {
-    "setup": "setup:setup",
+    "setup": "installation:setup",
     "learn": "learn:learn",
     "query": "query:query",
     "report": "runs:report",
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if given in (["-h"], ["--help"]):
             print(help_text())
         else:
-            from contextgraph.cli.group import run
+            from contextgraph.cli.commands import run
 
             code = run(given)
         sys.stdout.flush()

@@ -4,14 +4,13 @@ import sys
 from collections import Counter
 from contextlib import redirect_stdout
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from contextgraph.cli.installation import own_version
-from contextgraph.cli.learn import Intake
-from contextgraph.cli.options import (
+from contextgraph.cli.commands import (
     Common,
     FollowLinks,
     Paths,
@@ -22,6 +21,7 @@ from contextgraph.cli.options import (
     flag,
     option,
 )
+from contextgraph.cli.learn import Intake
 from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
@@ -34,11 +34,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.records import (
-    context_record,
-    loop_records,
-    record_of,
-)
+from contextgraph.records import context_record, loop_records, record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -229,11 +225,7 @@ def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import (
-        draw_evaluation,
-        report_record,
-        write_evaluation,
-    )
+    from contextgraph.evaluation import draw_evaluation, report_record, write_evaluation
 
     if details:
         import orjson
@@ -328,11 +320,7 @@ class Trial:
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
         from contextgraph.codec import decoded_lines
-        from contextgraph.evaluation import (
-            JudgedMoment,
-            judge_by_hand,
-            report_of,
-        )
+        from contextgraph.evaluation import JudgedMoment, judge_by_hand, report_of
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()
@@ -377,7 +365,7 @@ def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
     weights = memory.retriever.weights
     return {
         "configuration": memory.configuration,
-        "version": own_version(),
+        "version": version("contextgraph-memory"),
         "channels": list(memory.retriever.channels),
         "weights": {name: weights[name] for name in memory.retriever.channels if name in weights},
         "gate": record_of(memory.retriever.gate),
@@ -547,7 +535,6 @@ def run(  # noqa: PLR0913  (one parameter per flag)
       contextgraph experiment run --tasks tasks.jsonl --model openai/gpt-5 --out t
       contextgraph experiment run --tasks tasks.jsonl --arms none,memory --out t
     """
-    from contextgraph.cli.installation import own_version
     from contextgraph.evaluation.experiment import (
         Experiment,
         ExperimentFolder,
@@ -562,7 +549,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         attempts=attempts,
         share=share,
         seed=seed,
-        settings={"config": list(config or []), "contextgraph": own_version()},
+        settings={"config": list(config or []), "contextgraph": version("contextgraph-memory")},
     )
     work = Experiment(
         plan, agent_named(agent, model, config or []), ExperimentFolder(out), workers=workers

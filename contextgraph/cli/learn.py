@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
 import click
 
-from contextgraph.agents.sessions import HookFiles
-from contextgraph.cli.options import (
+from contextgraph.agents.hook_files import HookFiles
+from contextgraph.cli.commands import (
     Common,
     FollowLinks,
     Git,
@@ -40,28 +40,16 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.config import NEVER_LEARNED, is_excluded
-from contextgraph.errors import (
-    ReadError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.lazy import regex
-from contextgraph.records import (
-    learned_record,
-    not_learned_record,
-    unread_record,
-)
+from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
-    from contextgraph.readers import (
-        History,
-        ReadCounts,
-        SkippedError,
-    )
+    from contextgraph.readers import History, ReadCounts, SkippedError
     from contextgraph.readers.sources import StrPath
 
 
@@ -324,12 +312,7 @@ def _history_row(history: "History") -> tuple[str, ...]:
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import (
-        ConsolidationReport,
-        Json,
-        LearnReceipt,
-        RawTrajectory,
-    )
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers import ReadFiles
     from contextgraph.readers.sources import StrPath
     from contextgraph.spool import Spool

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from contextgraph.cli.options import (
+from contextgraph.cli.commands import (
     Common,
     Strict,
     Yes,
@@ -34,29 +34,15 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.records import (
-    consolidation_record,
-    receipt_record,
-    record_of,
-    usage_record,
-)
-from contextgraph.text import (
-    masked_name,
-    number_of,
-    plain,
-)
+from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
+from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import (
-        ConsolidationReport,
-        Json,
-        Trajectory,
-        WordingPlan,
-    )
+    from contextgraph.model import ConsolidationReport, Json, Trajectory, WordingPlan
     from contextgraph.ports import RunStore
 
 
@@ -520,7 +506,7 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
 def _export_agents_md(
     memory: "AgentMemory", path: Path, repo: str, *, dry_run: bool
 ) -> tuple[dict[str, int], str]:
-    from contextgraph.agents.agents_md import agents_md, write_agents_md
+    from contextgraph.agents.compile import agents_md, write_agents_md
 
     entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
     if not entries:

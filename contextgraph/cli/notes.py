@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from contextgraph.cli.options import (
+from contextgraph.cli.commands import (
     AboutRepo,
     Common,
     Limit,
@@ -28,21 +28,10 @@ from contextgraph.cli.options import (
     option,
     time_option,
 )
-from contextgraph.cli.output import (
-    FAILED,
-    confirm,
-    emit,
-    fail,
-    print_text,
-    warn,
-)
+from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, warn
 from contextgraph.knowledge.recall import shown_text
 from contextgraph.lazy import dataclass
-from contextgraph.records import (
-    recalled_record,
-    record_of,
-    statement_record,
-)
+from contextgraph.records import recalled_record, record_of, statement_record
 from contextgraph.text import gives_instructions, number_of, one_line, plain
 
 if TYPE_CHECKING:

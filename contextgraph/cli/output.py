@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 import click
 
 from contextgraph.lazy import dataclass, field, regex
-from contextgraph.text import (
-    mask_secrets,
-    number_of,
-    one_line,
-    plain,
-)
+from contextgraph.text import mask_secrets, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from contextgraph.cli.options import (
+from contextgraph.cli.commands import (
     Common,
     Workdir,
     argument,
@@ -32,19 +32,10 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
-from contextgraph.errors import (
-    InvalidStateError,
-    ReadError,
-    StoreError,
-)
+from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.records import context_record
-from contextgraph.text import (
-    masked_name,
-    number_of,
-    one_line,
-    plain,
-)
+from contextgraph.text import masked_name, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from rich.text import Text

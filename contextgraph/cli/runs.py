@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from contextgraph.cli.options import (
+from contextgraph.cli.commands import (
     Common,
     FollowLinks,
     Git,
@@ -37,11 +37,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.model import SOURCE
-from contextgraph.page import (
-    error_line,
-    loop_line,
-    recovery_line,
-)
+from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import (
     fragment_record,
     history_record,
@@ -50,11 +46,7 @@ from contextgraph.records import (
     record_of,
     run_record,
 )
-from contextgraph.text import (
-    number_of,
-    one_line,
-    plain,
-)
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

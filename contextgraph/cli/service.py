@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from contextgraph.cli.options import (
-    Common,
-    argument,
-    common_options,
-    described,
-    flag,
-    option,
-)
-from contextgraph.cli.output import (
-    emit,
-    fail,
-    warn,
-)
+from contextgraph.cli.commands import Common, argument, common_options, described, flag, option
+from contextgraph.cli.output import emit, fail, warn
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.records import record_of
 
@@ -161,8 +150,8 @@ def view(
         return
     _need_extra()
     from contextgraph.operations import TokenScope
-    from contextgraph.service.access import LOCAL
     from contextgraph.service.app import serve as run
+    from contextgraph.service.routes import LOCAL
     from contextgraph.service.service import Limits
     from contextgraph.service.tokens import TokenFile
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.agents.hook import headline
-from contextgraph.agents.sessions import HookFiles, HookRecord
-from contextgraph.cli.options import (
+from contextgraph.agents.hook_files import HookFiles, HookRecord
+from contextgraph.cli.commands import (
     Common,
     Repo,
     argument,
@@ -20,39 +20,16 @@ from contextgraph.cli.options import (
     option,
     time_of,
 )
-from contextgraph.cli.output import (
-    console,
-    emit,
-    fail,
-    print_table,
-    print_text,
-    styled,
-    warn,
-)
+from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.lazy import dataclass, regex, replace
-from contextgraph.records import (
-    explanation_record,
-    friction_record,
-    record_of,
-    stats_record,
-)
-from contextgraph.text import (
-    count_tokens,
-    mask_secrets,
-    masked_name,
-    number_of,
-    one_line,
-)
+from contextgraph.records import explanation_record, friction_record, record_of, stats_record
+from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contextgraph.learning.statistics import (
-        Friction,
-        Interventions,
-        MemoryStats,
-    )
+    from contextgraph.learning.statistics import Friction, Interventions, MemoryStats
     from contextgraph.model import (
         Effect,
         Evidence,

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from importlib.metadata import version
 from threading import Thread
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import uvicorn
@@ -25,9 +26,8 @@ from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import TokenScope
 from contextgraph.service import console, routes
-from contextgraph.service.access import Caller, SiteGuard, bearer, caller_of
-from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr
-from contextgraph.service.routes import json_response
+from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
+from contextgraph.service.routes import Caller, bearer, caller_of, json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
 from contextgraph.telemetry import exporting
@@ -85,7 +85,7 @@ class McpEndpoint:
                 app = server.streamable_http_app(
                     json_response=True, stateless_http=True, transport_security=unchecked
                 )
-                await self._servers.start(_host, server)
+                await self._servers.start(_run_sessions, server)
                 self._apps[writes] = app
         return self._apps[writes]
 
@@ -122,7 +122,7 @@ def _mcp_server(writes: bool) -> "MCPServer":
     )
 
 
-async def _host(server: "MCPServer", *, task_status: TaskStatus[None]) -> None:
+async def _run_sessions(server: "MCPServer", *, task_status: TaskStatus[None]) -> None:
     """Let *server* answer requests until the task is cancelled."""
     async with server.session_manager.run():
         task_status.started()
@@ -202,6 +202,67 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# What a page can send to another site without asking it first; "" is a body without a type.
+_SIMPLE_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class SiteGuard:
+    """Refuses requests that a page of another site makes a browser send.
+
+    A browser says where a request comes from: in ``Sec-Fetch-Site``, or else in ``Origin``.
+    Following a link is allowed. Without tokens (*is_open*) any page could send what is valid, so
+    hosts must be names of this machine (against DNS rebinding), and bodies must have a type for
+    which a browser asks first.
+    """
+
+    def __init__(self, app: ASGIApp, *, is_open: bool) -> None:
+        self._app = app
+        self._is_open = is_open
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        app = self._app
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if self._is_open and _host(headers.get("Host", "")) not in _LOOPBACK:
+                app = problem(400, "without tokens the host must be localhost or 127.0.0.1")
+            elif _is_foreign(scope["method"], headers):
+                app = problem(403, "pages of other sites may not send requests to this service")
+            elif self._is_open and scope["method"] == "POST" and _is_simple(scope["path"], headers):
+                app = problem(
+                    415,
+                    "without tokens the type must be application/json or application/octet-stream",
+                )
+        await app(scope, receive, send)
+
+
+def _host(address: str) -> str | None:
+    try:
+        return urlsplit(f"//{address}").hostname
+    except ValueError:
+        return None
+
+
+def _is_foreign(method: str, headers: Headers) -> bool:
+    if site := headers.get("Sec-Fetch-Site"):
+        is_link = (
+            method == "GET"
+            and headers.get("Sec-Fetch-Mode") == "navigate"
+            and headers.get("Sec-Fetch-Dest") == "document"
+        )
+        return not is_link and site not in ("same-origin", "none")
+    origin = headers.get("Origin")
+    return origin is not None and origin.partition("://")[2] != headers.get("Host")
+
+
+def _is_simple(path: str, headers: Headers) -> bool:
+    has_body = headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    # The forms of pages are simple; their origin is checked.
+    return has_body and kind in _SIMPLE_TYPES and not path.startswith("/pages")
 
 
 class BodyLimiter:

@@ -12,15 +12,7 @@ from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    NoReturn,
-    ParamSpec,
-    TypeVar,
-    Unpack,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
 import orjson

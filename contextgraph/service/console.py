@@ -32,7 +32,7 @@ from contextgraph.model import (
 )
 from contextgraph.operations import TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
-from contextgraph.service.access import COOKIE, Caller, caller_of
+from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.remedies.wording import describe_pattern

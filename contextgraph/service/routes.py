@@ -1,7 +1,8 @@
-"""The requests of the service: those of the table of operations, and those that are more."""
+"""The requests of the service: who may send them, those of the table of operations, and others."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from inspect import Parameter, Signature, getdoc
@@ -14,6 +15,7 @@ import anyio
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, create_model
@@ -23,7 +25,7 @@ from starlette.responses import FileResponse
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
 from contextgraph.errors import ReadError
-from contextgraph.lazy import replace
+from contextgraph.lazy import dataclass, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Exposure, Json, Outcome, RawTrajectory
 from contextgraph.operations import (
@@ -40,9 +42,9 @@ from contextgraph.operations import (
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
 from contextgraph.records import consolidation_record, receipt_record, unread_record
-from contextgraph.service.access import Admin, Caller, Writing, allowed
-from contextgraph.service.monitoring import TooBusyError
-from contextgraph.service.service import Job, OpenRun, finished
+from contextgraph.service.monitoring import TENANT, TooBusyError
+from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
+from contextgraph.service.tokens import Token
 
 router = APIRouter()
 
@@ -139,6 +141,79 @@ def _answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str
         content["example"] = example
     described = {"description": "The answer.", "content": {"application/json": content}}
     return {status: described}
+
+
+bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
+
+_AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+COOKIE = "contextgraph_token"
+LOCAL = "local"  # the source of what is learned without tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request, its *token*, and the *tenant* that it is about."""
+
+    service: Service
+    tenant: Tenant
+    token: Token
+
+    @property
+    def memory(self) -> AgentMemory:
+        """The memory of the tenant, which records nothing for a token that may only read."""
+        may_write = self.token.allows(TokenScope.WRITE)
+        return self.tenant.memory if may_write else self.tenant.reading
+
+
+def allowed(scope: TokenScope) -> Callable[..., Awaitable[Caller]]:
+    """A dependency: the caller, whose token must have *scope*."""
+
+    async def caller(request: Request) -> Caller:
+        return await caller_of(request, scope)
+
+    return caller
+
+
+async def caller_of(request: Request, scope: TokenScope, text: str | None = None) -> Caller:
+    """Return the sender of *request*; raises HTTPException without a token that has *scope*.
+
+    *text* is the token; without it that of the header counts.
+    """
+    service: Service = request.app.state.service
+    if text is None:
+        credentials = await bearer(request)
+        text = credentials.credentials if credentials else ""
+    token = await _token(service, text)
+    if not token.allows(scope):
+        raise HTTPException(403, f"the token does not have the scope {scope}")
+    if service.tokens:
+        _limit(service, token)
+    tenant = await service.known(token.tenant)
+    request.scope[TENANT] = tenant  # whose request the log and the metrics count
+    return Caller(service, tenant, token)
+
+
+async def _token(service: Service, text: str) -> Token:
+    if service.tokens is None:
+        # Without tokens everyone on this machine may do everything.
+        return Token("", "", (TokenScope.ADMIN,), service.settings.tenant, LOCAL, _AGES_AGO)
+    token = service.tokens.verified(text)
+    if token is None and text:
+        token = await service.answer(service.tokens.find, text)
+    if token is None:
+        reason = "the token is wrong or revoked" if text else "a bearer token is needed"
+        raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
+    return token
+
+
+def _limit(service: Service, token: Token) -> None:
+    if wait := service.rates.wait(token.id):
+        seconds = f"{int(wait) + 1}"
+        raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
+
+
+Writing = Annotated[Caller, Depends(allowed(TokenScope.WRITE))]
+Admin = Annotated[Caller, Depends(allowed(TokenScope.ADMIN))]
 
 
 Perform = Callable[[Operation, Caller, dict[str, Any]], Awaitable[Response]]

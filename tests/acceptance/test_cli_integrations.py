@@ -15,16 +15,10 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, __main__ as entry_point
-from contextgraph.agents.advice import write_advice
-from contextgraph.agents.events import HookEvent
-from contextgraph.agents.hook import answer
+from contextgraph.agents.hook import HookEvent, answer
+from contextgraph.agents.hook_files import write_advice
 from contextgraph.agents.install import hook_command
-from contextgraph.model import (
-    Action,
-    RawTrajectory,
-    ShownTally,
-    Step,
-)
+from contextgraph.model import Action, RawTrajectory, ShownTally, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

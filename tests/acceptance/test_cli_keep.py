@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.agents.sessions import HookFiles
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings
 from contextgraph.model import Trajectory
 from contextgraph.store.sqlite.runs import SqliteRuns

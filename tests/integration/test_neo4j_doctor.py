@@ -7,8 +7,8 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory
+from contextgraph.cli.commands import Common
 from contextgraph.cli.installation import check_up
-from contextgraph.cli.options import Common
 from contextgraph.model import HealthCheck
 from tests.server import Neo4jServer
 

@@ -10,8 +10,8 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory, State
-from contextgraph.agents.advice import AdviceFile
 from contextgraph.agents.compile import compile_advice
+from contextgraph.agents.hook_files import AdviceFile
 from contextgraph.errors import MemoryNotFoundError, StoreError
 from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
 from contextgraph.store import SqliteStore

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from contextgraph.operations import OPERATIONS, Operation, TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
-from contextgraph.service.access import COOKIE
+from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contextgraph.agents.advice import AdviceFile, CompiledRemedy, ErrorAdvice, write_advice
+from contextgraph.agents.hook_files import AdviceFile, CompiledRemedy, ErrorAdvice, write_advice
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.working_tree import WorkingTree
 

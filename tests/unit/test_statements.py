@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.agents.advice import AdviceFile
 from contextgraph.agents.compile import compile_advice
+from contextgraph.agents.hook_files import AdviceFile
 from contextgraph.codec import decoded
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.extraction import statements_in
