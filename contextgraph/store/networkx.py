@@ -23,7 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import networkx as nx
 
 from contextgraph.errors import StoreError
-from contextgraph.lazy import dataclass, field, replace
+from contextgraph.lazy import (
+    dataclass,
+    field,
+    replace,
+)
 from contextgraph.model import (
     AdviceRecord,
     Bundle,

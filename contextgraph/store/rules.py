@@ -40,7 +40,11 @@ from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS
 from contextgraph.store.columns import from_json
 from contextgraph.text import words
-from contextgraph.trace import command_lines, describe_remedy, pattern_key
+from contextgraph.trace import (
+    command_lines,
+    describe_remedy,
+    pattern_key,
+)
 from contextgraph.vectors import Vector
 
 # How many of the newest runs an error tally names.

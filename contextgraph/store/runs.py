@@ -5,7 +5,12 @@ from itertools import chain
 from typing import Protocol, TypeVar
 
 from contextgraph.lazy import dataclass
-from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
+from contextgraph.model import (
+    Bundle,
+    LearnStatus,
+    Outcome,
+    Trajectory,
+)
 from contextgraph.store import rules
 from contextgraph.store.columns import packed
 

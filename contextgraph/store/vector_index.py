@@ -17,8 +17,19 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.lazy import replace
-from contextgraph.model import Note, NoteKind, NoteScope
-from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
+from contextgraph.model import (
+    Note,
+    NoteKind,
+    NoteScope,
+)
+from contextgraph.ports import (
+    Hit,
+    Indexed,
+    NoteChange,
+    NoteStore,
+    OnDamaged,
+    VectorIndex,
+)
 from contextgraph.store import rules
 from contextgraph.vectors import Vector, dimensions_of
 

@@ -18,7 +18,7 @@ from contextgraph.model import (
     Step,
     Words,
 )
-from contextgraph.store.sqlite.methodologies import SqliteMethodologies
+from contextgraph.store.sqlite.advice import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (

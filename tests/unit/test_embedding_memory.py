@@ -30,7 +30,7 @@ from contextgraph.model import (
 )
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
-from contextgraph.store.sqlite.vectors import SqliteVectors
+from contextgraph.store.sqlite.search import SqliteVectors
 from contextgraph.vectors import Vector
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle

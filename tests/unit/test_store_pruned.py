@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph.model import Bundle, FragmentType
 from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import admin, graph
+from contextgraph.store.sqlite import admin
 from tests.made_bundles import made_bundle
 
 
@@ -49,7 +49,6 @@ def test_a_process_that_is_far_behind_reads_the_graph_again(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
     monkeypatch.setattr(admin, "REMOVALS_LISTED", listed)
-    monkeypatch.setattr(graph, "REMOVALS_LISTED", listed)
     store.runs.add([made_bundle(1), made_bundle(2)])
     assert {"run0000/0", "run0001"} <= {*store.admin.graph().nodes}
     other = SqliteStore(str(tmp_path / "memory.db"))

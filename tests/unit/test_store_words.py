@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph.model import Scope
 from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import word_index
+from contextgraph.store.sqlite import search
 from tests.made_bundles import made_bundle
 
 WORDS = ("cache", "part1", "überlauf", "absent", "getattr_static")
@@ -19,7 +19,7 @@ WORDS = ("cache", "part1", "überlauf", "absent", "getattr_static")
 def store(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SqliteStore]:
-    monkeypatch.setattr(word_index, "_MOST_COUNTS", request.param)
+    monkeypatch.setattr(search, "_MOST_COUNTS", request.param)
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
     store.close()

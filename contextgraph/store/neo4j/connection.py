@@ -19,7 +19,11 @@ from contextgraph.store.neo4j.rows import (
     Row,
     is_torn,
 )
-from contextgraph.store.neo4j.schema import Migration, apply, query
+from contextgraph.store.neo4j.schema import (
+    Migration,
+    apply,
+    query,
+)
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session

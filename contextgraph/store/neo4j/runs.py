@@ -34,7 +34,11 @@ from contextgraph.store.neo4j import (
     rows,
     vectors,
 )
-from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
+from contextgraph.store.neo4j.connection import (
+    Connection,
+    NamedQueries,
+    Transaction,
+)
 from contextgraph.store.neo4j.rows import (
     NEVER,
     CacheGeneration,

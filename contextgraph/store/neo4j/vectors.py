@@ -20,7 +20,11 @@ from contextgraph.model import (
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
+from contextgraph.store.neo4j.connection import (
+    Connection,
+    NamedQueries,
+    Transaction,
+)
 from contextgraph.store.neo4j.rows import (
     CandidateCache,
     Parameters,

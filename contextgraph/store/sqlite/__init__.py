@@ -4,13 +4,11 @@ from contextlib import AbstractContextManager
 
 from contextgraph.ports import NoteStore, Store
 from contextgraph.store.sqlite.admin import SqliteAdmin
+from contextgraph.store.sqlite.advice import SqliteExposures, SqliteMethodologies, SqliteRecoveries
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.exposures import SqliteExposures
-from contextgraph.store.sqlite.methodologies import SqliteMethodologies
 from contextgraph.store.sqlite.notes import SqliteNotes
-from contextgraph.store.sqlite.recoveries import SqliteRecoveries
 from contextgraph.store.sqlite.runs import SqliteRuns
-from contextgraph.store.sqlite.vectors import SqliteVectors
+from contextgraph.store.sqlite.search import SqliteVectors
 
 __all__ = ["SqliteStore"]
 

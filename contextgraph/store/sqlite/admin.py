@@ -1,11 +1,14 @@
-"""`AdminStore` in SQLite: the memory as a whole, and its health."""
+"""The memory as a whole: `AdminStore` in SQLite, and its relations as a networkx graph."""
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import (
@@ -16,31 +19,298 @@ from contextgraph.model import (
     Json,
     MemoryCounts,
     MethodologyStatus,
+    Note,
     Outcome,
+    Relation,
     Unconsolidated,
 )
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
-from contextgraph.store.sqlite import (
-    exposures,
-    graph,
-    rows,
-    schema,
-    word_index,
+from contextgraph.store.graph import (
+    add_relation,
+    labelled,
+    put_notes,
+    remove_abstracted,
 )
-from contextgraph.store.sqlite.database import Connections, Database
+from contextgraph.store.sqlite import schema
+from contextgraph.store.sqlite.advice import exposures_by_id
+from contextgraph.store.sqlite.database import (
+    REMOVALS_LISTED,
+    Connections,
+    Database,
+    Transaction,
+    moment,
+    text_of,
+    time_of,
+)
 from contextgraph.store.sqlite.schema import (
+    RUN_BITS,
     VERSION,
     pragma,
     schema_version,
 )
-from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction
+from contextgraph.store.sqlite.search import compact
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
+
+
+# Labels of nodes by their alias in the queries below, and their names by label.
+LABELS = {
+    "t": "Trajectory",
+    "f": "Fragment",
+    "g": "Fragment",
+    "e": "ErrorPattern",
+    "m": "Methodology",
+    "n": "Methodology",
+}
+NAMES = {
+    "Trajectory": "{x}.instance_id || ' (' || {x}.outcome || ')'",
+    "Fragment": "{x}.fragment_type || ' ' || {x}.start || '-' || {x}.stop",
+    "ErrorPattern": "substr({x}.error_type || ': ' || {x}.template, 1, 120)",
+    "Methodology": "substr({x}.situation, 1, 120)",
+}
+TABLES = {
+    "Trajectory": "trajectory",
+    "Fragment": "fragment",
+    "ErrorPattern": "error_pattern",
+    "Methodology": "methodology",
+}
+_RANGE = f"BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1"
+
+
+# Columns that have another name, or another form, as properties.
+_RENAMED = {"position": "order"}
+_CONVERTED: Mapping[str, Callable[[Any], Any]] = {"steps": orjson.loads, "verified": bool}
+
+
+class _Edges(NamedTuple):
+    """A type of relation: the aliases of its ends, its columns, and the tables that it joins.
+
+    *of_run* joins the trajectory t, where the tables have none.
+    """
+
+    type: str
+    source: str
+    target: str
+    properties: tuple[str, ...]
+    tables: str
+    of_run: str = ""
+
+    def of_runs(self, where: str) -> str:
+        """SQL as `sql` gives, for the edges of the runs t with *where*."""
+        if not self.of_run:
+            return self.sql(where)
+        by_run = self._replace(tables=f"trajectory t CROSS JOIN {self.tables}")
+        return by_run.sql(f"{where} AND {self.of_run}")
+
+    def sql(self, where: str) -> str:
+        """SQL for ids and names of both ends, and the properties, of the edges with *where*."""
+        ends = (
+            f"{alias}.id, {NAMES[LABELS[alias]].format(x=alias)}"
+            for alias in (self.source, self.target)
+        )
+        columns = ", ".join((*ends, *self.properties))
+        return f"SELECT {columns} FROM {self.tables} WHERE {where}"
+
+    def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """The properties by name."""
+        names = (column.rpartition(".")[2] for column in self.properties)
+        return {
+            _RENAMED.get(name, name): _CONVERTED[name](value) if name in _CONVERTED else value
+            for name, value in zip(names, values, strict=True)
+        }
+
+
+_OF_RUNS = (
+    _Edges(
+        "HAS_FRAGMENT",
+        "t",
+        "f",
+        ("f.position",),
+        f"trajectory t JOIN fragment f ON f.trajectory = t.key AND f.key {_RANGE}",
+    ),
+    _Edges(
+        "CAUSED_ERROR",
+        "f",
+        "e",
+        ("c.steps",),
+        "caused c JOIN fragment f ON f.key = c.fragment JOIN error_pattern e ON e.key = c.error",
+        f"c.fragment {_RANGE}",
+    ),
+    _Edges(
+        "RECOVERED",
+        "f",
+        "e",
+        ("r.error_step", "r.cleared_step", "r.verified"),
+        # The sign keeps SQLite from reading all recoveries from an error.
+        "recovered r JOIN fragment f ON f.key = r.fragment "
+        "JOIN error_pattern e ON e.key = +r.error",
+        f"r.key {_RANGE}",
+    ),
+)
+_ABSTRACTED = (
+    _Edges(
+        "RESOLVED_BY",
+        "e",
+        "m",
+        ("r.success_rate", "r.avg_steps", "r.support"),
+        "error_pattern e JOIN resolved_by r ON r.tenant = e.tenant AND r.error_id = e.id "
+        "JOIN methodology m ON m.tenant = r.tenant AND m.id = r.methodology_id",
+    ),
+    _Edges(
+        "DERIVED_FROM",
+        "m",
+        "f",
+        (),
+        "methodology m JOIN derived_from d ON d.methodology = m.key "
+        "JOIN fragment f ON f.key = d.fragment AND f.trajectory = d.trajectory",
+    ),
+    _Edges(
+        "SUPERSEDES",
+        "m",
+        "n",
+        (),
+        "methodology m JOIN methodology n ON n.tenant = m.tenant AND n.superseded_by = m.id",
+    ),
+    _Edges(
+        "SIMILAR_TO",
+        "f",
+        "g",
+        ("s.error_id", "s.weight"),
+        "similar s JOIN fragment f ON f.key = s.fragment "
+        "JOIN fragment g ON g.key = s.representative",
+    ),
+)
+
+_MET_BY_NEWEST = f"""
+e.key = :key AND t.key IN (
+    SELECT trajectory FROM met INDEXED BY met_by_error WHERE error = :key
+    ORDER BY seen_at DESC, trajectory_id LIMIT {rules.EXPLAINED_RUNS})"""
+_NEWER = "t.tenant = :tenant AND t.revision > :revision"
+_NODES = {
+    "Trajectory": f"SELECT t.id, {{name}}, t.repo, t.outcome FROM trajectory t WHERE {_NEWER}",
+    "Fragment": f"""
+        SELECT x.id, {{name}}, x.repo, x.fragment_type, x.phase, x.outcome
+        FROM trajectory t JOIN fragment x ON x.key {_RANGE} WHERE {_NEWER}""",
+    "ErrorPattern": f"""
+        SELECT DISTINCT x.id, {{name}}, x.family, x.error_type
+        FROM trajectory t JOIN met m ON m.trajectory = t.key
+        JOIN error_pattern x ON x.key = m.error WHERE {_NEWER}""",
+    "Methodology": """
+        SELECT x.id, {name}, coalesce(x.repo, '') AS repo, x.status, x.support, x.confidence
+        FROM methodology x WHERE x.tenant = :tenant""",
+}
+
+
+class CurrentGraph:
+    """The graph of one revision, brought up to date in place when it is requested."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._graph: Graph | None = None
+        self._revision = -1
+        self._runs: dict[int, str] = {}
+
+    def at(self, transaction: Transaction, notes: Iterable[Note]) -> "Graph":
+        """Return a view of the graph with *notes*, at the revision of *transaction* or later."""
+        import networkx as nx  # takes 0.2 s, and most processes need no graph
+
+        with self._lock:
+            revision, _ = transaction.revision()
+            if self._graph is None or revision - self._revision > REMOVALS_LISTED:
+                self._graph, self._revision, self._runs = nx.MultiDiGraph(), -1, {}
+            if revision > self._revision:
+                self._catch_up(self._graph, transaction)
+                self._revision = revision
+            put_notes(self._graph, notes)
+            return self._graph.copy(as_view=True)
+
+    def _catch_up(self, graph: "Graph", transaction: Transaction) -> None:
+        since = {"tenant": transaction.tenant, "revision": self._revision}
+        self._remove(graph, transaction, since)
+        newer = f"SELECT t.key, t.id FROM trajectory t WHERE {_NEWER}"
+        self._runs.update(transaction.rows(newer, since))
+        for label in ("Trajectory", "Fragment", "ErrorPattern"):
+            _add_nodes(graph, transaction, label, since)
+        for edges in _OF_RUNS:
+            _add_edges(graph, transaction, edges, edges.of_runs(_NEWER), since)
+        abstracted = transaction.number(
+            "SELECT abstracted FROM tenant WHERE key = ?", (transaction.tenant,)
+        )
+        if abstracted > self._revision:
+            _replace_abstracted(graph, transaction, since)
+
+    def _remove(self, graph: "Graph", transaction: Transaction, since: Mapping[str, int]) -> None:
+        """Remove runs and fragments that are gone, and errors that no run has met any more."""
+        after = "WHERE tenant = :tenant AND revision > :revision"
+        removed = transaction.column(f"SELECT trajectory FROM removal {after}", since)
+        pruned = transaction.column(f"SELECT fragment_id FROM pruned {after}", since)
+        graph.remove_nodes_from(pruned)
+        for run in (self._runs.pop(key) for key in removed if key in self._runs):
+            graph.remove_nodes_from([run, *graph.successors(run)])
+        if removed:
+            errors = transaction.column(
+                "SELECT id FROM error_pattern WHERE tenant = :tenant", since
+            )
+            graph.remove_nodes_from({*labelled(graph, "ErrorPattern")}.difference(errors))
+
+
+def _replace_abstracted(graph: "Graph", transaction: Transaction, since: Mapping[str, int]) -> None:
+    remove_abstracted(graph)
+    _add_nodes(graph, transaction, "Methodology", since)
+    for edges in _ABSTRACTED:
+        sql = edges.sql(f"{edges.source}.tenant = :tenant")
+        _add_edges(graph, transaction, edges, sql, since)
+
+
+def _add_nodes(
+    graph: "Graph", transaction: Transaction, label: str, since: Mapping[str, int]
+) -> None:
+    alias = "t" if label == "Trajectory" else "x"
+    sql = _NODES[label].format(name=f"{NAMES[label].format(x=alias)} AS name")
+    cursor = transaction.connection.execute(sql, since)
+    names = [column[0] for column in cursor.description]
+    for row in cursor:
+        attributes = dict(zip(names, row, strict=True))
+        graph.add_node(attributes.pop("id"), label=label, **attributes)
+
+
+def _add_edges(
+    graph: "Graph",
+    transaction: Transaction,
+    edges: _Edges,
+    sql: str,
+    parameters: Mapping[str, int],
+) -> None:
+    for source, _, target, _, *values in transaction.rows(sql, parameters):
+        add_relation(graph, edges.type, source, target, edges.named(tuple(values)))
+
+
+def relations_of(transaction: Transaction, label: str, key: int) -> list[Relation]:
+    """The relations of the node of this *label* and *key*."""
+    relations = []
+    for edges in (*_OF_RUNS, *_ABSTRACTED):
+        for alias, outgoing in ((edges.source, True), (edges.target, False)):
+            if LABELS[alias] != label:
+                continue
+            other_label = LABELS[edges.target if outgoing else edges.source]
+            # An error that thousands of runs met is shown with the newest of them.
+            sql = (
+                edges.of_runs(_MET_BY_NEWEST)
+                if alias == "e" and edges.of_run
+                else edges.sql(f"{alias}.key = :key")
+            )
+            for row in transaction.rows(sql, {"key": key}):
+                other, name = row[2:4] if outgoing else row[:2]
+                properties = edges.named(row[4:])
+                relations.append(
+                    Relation(edges.type, outgoing, other, other_label, name, properties)
+                )
+    return relations
 
 
 # Rows that refer to missing ones: the tables have no foreign keys to prevent them.
@@ -227,7 +497,7 @@ class SqliteAdmin:
             return MemoryCounts(
                 nodes={
                     label: _count(transaction, f"{table} x WHERE x.tenant = ?")
-                    for label, table in graph.TABLES.items()
+                    for label, table in TABLES.items()
                 },
                 edges={name: _count(transaction, which) for name, which in _EDGES.items()},
                 outcomes={outcome.value: outcomes.get(outcome.value, 0) for outcome in Outcome},
@@ -248,7 +518,7 @@ class SqliteAdmin:
     def graph(self) -> "Graph":
         notes = [*self._notes.all()]  # before reading: a memory in RAM has one connection
         with self._database.reading() as transaction:
-            return self._database.caches.graph.at(transaction, notes)
+            return self._database.cached(CurrentGraph).at(transaction, notes)
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         return tuple(checks(self._database.connections, rules.THOROUGH if quick else ()))
@@ -266,7 +536,7 @@ class SqliteAdmin:
 
     def erase_deleted(self) -> None:
         with self._database.writing() as transaction:
-            word_index.compact(transaction)
+            compact(transaction)
         self._database.connections.rewrite()
 
     def take_lease(
@@ -275,10 +545,10 @@ class SqliteAdmin:
         with self._database.writing() as transaction:
             if row := transaction.row(_LEASE, (transaction.tenant,)):
                 known = Process(*row[2:]) if row[2] else None
-                lease = rules.StoredLease(row[0], rows.time_of(row[1]), known)
+                lease = rules.StoredLease(row[0], time_of(row[1]), known)
                 if not lease.is_free_for(holder, now):
                     return lease.expires_at
-            taken = (holder if until else None, rows.moment(until or now))
+            taken = (holder if until else None, moment(until or now))
             ran_by = (
                 (process.machine, process.number, process.started_at) if process else (None,) * 3
             )
@@ -342,9 +612,9 @@ def _count(transaction: Transaction, which: str) -> int:
 
 
 def _explained(transaction: Transaction, label: str, node: str) -> Explanation | None:
-    name = graph.NAMES[label].format(x="x")
+    name = NAMES[label].format(x="x")
     cursor = transaction.connection.execute(
-        f"SELECT x.key, {name}, {_FACTS[label]} FROM {graph.TABLES[label]} x "
+        f"SELECT x.key, {name}, {_FACTS[label]} FROM {TABLES[label]} x "
         "WHERE x.tenant = ? AND x.id = ?",
         (transaction.tenant, node),
     )
@@ -356,20 +626,20 @@ def _explained(transaction: Transaction, label: str, node: str) -> Explanation |
     facts: dict[str, Json] = {
         column: value for column, value in zip(columns, values, strict=True) if value is not None
     }
-    relations = graph.relations_of(transaction, label, key)
+    relations = relations_of(transaction, label, key)
     return Explanation(node, label, shown_name, facts, rules.in_order(relations))
 
 
 def _explained_context(transaction: Transaction, context: str) -> Explanation | None:
-    shown = exposures.by_id(transaction, [context])
+    shown = exposures_by_id(transaction, [context])
     if not shown:
         return None
     items = [item.id for item in shown[0].items]
     known: dict[str, tuple[str, str]] = {}
     for label in ("Fragment", "Methodology"):
-        name = graph.NAMES[label].format(x="x")
-        sql = f"""SELECT x.id, {name} FROM {graph.TABLES[label]} x
+        name = NAMES[label].format(x="x")
+        sql = f"""SELECT x.id, {name} FROM {TABLES[label]} x
             WHERE x.tenant = ? AND x.id IN (SELECT value FROM json_each(?))"""
-        for node, shown_name in transaction.rows(sql, (transaction.tenant, rows.text_of(items))):
+        for node, shown_name in transaction.rows(sql, (transaction.tenant, text_of(items))):
             known[node] = (label, shown_name)
     return rules.explained_context(shown[0], known)

@@ -1,22 +1,53 @@
-"""A memory file as a tenant sees it: a pool of connections, transactions, caches."""
+"""A memory file as a tenant sees it: values of rows, transactions, connections, caches."""
 
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Connection
 from threading import local
+from typing import Any, TypeAlias, TypeVar
+
+import orjson
 
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.lazy import dataclass, field
-from contextgraph.processes import create_private, no_fork, replacing
+from contextgraph.model import (
+    ErrorPattern,
+    Exposure,
+    Family,
+    Fragment,
+    FragmentCandidate,
+    Methodology,
+    Recovered,
+    RecoveryCandidate,
+    Scope,
+    ShownItem,
+    Trajectory,
+    Verdict,
+)
+from contextgraph.processes import (
+    create_private,
+    no_fork,
+    replacing,
+)
+from contextgraph.store import rules
+from contextgraph.store.columns import (
+    DAMAGE,
+    Columns,
+    Form,
+    Value,
+    ValueCache,
+    actions_of,
+)
 from contextgraph.store.sqlite import schema
-from contextgraph.store.sqlite.graph import CurrentGraph
-from contextgraph.store.sqlite.matrix import Matrix
 from contextgraph.store.sqlite.schema import (
+    RUN_BITS,
     check_schema,
     is_new,
     migrate,
@@ -25,8 +56,426 @@ from contextgraph.store.sqlite.schema import (
     pending,
     schema_version,
 )
-from contextgraph.store.sqlite.transaction import Transaction, Values
-from contextgraph.store.sqlite.word_index import WordIndex
+from contextgraph.vectors import Vector
+
+Row: TypeAlias = tuple[Any, ...]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def moment(time: datetime) -> int:
+    """Microseconds since 1970, UTC; raises `StoreError` for a time without zone."""
+    if time.tzinfo is None:
+        raise StoreError(f"time {time.isoformat()} has no time zone")
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def text_of(items: Iterable[object]) -> str:
+    """*items* as a JSON list; raises `StoreError` for a text that is not valid Unicode."""
+    try:
+        return orjson.dumps(tuple(items)).decode()
+    except TypeError as error:
+        raise StoreError(f"a text cannot be stored: {error}") from error
+
+
+def tuple_of(text: str) -> tuple[Any, ...]:
+    """Return the tuple that `text_of` gave *text* for; raises `StoreError`."""
+    try:
+        return tuple(orjson.loads(text))
+    except ValueError as error:
+        raise StoreError(f"a stored list is damaged: {error}") from error
+
+
+@lru_cache(1_024)
+def time_of(microseconds: int) -> datetime:
+    """The time that `moment` gave *microseconds* for."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def vector_of(space: str, data: bytes) -> Vector | None:
+    """The vector of *data*; None for zeros, which are stored for a text that has no vector."""
+    return Vector(space, data) if any(data) else None
+
+
+_FAMILIES = {family.value: family for family in Family}
+_FORMS: Mapping[Any, Form] = {
+    datetime: (moment, time_of),
+    tuple[str, ...]: (text_of, tuple_of),
+    bool: (int, bool),
+}
+TRAJECTORIES = Columns(Trajectory, _FORMS)
+FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
+ERRORS = Columns(ErrorPattern, _FORMS)
+RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
+METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
+EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
+SHOWN_ITEMS = Columns(ShownItem, _FORMS)
+VERDICTS = Columns(Verdict, _FORMS)
+
+
+def recovery_of(row: Row) -> RecoveryCandidate:
+    """The value of columns in the order of its fields."""
+    (fragment, error, step, cleared, message, location, actions, verified, workaround) = row[:9]
+    circumstances, words, family, error_type, template = row[9:14]
+    run, instance, repo, source, agent, seen = row[14:]
+    done = actions_of(actions)
+    return RecoveryCandidate(
+        fragment,
+        error,
+        step,
+        cleared,
+        message,
+        location,
+        done,
+        bool(verified),
+        bool(workaround),
+        tuple_of(circumstances),
+        rules.scored_words(message, done) if words is None else words,
+        _FAMILIES[family],
+        error_type,
+        template,
+        run,
+        instance,
+        repo,
+        source,
+        agent,
+        time_of(seen),
+    )
+
+
+# Words of SQL cannot be names of columns.
+_RENAMED = {"order": "position", "end": "stop"}
+
+
+def named_row(columns: Columns[Value], value: Value) -> dict[str, Any]:
+    """The columns of *value* by their names."""
+    names = (_RENAMED.get(name, name) for name in columns.names)
+    return dict(zip(names, columns.row(value), strict=True))
+
+
+def columns_of(columns: Columns[Any], alias: str = "") -> str:
+    """The names of *columns* for a statement, in the table that is called *alias*."""
+    prefix = f"{alias}." if alias else ""
+    return ", ".join(prefix + _RENAMED.get(name, name) for name in columns.names)
+
+
+Cached = TypeVar("Cached")
+Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
+
+# Thousands of recoveries can be equally relevant. Of so many times the limit the first ones come
+# early in the order of all.
+_SHARE = 32
+# Removed runs and fragments are listed for so many revisions, for processes whose graph still has
+# them; those that are further behind read everything again.
+REMOVALS_LISTED = 10_000
+
+_RECOVERIES_IN_ORDER = """
+SELECT r.key FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value
+CROSS JOIN error_pattern e ON e.key = r.error
+ORDER BY r.fragment_id, e.id, r.error_step LIMIT ?"""
+_ALL_IN_ORDER = """
+SELECT key, fragment_id FROM recovered INDEXED BY recovered_in_order
+WHERE tenant = ? ORDER BY fragment_id"""
+_TRAJECTORIES_IN_ORDER = """
+SELECT t.key FROM json_each(?) AS named CROSS JOIN trajectory t ON t.key = named.value
+ORDER BY t.id LIMIT ?"""
+_KEYS_OF_RUNS = """
+SELECT DISTINCT t.key FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
+_EXCLUDED = (
+    "SELECT key FROM trajectory WHERE tenant = :tenant "
+    "AND instance_id IN (SELECT value FROM json_each(:instances))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values that were read at *revision*, or before it and are still the same.
+
+    Fragments and recoveries never change, and keys of runs are not used twice; a run changes with
+    its revision; the key of a repository may change with every revision.
+    """
+
+    revision: int = -1
+    trajectories: ValueCache[int, Trajectory] = field(default_factory=ValueCache)
+    fragments: ValueCache[int, tuple[int, Fragment]] = field(default_factory=ValueCache)
+    recoveries: ValueCache[int, RecoveryCandidate] = field(default_factory=ValueCache)
+    repositories: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlScope:
+    """A scope in SQL; *repository* is None for all and 0 for an unknown one."""
+
+    repository: int | None
+    parameters: dict[str, str | int]
+    has_excluded: bool
+    has_as_of: bool
+
+    @property
+    def is_narrow(self) -> bool:
+        """True where it admits only some runs of the tenant."""
+        return self.repository is not None or self.has_excluded or self.has_as_of
+
+    def where(
+        self,
+        alias: str,
+        key: str = "trajectory",
+        *,
+        by_place: bool = False,
+        of_tenant: bool = False,
+    ) -> str:
+        """The condition on the rows of *alias*, whose column *key* is the key of the run.
+
+        *by_place*: in a form that an index by place serves even for all repositories. *of_tenant*:
+        the other conditions admit only rows of the tenant.
+        """
+        terms = []
+        if self.repository is not None:
+            terms.append(f"{alias}.place = :place")
+        elif by_place:
+            terms.append(f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)")
+        elif not of_tenant:
+            terms.append(f"{alias}.tenant = :tenant")
+        if self.has_as_of:
+            terms.append(f"{alias}.seen_at <= :as_of")
+        if self.has_excluded:
+            terms.append(f"{alias}.{key} NOT IN ({_EXCLUDED})")
+        return " AND ".join(terms or ["1"])
+
+    def index(self, name: str) -> str:
+        """The name of the index to use: there are two of each, one by repository."""
+        return name if self.repository is None else f"{name}_in_place"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A *connection* within a transaction of *tenant*, and the *values* cached for its revision."""
+
+    connection: Connection
+    tenant: int
+    values: Values
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows that *sql* finds."""
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """The first row that *sql* finds."""
+        row: Row | None = self.connection.execute(sql, parameters).fetchone()
+        return row
+
+    def number(self, sql: str, parameters: Parameters = ()) -> int:
+        """The number that *sql* finds, 0 where it finds no row."""
+        row = self.row(sql, parameters)
+        return int(row[0]) if row else 0
+
+    def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        """The first column of all rows that *sql* finds."""
+        return [row[0] for row in self.connection.execute(sql, parameters)]
+
+    def ids(
+        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int
+    ) -> list[str]:
+        """Ids above *after* in *table*, ascending: of rows with these *values* (None: any)."""
+        known = {name: value for name, value in values.items() if value is not None}
+        conditions = "".join(f" AND {name} = ?" for name in known)
+        # Without the signs SQLite takes an index of all rows of the tenant: it has no statistics.
+        tenant, column = "+tenant" if "place" in known else "tenant", "+id" if known else "id"
+        return self.column(
+            f"SELECT id FROM {table} WHERE {tenant} = ? AND {column} > ?{conditions} "
+            f"ORDER BY {column} LIMIT ?",
+            (self.tenant, after, *known.values(), limit),
+        )
+
+    def write(self, sql: str, parameters: Parameters = ()) -> int:
+        """Execute *sql*; how many rows it changed."""
+        return self.connection.execute(sql, parameters).rowcount
+
+    def write_all(self, sql: str, parameters: Sequence[Parameters]) -> int:
+        """Execute *sql* with each of *parameters*; how many rows it changed, without triggers."""
+        return max(0, self.connection.executemany(sql, parameters).rowcount)
+
+    def insert(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows that have the same columns."""
+        if given:
+            self.connection.executemany(insertion(table, given[0]), given)
+
+    def new_revision(self, *, removing: bool = False) -> int:
+        """The revision of the change that begins here.
+
+        *removing*: rows go, so that caches that only follow additions have to read again.
+        """
+        return self.number(
+            "UPDATE tenant SET revision = revision + 1, removals = removals + ? WHERE key = ? "
+            "RETURNING revision",
+            (removing, self.tenant),
+        )
+
+    def revision(self) -> tuple[int, int]:
+        """The current revision, and the number of changes that removed something."""
+        row = self.row("SELECT revision, removals FROM tenant WHERE key = ?", (self.tenant,))
+        return (row[0], row[1]) if row else (0, 0)
+
+    def scoped(self, scope: Scope) -> SqlScope:
+        """*scope* with the numbers that stand for its repository and time."""
+        parameters: dict[str, str | int] = {"tenant": self.tenant}
+        repository = None
+        if scope.repo is not None:
+            repository = parameters["place"] = self.place(scope.repo)
+        if scope.as_of is not None:
+            parameters["as_of"] = moment(scope.as_of)
+        if scope.exclude_instances:
+            parameters["instances"] = text_of(sorted(scope.exclude_instances))
+        has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
+        return SqlScope(repository, parameters, has_excluded, has_as_of)
+
+    def put_place(self, repo: str) -> int:
+        """The key of a repository, which is stored where it is new."""
+        repository = (self.tenant, repo)
+        self.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
+        return self.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+
+    def place(self, repo: str) -> int:
+        """The key of a repository, 0 where it is unknown."""
+        known = self.values.repositories
+        if repo not in known:
+            known[repo] = self.number(
+                "SELECT key FROM place WHERE tenant = ? AND repo = ?", (self.tenant, repo)
+            )
+        return known[repo]
+
+    def excluded(self, scope: SqlScope) -> list[int]:
+        """The keys of the runs that *scope* excludes by their instance."""
+        return self.column(_EXCLUDED, scope.parameters) if scope.has_excluded else []
+
+    def run_keys(self, trajectory_ids: Iterable[str]) -> list[int]:
+        """The keys of the known ones of these runs, in the order of their ids."""
+        return self.column(_KEYS_OF_RUNS, (text_of(trajectory_ids), self.tenant))
+
+    def trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
+        """The runs with these keys, by key."""
+        return self.values.trajectories.get_or_read(keys, self._read_trajectories)
+
+    def fragments(self, keys: Sequence[int]) -> list[FragmentCandidate]:
+        """The fragments with these keys, in their order."""
+        fragments = self.values.fragments.get_or_read(keys, self._read_fragments)
+        runs = self.trajectories([run for run, _ in fragments.values()])
+        of_keys = map(fragments.__getitem__, keys)
+        return [FragmentCandidate(fragment, runs[run]) for run, fragment in of_keys]
+
+    def recoveries(self, keys: Sequence[int]) -> list[RecoveryCandidate]:
+        """The recoveries with these keys, in their order."""
+        recoveries = self.values.recoveries.get_or_read(keys, self._read_recoveries)
+        return [recoveries[key] for key in keys]
+
+    def first_recoveries(self, keys: Sequence[int], limit: int) -> list[int]:
+        """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
+        if not keys or limit < 1:
+            return []
+        if len(keys) > _SHARE * limit:
+            keys = self._first_in_index(frozenset(keys), limit)
+        return self.column(_RECOVERIES_IN_ORDER, (str(keys), limit))
+
+    def _first_in_index(self, keys: frozenset[int], limit: int) -> list[int]:
+        """The first *limit* of many *keys* by fragment, and all others of the last fragment."""
+        first: list[int] = []
+        last = ""
+        for key, fragment in self.connection.execute(_ALL_IN_ORDER, (self.tenant,)):
+            if len(first) >= limit and fragment != last:
+                break
+            if key in keys:
+                first.append(key)
+                last = fragment
+        return first
+
+    def first_trajectories(self, keys: Sequence[int], limit: int) -> list[int]:
+        """The first *limit* of the runs with these *keys*, by id."""
+        return self.column(_TRAJECTORIES_IN_ORDER, (str(keys), max(0, limit)))
+
+    def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
+        """The error patterns with these keys, by key, in the words of the run of least id."""
+        return self._read(
+            keys,
+            "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
+            "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
+            "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
+            "INDEXED BY met_first WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+            ERRORS.value,
+        )
+
+    def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
+        """The values that *sql* finds for *keys*; its first column is the key."""
+        named = (str(sorted(set(keys))),)
+        try:
+            return {row[0]: value(row[1:]) for row in self.rows(sql, named)}
+        except DAMAGE as error:
+            raise StoreError(f"a stored row is damaged: {error}") from error
+
+    def _read_trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
+        return self._read(
+            keys,
+            f"SELECT key, {columns_of(TRAJECTORIES)} FROM trajectory "
+            "WHERE key IN (SELECT value FROM json_each(?))",
+            TRAJECTORIES.value,
+        )
+
+    def _read_fragments(self, keys: Sequence[int]) -> dict[int, tuple[int, Fragment]]:
+        return self._read(
+            keys,
+            f"SELECT f.key, f.trajectory, t.id, {columns_of(FRAGMENTS, 'f')} "
+            "FROM json_each(?) AS named CROSS JOIN fragment f ON f.key = named.value "
+            "CROSS JOIN trajectory t ON t.key = f.trajectory",
+            lambda row: (row[0], FRAGMENTS.value(row[2:], trajectory_id=row[1])),
+        )
+
+    def _read_recoveries(self, keys: Sequence[int]) -> dict[int, RecoveryCandidate]:
+        return self._read(
+            keys,
+            f"SELECT r.key, r.fragment_id, e.id, {columns_of(RECOVERIES, 'r')}, "
+            "r.scored_words, r.family, r.error_type, e.template, "
+            "t.id, t.instance_id, t.repo, t.contributor, t.agent, r.seen_at "
+            "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
+            "CROSS JOIN trajectory t ON t.key = r.trajectory "
+            "CROSS JOIN error_pattern e ON e.key = r.error",
+            recovery_of,
+        )
+
+
+def insertion(table: str, columns: Iterable[str]) -> str:
+    """The statement that inserts a row with these *columns*, given by their names."""
+    names = [*columns]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{n}' for n in names)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The numbers that are in every row of one run."""
+
+    key: int
+    place: int = 0
+    seen_at: int = 0
+
+    @property
+    def first(self) -> int:
+        """The first key of its fragments and recoveries."""
+        return self.key << RUN_BITS
+
+    @property
+    def keys(self) -> tuple[int, int]:
+        """The range of the keys that its fragments and recoveries can have."""
+        return self.first, ((self.key + 1) << RUN_BITS) - 1
+
+
+def run_of(transaction: Transaction, trajectory_id: str) -> Run | None:
+    """The run of this id."""
+    key = transaction.number(
+        "SELECT key FROM trajectory WHERE tenant = ? AND id = ?",
+        (transaction.tenant, trajectory_id),
+    )
+    return Run(key) if key else None
+
 
 MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
@@ -407,51 +856,44 @@ class _Snapshot(local):
     transaction: Transaction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Caches:
-    """Caches of this process, computed from the file."""
-
-    process: int = field(default_factory=os.getpid)
-    run_words: WordIndex = field(default_factory=lambda: WordIndex("trajectory"))
-    recovery_words: WordIndex = field(default_factory=lambda: WordIndex("recovered"))
-    matrix: Matrix = field(default_factory=Matrix)
-    graph: CurrentGraph = field(default_factory=CurrentGraph)
-    values: LatestValues = field(default_factory=LatestValues)
-    snapshot: _Snapshot = field(default_factory=_Snapshot)
-
-
 class Database:
     """The file *path* (or ``:memory:``) as *tenant* sees it; nothing is opened until first used."""
 
     def __init__(self, path: str, tenant: str, *, read_only: bool, create: bool) -> None:
         self.tenant = tenant
         self.connections = Connections(path, read_only=read_only, create=create)
-        self._caches = Caches()
+        self._process = os.getpid()
+        self._cached: dict[tuple[object, ...], Any] = {}
 
-    @property
-    def caches(self) -> Caches:
-        """Caches; a forked process starts with none, as locks may be held forever."""
-        if self._caches.process != os.getpid():
-            self._caches = Caches()
-        return self._caches
+    def cached(self, kind: Callable[..., Cached], *of: str) -> Cached:
+        """Return what this process caches of this *kind*, computed from the file.
+
+        A forked process starts with nothing, as locks may be held forever.
+        """
+        if self._process != os.getpid():
+            self._process, self._cached = os.getpid(), {}
+        if (kind, *of) not in self._cached:
+            self._cached.setdefault((kind, *of), kind(*of))  # another thread may be first
+        cached: Cached = self._cached[kind, *of]
+        return cached
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """A transaction that sees one revision: that of the snapshot of this thread, if any."""
-        current = self.caches.snapshot.transaction
+        current = self.cached(_Snapshot).transaction
         if current is not None:
             yield current
             return
         with self.connections.reading() as connection:
             tenant, revision = _tenant(connection, self.tenant)
-            values = self.caches.values.at_revision(connection, tenant, revision)
+            values = self.cached(LatestValues).at_revision(connection, tenant, revision)
             yield Transaction(connection, tenant, values)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """In this block all reading of the thread sees one revision."""
         with self.reading() as transaction:
-            snapshot = self.caches.snapshot
+            snapshot = self.cached(_Snapshot)
             before, snapshot.transaction = snapshot.transaction, transaction
             try:
                 yield
@@ -461,7 +903,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """A transaction that is committed at the end, or leaves nothing."""
-        if self.caches.snapshot.transaction is not None:
+        if self.cached(_Snapshot).transaction is not None:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         with self.connections.writing() as connection:
             connection.execute(

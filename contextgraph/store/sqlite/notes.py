@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from sqlite3 import Cursor
 from typing import Any
 
 from contextgraph.lazy import replace
@@ -14,11 +13,15 @@ from contextgraph.model import (
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
-from contextgraph.store.sqlite import rows, word_index
-from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.transaction import Transaction
+from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
+from contextgraph.store.sqlite.search import (
+    add_texts,
+    compact,
+    nearest_of,
+    texts_with,
+)
 from contextgraph.text import stems
-from contextgraph.vectors import Vector, products
+from contextgraph.vectors import Vector
 
 _PUT = """
 INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -40,7 +43,6 @@ SELECT data FROM note
 WHERE tenant = ? AND live AND kind <> 'entity' AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
 ORDER BY id LIMIT ?"""
 
-_VECTORS_AT_ONCE = 4_096
 # Of all repositories the vectors of the newest notes are compared, in a fifth of a second; words
 # find the others.
 MOST_VECTORS = 50_000
@@ -80,7 +82,7 @@ class SqliteNotes:
                 return []
             shared: Counter[int] = Counter()
             for word in dict.fromkeys(words):
-                shared.update(word_index.texts_with(transaction, "note", places, word))
+                shared.update(texts_with(transaction, "note", places, word))
             where, parameters = _within(transaction, scope)
             notes: list[Note] = []
             # Only of those that share most words the rows are read.
@@ -89,7 +91,7 @@ class SqliteNotes:
                 notes += _notes_of(
                     transaction,
                     _OF_KEYS.format(scope=where),
-                    {**parameters, "keys": rows.text_of(keys), "limit": max(0, limit - len(notes))},
+                    {**parameters, "keys": text_of(keys), "limit": max(0, limit - len(notes))},
                 )
                 if len(notes) >= limit:
                     break
@@ -121,7 +123,7 @@ class SqliteNotes:
                 transaction,
                 "SELECT data FROM note WHERE key IN (SELECT note FROM note_link WHERE tenant = ? "
                 "AND target IN (SELECT value FROM json_each(?))) ORDER BY id",
-                (transaction.tenant, rows.text_of(ids)),
+                (transaction.tenant, text_of(ids)),
             )
 
     def counts(self) -> Mapping[NoteKind, int]:
@@ -165,30 +167,14 @@ class SqliteNotes:
 
     def delete(self, ids: Sequence[str]) -> int:
         with self._database.writing() as transaction:
-            parameters = {"tenant": transaction.tenant, "ids": rows.text_of(ids)}
+            parameters = {"tenant": transaction.tenant, "ids": text_of(ids)}
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
             count = transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
-            word_index.compact(transaction)
+            compact(transaction)
         self._database.connections.empty_log()
         return count
-
-
-def nearest_of(cursor: Cursor, vector: Vector, limit: int) -> dict[str, float]:
-    """Return the ids of the rows (id, vector) of *cursor* nearest to *vector*, with cosines."""
-    import numpy as np
-
-    ids: list[str] = []
-    parts = [np.empty(0, dtype="<f4")]
-    while some := cursor.fetchmany(_VECTORS_AT_ONCE):
-        ids += [id_ for id_, _ in some]
-        numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
-        parts.append(products(numbers.reshape(len(some), -1), vector))
-    names = np.array(ids)
-    cosines = np.round(np.concatenate(parts).astype(float), rules.COSINE_DECIMALS)
-    first = np.lexsort((names, -cosines))[: max(0, limit)]
-    return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
 
 
 def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
@@ -199,15 +185,15 @@ def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
 
 def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
     place = transaction.put_place(note.repo)
-    moment, data = rows.moment(note.created_at), json_of(note)
+    created_at, data = moment(note.created_at), json_of(note)
     key = transaction.number(
-        _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, moment, data)
+        _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, created_at, data)
     )
     text = rules.note_text(note)
     if before is None or (before.repo, rules.note_text(before)) != (note.repo, text):
         transaction.write("UPDATE note SET space = NULL, vector = NULL WHERE key = ?", (key,))
         transaction.write("DELETE FROM note_text WHERE rowid = ?", (key,))
-        word_index.add_texts(transaction, "note", place, [(key, text)], stems)
+        add_texts(transaction, "note", place, [(key, text)], stems)
     if before is None or before.links != note.links:
         transaction.write("DELETE FROM note_link WHERE note = ?", (key,))
         links = [(transaction.tenant, link.target, key) for link in note.links]
@@ -218,7 +204,7 @@ def _of_ids(transaction: Transaction, ids: Sequence[str]) -> list[Note]:
     return _notes_of(
         transaction,
         f"SELECT data FROM note WHERE {_OF_IDS} ORDER BY id",
-        {"tenant": transaction.tenant, "ids": rows.text_of(ids)},
+        {"tenant": transaction.tenant, "ids": text_of(ids)},
     )
 
 
@@ -230,17 +216,17 @@ def _within(transaction: Transaction, scope: NoteScope) -> tuple[str, dict[str, 
     """The condition on the live notes `n` of *scope*, and its parameters."""
     parameters: dict[str, str | int] = {
         "tenant": transaction.tenant,
-        "kinds": rows.text_of(scope.kinds),
+        "kinds": text_of(scope.kinds),
     }
     where = "n.tenant = :tenant AND n.live AND n.kind IN (SELECT value FROM json_each(:kinds))"
     places = _places(transaction, scope)
     if places is not None:
-        parameters["places"] = rows.text_of(places)
+        parameters["places"] = text_of(places)
         where += " AND n.place IN (SELECT value FROM json_each(:places))"
     if scope.pinned:
         where += " AND json_extract(n.data, '$.pinned')"
     if scope.tags:
-        parameters["tags"] = rows.text_of(scope.tags)
+        parameters["tags"] = text_of(scope.tags)
         where += _TAGGED
     return where, parameters
 
@@ -249,4 +235,4 @@ def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
     """Return the keys of the repositories of *scope* that have notes; None for all."""
     if scope.repos is None:
         return None
-    return transaction.column(_PLACES, (transaction.tenant, rows.text_of(scope.repos)))
+    return transaction.column(_PLACES, (transaction.tenant, text_of(scope.repos)))

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from contextgraph.lazy import dataclass
 from contextgraph.model import (
     Bundle,
     CausedError,
@@ -29,15 +28,41 @@ from contextgraph.ports import ALL
 from contextgraph.store import rules, runs
 from contextgraph.store.columns import unpacked
 from contextgraph.store.runs import PackedRun
-from contextgraph.store.sqlite import (
-    exposures,
-    rows,
-    word_index,
+from contextgraph.store.sqlite.advice import (
+    mark_stale,
+    note_abstracted,
+    remove_methodologies,
+    report_shown,
 )
-from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.database import (
+    ERRORS,
+    FRAGMENTS,
+    RECOVERIES,
+    TRAJECTORIES,
+    Database,
+    Row,
+    Run,
+    SqlScope,
+    Transaction,
+    columns_of,
+    insertion,
+    moment,
+    named_row,
+    run_of,
+    text_of,
+    tuple_of,
+    vector_of,
+)
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.transaction import SqlScope, Transaction, insertion
-from contextgraph.vectors import dimensions_of
+from contextgraph.store.sqlite.search import (
+    Indexed,
+    WordIndex,
+    add_texts,
+    compact,
+    insert_vector,
+    most_relevant,
+    remove_texts,
+)
 
 _ROWS_OF_A_RUN = (
     ("recovered", "key"),
@@ -45,47 +70,9 @@ _ROWS_OF_A_RUN = (
     ("touched", "fragment"),
     ("fragment", "key"),
 )
-_WITH_SUPERSEDED = """
-WITH RECURSIVE gone (id) AS (
-    SELECT value FROM json_each(?2)
-    UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
-SELECT m.key, m.id, m.error_id, m.superseded_by
-FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
-_OF_A_METHODOLOGY = (
-    ("derived_from", "methodology"),
-    ("methodology", "key"),
-)
 
 # The values of a row by the names of their columns.
 Columns: TypeAlias = dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The numbers that are in every row of one run."""
-
-    key: int
-    place: int = 0
-    seen_at: int = 0
-
-    @property
-    def first(self) -> int:
-        """The first key of its fragments and recoveries."""
-        return self.key << RUN_BITS
-
-    @property
-    def keys(self) -> tuple[int, int]:
-        """The range of the keys that its fragments and recoveries can have."""
-        return self.first, ((self.key + 1) << RUN_BITS) - 1
-
-
-def run_of(transaction: Transaction, trajectory_id: str) -> Run | None:
-    """The run of this id."""
-    key = transaction.number(
-        "SELECT key FROM trajectory WHERE tenant = ? AND id = ?",
-        (transaction.tenant, trajectory_id),
-    )
-    return Run(key) if key else None
 
 
 def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
@@ -121,14 +108,14 @@ def _count(transaction: Transaction, keys: Sequence[int], *, by: int) -> None:
 
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
-    place, seen_at = transaction.put_place(value.repo), rows.moment(value.seen_at)
+    place, seen_at = transaction.put_place(value.repo), moment(value.seen_at)
     row = {
         "tenant": transaction.tenant,
         "place": place,
         "revision": transaction.new_revision(),
         "solved": bool(value.success),
         "seen_at": seen_at,
-        **rows.named(rows.TRAJECTORIES, value),
+        **named_row(TRAJECTORIES, value),
     }
     key = transaction.number(f"{insertion('trajectory', row)} RETURNING key", row)
     return Run(key, place, seen_at)
@@ -146,15 +133,13 @@ def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
         transaction.rows(
             "SELECT id, key FROM error_pattern WHERE tenant = ? "
             "AND id IN (SELECT value FROM json_each(?))",
-            (tenant, rows.text_of([error.id for error in bundle.errors])),
+            (tenant, text_of([error.id for error in bundle.errors])),
         )
     )
 
 
 def _fragment_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
-    return [
-        {"key": keys[value.id], **rows.named(rows.FRAGMENTS, value)} for value in bundle.fragments
-    ]
+    return [{"key": keys[value.id], **named_row(FRAGMENTS, value)} for value in bundle.fragments]
 
 
 def _touched_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
@@ -173,7 +158,7 @@ def _met_rows(bundle: Bundle, errors: Mapping[str, int]) -> list[Columns]:
             "trajectory_id": bundle.trajectory.id,
             "steps": steps,
             "cleared": cleared,
-            "keywords": rows.text_of(error.keywords),
+            "keywords": text_of(error.keywords),
             "context": error.context,
         }
         for error, steps, cleared in rules.met_errors(bundle)
@@ -190,8 +175,8 @@ def _caused_rows(
             "error": errors[value.error_id],
             "phase": phases[value.fragment_id],
             "step_count": len(value.steps),
-            "steps": rows.text_of(value.steps),
-            "locations": rows.text_of(value.locations),
+            "steps": text_of(value.steps),
+            "locations": text_of(value.locations),
         }
         for value in bundle.caused
     ]
@@ -210,7 +195,7 @@ def _recovered_rows(
             "family": patterns[value.error_id].family.value,
             "error_type": patterns[value.error_id].error_type,
             "scored_words": rules.scored_words(value.message, value.actions),
-            **rows.named(rows.RECOVERIES, value),
+            **named_row(RECOVERIES, value),
         }
         for number, value in enumerate(bundle.recovered)
     ]
@@ -218,22 +203,12 @@ def _recovered_rows(
 
 def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
     text = rules.trajectory_text(bundle.trajectory)
-    word_index.add_texts(transaction, "trajectory", run.place, [(run.key, text)])
+    add_texts(transaction, "trajectory", run.place, [(run.key, text)])
     texts = [
         (run.first + number, rules.recovery_text(recovery.message, recovery.actions))
         for number, recovery in enumerate(bundle.recovered)
     ]
-    word_index.add_texts(transaction, "recovered", run.place, texts)
-
-
-def insert_vector(transaction: Transaction, run: Run, embedded: EmbeddedRun) -> None:
-    """Write the vector of a run, unless its space has been dropped or has one of the run."""
-    data = embedded.vector.data if embedded.vector else bytes(4 * dimensions_of(embedded.space))
-    transaction.write(
-        "INSERT OR IGNORE INTO vectors (trajectory, space, data) "
-        "SELECT ?, key, ? FROM space WHERE tenant = ? AND name = ?",
-        (run.key, data, transaction.tenant, embedded.space),
-    )
+    add_texts(transaction, "recovered", run.place, texts)
 
 
 def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list[int]:
@@ -245,8 +220,8 @@ def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list
     )
     _count(transaction, keys, by=-1)
     for run in map(Run, keys):
-        word_index.remove_texts(transaction, "recovered", *run.keys)
-        word_index.remove_texts(transaction, "trajectory", run.key, run.key)
+        remove_texts(transaction, "recovered", *run.keys)
+        remove_texts(transaction, "trajectory", run.key, run.key)
         for table, column in _ROWS_OF_A_RUN:
             transaction.write(f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", run.keys)
         for table in ("met", "raw", "vectors"):
@@ -285,42 +260,6 @@ def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
         "(SELECT 1 FROM trajectory t WHERE t.tenant = ?1 AND t.repo = stale_repo.repo)",
         (tenant,),
     )
-
-
-def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Delete methodologies with their edges, and all that they had superseded.
-
-    The errors of the superseded ones are to be consolidated again.
-    """
-    tenant = transaction.tenant
-    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, rows.text_of(ids)))
-    removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
-    mark_stale(transaction, rules.made_stale(removed))
-    for table, column in _OF_A_METHODOLOGY:
-        transaction.write_all(
-            f"DELETE FROM {table} WHERE {column} = ?", [(row[0],) for row in gone]
-        )
-    transaction.write_all(
-        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
-        [(tenant, methodology.id) for methodology in removed],
-    )
-
-
-def note_abstracted(transaction: Transaction) -> None:
-    """Record that methodologies or similarities change with the current revision."""
-    transaction.write(
-        "UPDATE tenant SET abstracted = revision WHERE key = ?", (transaction.tenant,)
-    )
-
-
-def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str] = ()) -> None:
-    """Record that these errors and repositories are to be consolidated again."""
-    for table, column, names in (("stale", "error_id", errors), ("stale_repo", "repo", repos)):
-        transaction.write_all(
-            f"INSERT OR REPLACE INTO {table} (tenant, {column}, revision) "
-            "SELECT key, ?, revision FROM tenant WHERE key = ?",
-            [(name, transaction.tenant) for name in names if name],
-        )
 
 
 def _remove_derived(transaction: Transaction, keys: Sequence[int]) -> None:
@@ -374,7 +313,7 @@ def remove_former_ids(transaction: Transaction, keys: Sequence[int]) -> None:
     )
 
 
-_INDEXED = word_index.Indexed("trajectory", "key")
+_INDEXED = Indexed("trajectory", "key")
 _LEARNED = f"""
 SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.change, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
@@ -446,7 +385,7 @@ SELECT f.id, e.id, c.steps, c.locations FROM caused c JOIN fragment f ON f.key =
 JOIN error_pattern e ON e.key = c.error WHERE c.fragment BETWEEN ? AND ?
 ORDER BY f.position, f.id, e.id"""
 _RECOVERED = f"""
-SELECT f.id, e.id, {rows.columns_of(rows.RECOVERIES, "r")}
+SELECT f.id, e.id, {columns_of(RECOVERIES, "r")}
 FROM recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error
 WHERE r.key BETWEEN ? AND ? ORDER BY r.error_step, f.id, e.id"""
 _EMBEDDED = """
@@ -468,7 +407,7 @@ class _Tables:
             insert(self._transaction, run.bundle, run.raw)
 
     def report_shown(self, bundles: Sequence[Bundle]) -> None:
-        exposures.report_shown(self._transaction, bundles)
+        report_shown(self._transaction, bundles)
 
     def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
         for run in runs:
@@ -517,7 +456,7 @@ class SqliteRuns:
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         with self._database.reading() as transaction:
-            named = {"tenant": transaction.tenant, "named": rows.text_of(trajectory_ids)}
+            named = {"tenant": transaction.tenant, "named": text_of(trajectory_ids)}
             return {row[0]: _learned(*row[1:]) for row in transaction.rows(_LEARNED, named)}
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
@@ -552,7 +491,7 @@ class SqliteRuns:
         with self._database.writing() as transaction:
             forgotten = runs.forget(_Tables(transaction), trajectory_ids)
             if forgotten:
-                word_index.compact(transaction)
+                compact(transaction)
         if forgotten:
             self._database.connections.empty_log()
         return forgotten
@@ -583,7 +522,7 @@ class SqliteRuns:
         given = {
             "t.agent = :agent": wanted.agent,
             "t.outcome = :outcome": wanted.outcome,
-            "t.seen_at >= :since": rows.moment(wanted.since) if wanted.since else None,
+            "t.seen_at >= :since": moment(wanted.since) if wanted.since else None,
         }
         with self._database.reading() as transaction:
             within = transaction.scoped(Scope(wanted.repo))
@@ -615,10 +554,10 @@ class SqliteRuns:
 
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:
-            weights = self._database.caches.run_words.weights(transaction, words)
+            weights = self._database.cached(WordIndex, "trajectory").weights(transaction, words)
             within = transaction.scoped(scope)
             first = transaction.first_trajectories
-            keys = word_index.most_relevant(transaction, _INDEXED, within, weights, limit, first)
+            keys = most_relevant(transaction, _INDEXED, within, weights, limit, first)
             runs = transaction.trajectories(keys)
             return [runs[key] for key in keys]
 
@@ -640,7 +579,7 @@ class SqliteRuns:
 
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         with self._database.reading() as transaction:
-            return self._database.caches.run_words.counts(transaction, words)
+            return self._database.cached(WordIndex, "trajectory").counts(transaction, words)
 
     def archived(self, trajectory_id: str) -> Bundle | None:
         with self._database.reading() as transaction:
@@ -658,7 +597,7 @@ def _known(transaction: Transaction, trajectory_ids: Iterable[str]) -> dict[str,
 
 def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
     """The keys of the fragments of runs, in order, those of the first named run first."""
-    return transaction.column(_FRAGMENT_KEYS, (rows.text_of(trajectory_ids), transaction.tenant))
+    return transaction.column(_FRAGMENT_KEYS, (text_of(trajectory_ids), transaction.tenant))
 
 
 def found_keys(
@@ -731,9 +670,9 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
     return Bundle(
         trajectory=trajectory,
         fragments=tuple(candidate.fragment for candidate in transaction.fragments(keys)),
-        errors=tuple(rows.ERRORS.value(row[:6]) for row in errors),
+        errors=tuple(ERRORS.value(row[:6]) for row in errors),
         caused=tuple(
-            CausedError(row[0], row[1], rows.tuple_of(row[2]), rows.tuple_of(row[3]))
+            CausedError(row[0], row[1], tuple_of(row[2]), tuple_of(row[3]))
             for row in transaction.rows(_CAUSED, run.keys)
         ),
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
@@ -743,11 +682,11 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
     )
 
 
-def _recovered(row: rows.Row) -> Recovered:
-    return rows.RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
+def _recovered(row: Row) -> Recovered:
+    return RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
 
 
 def _embedded(transaction: Transaction, run: Run) -> EmbeddedRun | None:
     """*run* in the active space."""
     row = transaction.row(_EMBEDDED, (run.key,))
-    return None if row is None else EmbeddedRun(row[0], rows.vector_of(*row))
+    return None if row is None else EmbeddedRun(row[0], vector_of(*row))
