@@ -32,7 +32,7 @@ from contextgraph.embedding import (
     EmbeddingSpaceManager,
     VectorCache,
 )
-from contextgraph.embedding.openai import RemoteEmbedder, remote_model
+from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import OF_STORE, SettingsError
 from contextgraph.knowledge import (
     MaintenancePolicy,

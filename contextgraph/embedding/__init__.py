@@ -1,5 +1,6 @@
 """Embedding: converts texts to vectors, and manages the space in which a memory is searched."""
 
+from contextgraph.embedding.api import EmbeddingCosts as EmbeddingCosts, VectorCache as VectorCache
 from contextgraph.embedding.fitting import (
     TfidfModel as TfidfModel,
     catch_up as catch_up,
@@ -10,10 +11,6 @@ from contextgraph.embedding.fitting import (
     fit_due as fit_due,
     is_fitted as is_fitted,
     refit as refit,
-)
-from contextgraph.embedding.openai import (
-    EmbeddingCosts as EmbeddingCosts,
-    VectorCache as VectorCache,
 )
 from contextgraph.embedding.spaces import (
     ActiveEmbedder as ActiveEmbedder,

@@ -25,11 +25,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.bundle import TASK_CHARS
-from contextgraph.ports import (
-    Embedder,
-    EmbedderSource,
-    Store,
-)
+from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.text import words
 from contextgraph.vectors import Vector, cosines
 

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from contextgraph.embedding.openai import VectorCache
-from contextgraph.errors import (
-    EmbeddingError,
-    MissingExtraError,
-    SettingsError,
-)
+from contextgraph.embedding.api import VectorCache
+from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
 from contextgraph.text import count_tokens

@@ -7,6 +7,15 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+from contextgraph.embedding.api import (
+    LITELLM,
+    OPENAI,
+    EmbeddingCosts,
+    LitellmEmbedder,
+    LitellmEndpoint,
+    RemoteEmbedder,
+    remote_model,
+)
 from contextgraph.embedding.fitting import (
     MAKER as TFIDF,
     TfidfModel,
@@ -17,48 +26,14 @@ from contextgraph.embedding.fitting import (
     refit,
     text_count,
 )
-from contextgraph.embedding.litellm import (
-    MAKER as LITELLM,
-    LitellmEmbedder,
-    LitellmEndpoint,
-)
-from contextgraph.embedding.local import (
-    MAKER as LOCAL,
-    LocalEmbedder,
-    local_embedder,
-)
-from contextgraph.embedding.openai import (
-    MAKER as OPENAI,
-    EmbeddingCosts,
-    RemoteEmbedder,
-    remote_model,
-)
-from contextgraph.errors import (
-    EmbeddingError,
-    LeaseLostError,
-    SettingsError,
-    StoreError,
-)
+from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
+from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
 from contextgraph.lazy import dataclass, field
-from contextgraph.model import (
-    NO_USAGE,
-    Embeddings,
-    HealthCheck,
-    Space,
-    Usage,
-)
+from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
 from contextgraph.model_api import Endpoint
-from contextgraph.ports import (
-    Embedder,
-    Store,
-    TextVectors,
-)
+from contextgraph.ports import Embedder, Store, TextVectors
 from contextgraph.processes import this_process
-from contextgraph.remote import (
-    BACKGROUND,
-    BATCH,
-    RetryPolicy,
-)
+from contextgraph.remote import BACKGROUND, BATCH, RetryPolicy
 
 LEASE = timedelta(minutes=5)
 RENEWAL_SECONDS = 60.0

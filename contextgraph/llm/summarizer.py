@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from contextgraph.lazy import dataclass, regex
-from contextgraph.llm.chat import (
-    Chat,
-    fields_in,
-    first_messages,
-    prompt_text,
-)
+from contextgraph.llm.chat import Chat, fields_in, first_messages, prompt_text
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
@@ -25,13 +20,7 @@ from contextgraph.model import (
     Words,
     texts_in,
 )
-from contextgraph.text import (
-    clean,
-    clip,
-    count_tokens,
-    mask_secrets,
-    number_of,
-)
+from contextgraph.text import clean, clip, count_tokens, mask_secrets, number_of
 from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:

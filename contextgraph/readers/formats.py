@@ -8,15 +8,7 @@ from typing import Any
 from contextgraph.errors import ReadError
 from contextgraph.lazy import replace
 from contextgraph.model import Outcome, RawTrajectory
-from contextgraph.readers import (
-    chat,
-    exchange,
-    histories,
-    marked_text,
-    openhands,
-    pipelines,
-    swe_agent,
-)
+from contextgraph.readers import chat, exchange, harnesses, histories, marked_text, swe_agent
 from contextgraph.readers.format import (
     EmptyRunError,
     ForeignError,
@@ -41,7 +33,7 @@ _DEEPEST = 3
 
 FORMATS: Mapping[str, Format] = {
     form.name: form
-    for module in (exchange, swe_agent, histories, openhands, pipelines, marked_text, chat)
+    for module in (exchange, swe_agent, histories, harnesses, marked_text, chat)
     for form in module.FORMATS
 }
 

@@ -69,7 +69,7 @@ def test_the_keys_of_a_checkout_are_not_read(litellm_python: Path, tmp_path: Pat
     (tmp_path / ".env").write_text("PLANTED_API_KEY=planted\n")
     program = (
         "import os\n"
-        "from contextgraph.embedding.litellm import LitellmEndpoint\n"
+        "from contextgraph.embedding.api import LitellmEndpoint\n"
         "LitellmEndpoint()._open()\n"
         "print(os.environ.get('PLANTED_API_KEY'))"
     )

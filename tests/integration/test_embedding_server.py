@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.embedding import EmbeddingCosts, VectorCache
-from contextgraph.embedding.openai import RemoteEmbedder, remote_model
+from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
 from contextgraph.model_api import (
     Budget,

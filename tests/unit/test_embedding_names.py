@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.embedding.openai import RemoteEmbedder, remote_model
+from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
 from contextgraph.model_api import Budget
 from tests.embedders import embedders

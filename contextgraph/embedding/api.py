@@ -2,32 +2,22 @@
 
 import hashlib
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from contextgraph.errors import (
-    ContextGraphError,
-    EmbeddingError,
-    SettingsError,
-)
+from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
-from contextgraph.model_api import Budget, UsageLog
-from contextgraph.remote import (
-    Remote,
-    RetryPolicy,
-    UnusableAnswerError,
-)
-from contextgraph.text import (
-    clip_tokens,
-    count_tokens,
-    mask_secrets,
-)
+from contextgraph.model_api import Budget, UsageLog, failure_of
+from contextgraph.remote import Answer, Failure, Remote, RetryPolicy, UnusableAnswerError
+from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:
@@ -111,7 +101,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-MAKER = "openai"
+OPENAI = "openai"
 _TOKENS_PER_PRICE = 1_000_000
 
 
@@ -143,7 +133,7 @@ class RemoteModel:
     dimensions: int
     price: float | None
     send_dimensions: bool
-    maker: str = MAKER
+    maker: str = OPENAI
 
     @property
     def space(self) -> str:
@@ -155,7 +145,7 @@ class RemoteModel:
         return tokens * (self.price or 0.0) / _TOKENS_PER_PRICE
 
 
-def remote_model(name: str, price: float | None = None, maker: str = MAKER) -> RemoteModel:
+def remote_model(name: str, price: float | None = None, maker: str = OPENAI) -> RemoteModel:
     """The model that *name* (``model`` or ``model@dimensions``) means, at *price* if that is given.
 
     Raises `SettingsError` where its dimensions are unknown.
@@ -344,3 +334,70 @@ def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
         return [Vector.of(space, number) for number in numbers]
     except (ValueError, TypeError) as error:
         raise UnusableAnswerError(f"an embedding is unusable: {error}", retry=True) from error
+
+
+LITELLM = "litellm"
+
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """The *library*; *timeout* in seconds is for one answer."""
+
+    library: Any
+    timeout: float | None = None
+
+    def embed(self, model: str, texts: Sequence[str], dimensions: int | None) -> Any:
+        """The answer, in the form of OpenAI."""
+        return self.library.embedding(
+            model,
+            [*texts],
+            dimensions=dimensions,
+            encoding_format="float",
+            timeout=self.timeout,
+            max_retries=0,  # its retries know neither the other threads nor our time limits
+        )
+
+    def close(self) -> None:
+        """Do nothing: the library keeps its connections."""
+
+
+class LitellmEndpoint(Remote[_Client]):
+    """The providers that litellm calls, with the keys that it finds in the environment."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{LITELLM}://providers")
+
+    def _attempt(
+        self, request: Callable[[_Client], Answer], client: _Client, policy: RetryPolicy
+    ) -> Answer | Failure:
+        import openai  # whose errors those of litellm extend
+
+        try:
+            return request(replace(client, timeout=policy.timeout))
+        except (openai.APIError, UnusableAnswerError) as error:
+            return failure_of(error, "", "the key of the provider")
+
+    def _open(self) -> _Client:
+        if find_spec(LITELLM) is None:
+            raise MissingExtraError(
+                "litellm is not installed; install it, in an environment without the extra openai, "
+                "with: pip install 'contextgraph-memory[litellm]'"
+            )
+        # Else an import asks a server for prices.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        # Else it loads the file .env of a checkout that its environment is in.
+        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+        import litellm
+
+        litellm.suppress_debug_info = True  # it prints advice on each failure
+        return _Client(litellm)
+
+
+@dataclass(frozen=True, slots=True)
+class LitellmEmbedder(RemoteEmbedder):
+    """A `RemoteEmbedder` whose model litellm calls."""
+
+    def _embed(self, client: Any, texts: Sequence[str]) -> EmbeddingAnswer:
+        dimensions = self.model.dimensions if self.model.send_dimensions else None
+        answer = client.embed(self.model.name, texts, dimensions)
+        return answer_in(orjson.dumps(answer.model_dump()), texts, self.space)
