@@ -20,11 +20,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
-from contextgraph.store.neo4j import (
-    Neo4jStore,
-    methodologies,
-    notes,
-)
+from contextgraph.store.neo4j import Neo4jStore, advice, notes
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
@@ -101,7 +97,7 @@ def failed(number: int) -> Bundle:
 def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(methodologies, "NODES_AT_ONCE", at_once)
+    monkeypatch.setattr(advice, "NODES_AT_ONCE", at_once)
     monkeypatch.setattr(notes, "NOTES_AT_ONCE", at_once)
     reference = SqliteStore(":memory:")
     some = [failed(number) for number in range(8)]

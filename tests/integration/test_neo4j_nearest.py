@@ -16,7 +16,7 @@ from contextgraph.model import (
     Scope,
     Space,
 )
-from contextgraph.store.neo4j import Neo4jStore, vectors
+from contextgraph.store.neo4j import Neo4jStore, search
 from contextgraph.store.neo4j.schema import (
     create_vector_index,
     server_version,
@@ -151,7 +151,7 @@ def older_indexes(store: Neo4jStore, neo4j_server: Neo4jServer) -> Iterator[None
 
 
 def can_filter(store: Neo4jStore) -> bool:
-    assert isinstance(store.vectors, vectors.Neo4jVectors)
+    assert isinstance(store.vectors, search.Neo4jVectors)
     return store.vectors._can_filter(INDEX)
 
 
@@ -182,7 +182,7 @@ def test_an_index_finds_the_same_as_comparing_all(
         for given in map(vector, (7, 77))
         for within in (scope, hidden)
     ]
-    monkeypatch.setattr(vectors, "MAX_COMPARED", 10)
+    monkeypatch.setattr(search, "MAX_COMPARED", 10)
     by_index = [
         other.vectors.nearest(given, within, 5)
         for given in map(vector, (7, 77))

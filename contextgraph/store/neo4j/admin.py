@@ -38,13 +38,15 @@ from contextgraph.store.graph import (
     put_notes,
     remove_abstracted,
 )
-from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.rows import (
     NEVER,
     MemoryState,
     Row,
+    exposure_of,
     memory_state,
+    moment,
+    time_of,
 )
 from contextgraph.text import number_of
 
@@ -200,13 +202,13 @@ class Neo4jAdmin:
             row = transaction.row("lease")
             if row and row["holder"] is not None:
                 known = Process(**row["process"]) if row["process"] else None
-                lease = rules.StoredLease(row["holder"], rows.time_of(row["until"]), known)
+                lease = rules.StoredLease(row["holder"], time_of(row["until"]), known)
                 if not lease.is_free_for(holder, now):
                     return lease.expires_at
             transaction.rows(
                 "take_lease",
                 holder=holder if until else None,
-                until=rows.moment(until or now),
+                until=moment(until or now),
                 process=asdict(process) if process else {},
             )
             return None
@@ -245,7 +247,7 @@ class Neo4jAdmin:
         row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:
             return None
-        exposure = rows.exposure_of(row)
+        exposure = exposure_of(row)
         ids = sorted(item.id for item in exposure.items)
         known = {
             node["id"]: (node["label"], node["name"])
@@ -275,7 +277,7 @@ def _counted(kinds: type[StrEnum], names: Iterable[str]) -> dict[str, int]:
 def _json(value: Any) -> Json:
     """*value*; for a time, a text to the second."""
     plain: Json = value
-    return f"{rows.time_of(value):%Y-%m-%d %H:%M:%S} UTC" if hasattr(value, "to_native") else plain
+    return f"{time_of(value):%Y-%m-%d %H:%M:%S} UTC" if hasattr(value, "to_native") else plain
 
 
 def _health_checks(connection: Connection, left_out: Sequence[str]) -> Iterator[HealthCheck]:

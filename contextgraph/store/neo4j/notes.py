@@ -11,7 +11,6 @@ from contextgraph.model import (
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
-from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
@@ -20,9 +19,10 @@ from contextgraph.store.neo4j.connection import (
 from contextgraph.store.neo4j.rows import (
     Parameters,
     Row,
+    moment,
     where,
 )
-from contextgraph.store.neo4j.runs import indexed_text, terms
+from contextgraph.store.neo4j.search import indexed_text, terms
 from contextgraph.text import stems
 from contextgraph.vectors import Vector
 
@@ -159,7 +159,7 @@ def _row(tenant: str, note: Note) -> Parameters:
         "pinned": note.pinned,
         "words": indexed_text(tenant, note.repo, rules.note_text(note), stems),
         "live": note.is_live,
-        "created_at": rows.moment(note.created_at),
+        "created_at": moment(note.created_at),
         "source": note.source,
         "contradicts": list(note.contradicts),
         "superseded_by": note.superseded_by,

@@ -265,7 +265,7 @@ _SHOWN_ITEMS = Columns(ShownItem, _FORMS)
 _VERDICTS = Columns(Verdict, _FORMS)
 
 
-def numbers(value: Any) -> bytes:
+def vector_data(value: Any) -> bytes:
     """The data of a vector that the server returned."""
     import numpy as np
 

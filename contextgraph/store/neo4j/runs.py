@@ -1,10 +1,8 @@
 """`RunStore` on a server: runs with their fragments, each kind of node in one batch."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
-from urllib.parse import quote
 
 from contextgraph.model import (
     Bundle,
@@ -28,11 +26,11 @@ from contextgraph.model import (
 from contextgraph.ports import ALL
 from contextgraph.store import rules, runs
 from contextgraph.store.columns import unpacked
-from contextgraph.store.neo4j import (
-    exposures,
-    methodologies,
-    rows,
-    vectors,
+from contextgraph.store.neo4j.advice import (
+    mark_changed,
+    remove_files,
+    remove_methodologies,
+    report_shown,
 )
 from contextgraph.store.neo4j.connection import (
     Connection,
@@ -40,118 +38,39 @@ from contextgraph.store.neo4j.connection import (
     Transaction,
 )
 from contextgraph.store.neo4j.rows import (
-    NEVER,
-    CacheGeneration,
     CandidateCache,
     FragmentKey,
-    MemoryState,
     Parameters,
     Row,
-    memory_state,
+    caused_row,
+    error_of,
+    error_row,
+    fragment_of,
+    fragment_row,
+    moment,
+    outcome_row,
+    recovered_of,
+    recovered_row,
+    scope_parameters,
+    trajectory_of,
+    trajectory_row,
     where,
 )
-from contextgraph.store.neo4j.vectors import active_space, vector_of
+from contextgraph.store.neo4j.search import (
+    WordCountCache,
+    active_space,
+    indexed_text,
+    insert_vectors,
+    vector_of,
+)
 from contextgraph.store.rules import raw_with_outcome
 from contextgraph.store.runs import PackedRun
-from contextgraph.text import words
-
-# Counting costs a microsecond for each text that has the word: counts are cached until the memory
-# has grown by so small a part that relevance, a logarithm, hardly changes.
-_LAG = 0.01
-_MAX_CACHED = 100_000
-
-
-def indexed_text(
-    tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words
-) -> str:
-    """Return the index terms of *text*: tenant, repository, and each word once."""
-    owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
-    return " ".join((*owners, *dict.fromkeys(split(text))))
-
-
-def terms(
-    tenant: str, repos: Collection[str] | None, weights: Mapping[str, int]
-) -> list[Parameters]:
-    """For each word its weight and a query for the texts with it: those of *repos*, or all."""
-    return [
-        {"word": word, "weight": weight, "query": _query(tenant, repos, word)}
-        for word, weight in weights.items()
-    ]
-
-
-class _Counts(NamedTuple):
-    """Counts of words among *total* texts."""
-
-    total: int
-    generation: CacheGeneration
-    by_word: dict[str, int]
-
-    def is_outdated(self, total: int, generation: CacheGeneration) -> bool:
-        """True where they lag too far behind, or are too many."""
-        grown = total - self.total
-        is_full = len(self.by_word) > _MAX_CACHED
-        return is_full or generation != self.generation or not 0 <= grown <= _LAG * self.total
-
-
-class WordCountCache:
-    """In how many texts of one kind words occur: *query* counts them, *total_of* all texts.
-
-    Counts lag behind by at most 1 % of the texts; words that were unknown are counted again.
-    """
-
-    def __init__(
-        self, connection: Connection, query: str, total_of: Callable[[MemoryState], int]
-    ) -> None:
-        self._connection, self._query, self._total_of = connection, query, total_of
-        self._latest = _Counts(-1, NEVER, {})
-
-    def counts(self, words: Sequence[str]) -> WordCounts:
-        """How many texts there are, and in how many of them each of *words* occurs."""
-        distinct = list(dict.fromkeys(words))
-        state = memory_state(self._connection)
-        total = self._total_of(state)
-        latest = self._latest
-        if latest.is_outdated(total, state.generation):
-            latest = self._latest = _Counts(total, state.generation, {})
-        known = {word: latest.by_word[word] for word in distinct if word in latest.by_word}
-        counted = self._count([word for word in distinct if word not in known])
-        latest.by_word.update({word: count for word, count in counted.items() if count})
-        known |= counted
-        return WordCounts(latest.total, {word: known[word] for word in distinct})
-
-    def terms(self, words: Sequence[str], repo: str | None) -> list[Parameters]:
-        """The rarest known ones of *words* with their weights, as `terms`."""
-        counts = self.counts(words)
-        weights = rules.word_weights(counts.total, counts.by_word)
-        return terms(self._connection.tenant, None if repo is None else (repo,), weights)
-
-    def _count(self, new: Sequence[str]) -> dict[str, int]:
-        if not new:
-            return {}
-        words = terms(self._connection.tenant, None, dict.fromkeys(new, 0))
-        return {
-            row["word"]: row["count"] for row in self._connection.rows(self._query, words=words)
-        }
-
-
-def _query(tenant: str, repos: Collection[str] | None, word: str) -> str:
-    """In the syntax of Lucene; no word and no owner has a quotation mark."""
-    owners = " OR ".join(f'"{_owner(tenant, repo)}"' for repo in (repos or (None,)))
-    return f'({owners}) AND "{word}"'
-
-
-def _owner(tenant: str, repo: str | None) -> str:
-    """The term that only texts of this tenant, or of this repository of it, have.
-
-    No word has a ``@``, and what is quoted has no space.
-    """
-    return f"@{quote(tenant, safe='')}" + ("" if repo is None else f"@{quote(repo, safe='')}")
 
 
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
     """The known ones of these runs, by id."""
     known = queries.rows("trajectories", ids=ids)
-    return {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in known)}
+    return {run.id: run for run in (trajectory_of(row["trajectory"]) for row in known)}
 
 
 class _Nodes:
@@ -170,11 +89,11 @@ class _Nodes:
         self._note_change(len(runs), trajectories=len(runs), recoveries=recoveries)
 
     def report_shown(self, bundles: Sequence[Bundle]) -> None:
-        exposures.report_of_runs(self._transaction, bundles)
+        report_shown(self._transaction, bundles)
 
     def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
         changes = [
-            {"id": run.id, **rows.outcome_row(run), "revision": self._revision + number}
+            {"id": run.id, **outcome_row(run), "revision": self._revision + number}
             for number, run in enumerate(runs, start=1)
         ]
         self._transaction.write("set_outcomes", changes)
@@ -222,7 +141,7 @@ def insert(transaction: Transaction, given: Sequence[PackedRun], revision: int) 
     write("add_files", _distinct(touched, "repo", "name"))
     write("add_touched", touched)
     errors = chain.from_iterable(bundle.errors for bundle in bundles)
-    write("add_errors", _distinct(_sorted(map(rows.error_row, errors), "id"), "id"))
+    write("add_errors", _distinct(_sorted(map(error_row, errors), "id"), "id"))
     met = _sorted(chain.from_iterable(map(_met_rows, bundles)), "error_id", "trajectory_id")
     write("add_met", met)
     # Of several runs in one batch the first has the least id.
@@ -230,7 +149,7 @@ def insert(transaction: Transaction, given: Sequence[PackedRun], revision: int) 
     write("add_caused", _sorted(chain.from_iterable(map(_caused_rows, bundles)), "error_id"))
     recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
     write("add_recovered", _sorted(recovered, "error_id"))
-    vectors.insert(transaction, bundles)
+    insert_vectors(transaction, bundles)
 
 
 def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: int) -> list[Row]:
@@ -241,9 +160,9 @@ def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: in
     parts = transaction.rows("parts_of", ids=trajectory_ids)
     ids = [row["id"] for row in parts]
     errors = sorted({error for row in parts for error in row["errors"]})
-    methodologies.mark_changed(transaction, errors, [row["repo"] for row in parts], revision)
+    mark_changed(transaction, errors, [row["repo"] for row in parts], revision)
     derived = [row["id"] for row in transaction.rows("derived_from_runs", ids=ids)]
-    methodologies.remove(transaction, derived, revision)
+    remove_methodologies(transaction, derived, revision)
     fragments = sorted(fragment for row in parts for fragment in row["fragments"])
     transaction.rows("remove_fragments", ids=fragments)
     transaction.rows("remove_raw_runs", ids=ids)
@@ -260,16 +179,10 @@ def remove_unused(transaction: Transaction, removed: Sequence[Row]) -> None:
     remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
 
-def remove_files(transaction: Transaction, files: Iterable[tuple[str, str]]) -> None:
-    """Delete those of *files*, by repository and name, that no fragment touches any more."""
-    distinct = [{"repo": repo, "name": name} for repo, name in sorted(set(files))]
-    transaction.write("remove_untouched_files", distinct)
-
-
 def _trajectory_row(tenant: str, packed: PackedRun, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
-        **rows.trajectory_row(run),
+        **trajectory_row(run),
         "words": indexed_text(tenant, run.repo, rules.trajectory_text(run)),
         "data": packed.raw,
         "revision": revision,
@@ -278,7 +191,7 @@ def _trajectory_row(tenant: str, packed: PackedRun, revision: int) -> Parameters
 
 def _fragment_rows(bundle: Bundle) -> list[Parameters]:
     run = bundle.trajectory.id
-    return [{"trajectory_id": run, **rows.fragment_row(value)} for value in bundle.fragments]
+    return [{"trajectory_id": run, **fragment_row(value)} for value in bundle.fragments]
 
 
 def _touched_rows(bundle: Bundle) -> list[Parameters]:
@@ -305,7 +218,7 @@ def _met_rows(bundle: Bundle) -> list[Parameters]:
 
 def _caused_rows(bundle: Bundle) -> list[Parameters]:
     return [
-        {"fragment_id": value.fragment_id, "error_id": value.error_id, **rows.caused_row(value)}
+        {"fragment_id": value.fragment_id, "error_id": value.error_id, **caused_row(value)}
         for value in bundle.caused
     ]
 
@@ -318,7 +231,7 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
             "words": indexed_text(
                 tenant, bundle.trajectory.repo, rules.recovery_text(value.message, value.actions)
             ),
-            **rows.recovered_row(value),
+            **recovered_row(value),
         }
         for value in bundle.recovered
     ]
@@ -412,7 +325,7 @@ class Neo4jRuns:
             task_types=[task_type.value] if task_type else _TASK_TYPES,
             agent=agent,
             limit=max(0, limit),
-            **rows.scope_parameters(scope),
+            **scope_parameters(scope),
         )
         return self._values.trajectories(ids)
 
@@ -422,7 +335,7 @@ class Neo4jRuns:
             repo=None if wanted.repo is None else wanted.repo.casefold(),
             agent=wanted.agent,
             outcome=wanted.outcome,
-            since=None if wanted.since is None else rows.moment(wanted.since),
+            since=None if wanted.since is None else moment(wanted.since),
             order=wanted.order,
             limit=max(0, limit),
             skip=skip,
@@ -441,7 +354,7 @@ class Neo4jRuns:
             "trajectories_for_text",
             words=self._words.terms(words, scope.repo),
             limit=max(0, limit),
-            **rows.scope_parameters(scope),
+            **scope_parameters(scope),
         )
         return self._values.trajectories(ids)
 
@@ -464,7 +377,7 @@ class Neo4jRuns:
             file_name=file_name,
             loop_command=loop_command,
             limit=max(0, limit),
-            **rows.scope_parameters(scope),
+            **scope_parameters(scope),
         )
         return self._values.fragments([FragmentKey(*key) for key in keys])
 
@@ -482,15 +395,14 @@ class Neo4jRuns:
         errors = sorted(row["errors"], key=lambda error: str(error["id"]))
         return Bundle(
             trajectory=run,
-            fragments=tuple(map(rows.fragment_of, row["fragments"])),
-            errors=tuple(map(rows.error_of, errors)),
+            fragments=tuple(map(fragment_of, row["fragments"])),
+            errors=tuple(map(error_of, errors)),
             caused=tuple(
                 CausedError(fragment, error, tuple(steps), tuple(locations))
                 for fragment, error, steps, locations in row["caused"]
             ),
             recovered=tuple(
-                rows.recovered_of(edge, fragment, error)
-                for fragment, error, edge in row["recovered"]
+                recovered_of(edge, fragment, error) for fragment, error, edge in row["recovered"]
             ),
             raw=raw,
             embedded=embedded,

@@ -1,12 +1,14 @@
-"""The vector store: embedding spaces, their vectors, and what is near a vector.
+"""Search by words and by vectors: index terms, and `VectorStore` on a server.
 
 The vectors of a space are in a property of nodes that no other space of the memory uses at that
 time, so that a space can be prepared beside the active one, with an index of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
+from typing import NamedTuple
+from urllib.parse import quote
 
 from contextgraph.errors import StoreError
 from contextgraph.lazy import dataclass
@@ -15,25 +17,127 @@ from contextgraph.model import (
     Near,
     Scope,
     Space,
+    WordCounts,
     run_text,
 )
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
-from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
     Transaction,
 )
 from contextgraph.store.neo4j.rows import (
+    NEVER,
+    CacheGeneration,
     CandidateCache,
+    MemoryState,
     Parameters,
     Row,
     memory_state,
+    scope_parameters,
+    trajectory_of,
+    vector_data,
     where,
 )
 from contextgraph.store.neo4j.schema import query, vector_index
+from contextgraph.text import words
 from contextgraph.vectors import Vector, dimensions_of
+
+# Counting costs a microsecond for each text that has the word: counts are cached until the memory
+# has grown by so small a part that relevance, a logarithm, hardly changes.
+_LAG = 0.01
+
+
+_MAX_CACHED = 100_000
+
+
+def indexed_text(
+    tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words
+) -> str:
+    """Return the index terms of *text*: tenant, repository, and each word once."""
+    owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
+    return " ".join((*owners, *dict.fromkeys(split(text))))
+
+
+def terms(
+    tenant: str, repos: Collection[str] | None, weights: Mapping[str, int]
+) -> list[Parameters]:
+    """For each word its weight and a query for the texts with it: those of *repos*, or all."""
+    return [
+        {"word": word, "weight": weight, "query": _query(tenant, repos, word)}
+        for word, weight in weights.items()
+    ]
+
+
+class _Counts(NamedTuple):
+    """Counts of words among *total* texts."""
+
+    total: int
+    generation: CacheGeneration
+    by_word: dict[str, int]
+
+    def is_outdated(self, total: int, generation: CacheGeneration) -> bool:
+        """True where they lag too far behind, or are too many."""
+        grown = total - self.total
+        is_full = len(self.by_word) > _MAX_CACHED
+        return is_full or generation != self.generation or not 0 <= grown <= _LAG * self.total
+
+
+class WordCountCache:
+    """In how many texts of one kind words occur: *query* counts them, *total_of* all texts.
+
+    Counts lag behind by at most 1 % of the texts; words that were unknown are counted again.
+    """
+
+    def __init__(
+        self, connection: Connection, query: str, total_of: Callable[[MemoryState], int]
+    ) -> None:
+        self._connection, self._query, self._total_of = connection, query, total_of
+        self._latest = _Counts(-1, NEVER, {})
+
+    def counts(self, words: Sequence[str]) -> WordCounts:
+        """How many texts there are, and in how many of them each of *words* occurs."""
+        distinct = list(dict.fromkeys(words))
+        state = memory_state(self._connection)
+        total = self._total_of(state)
+        latest = self._latest
+        if latest.is_outdated(total, state.generation):
+            latest = self._latest = _Counts(total, state.generation, {})
+        known = {word: latest.by_word[word] for word in distinct if word in latest.by_word}
+        counted = self._count([word for word in distinct if word not in known])
+        latest.by_word.update({word: count for word, count in counted.items() if count})
+        known |= counted
+        return WordCounts(latest.total, {word: known[word] for word in distinct})
+
+    def terms(self, words: Sequence[str], repo: str | None) -> list[Parameters]:
+        """The rarest known ones of *words* with their weights, as `terms`."""
+        counts = self.counts(words)
+        weights = rules.word_weights(counts.total, counts.by_word)
+        return terms(self._connection.tenant, None if repo is None else (repo,), weights)
+
+    def _count(self, new: Sequence[str]) -> dict[str, int]:
+        if not new:
+            return {}
+        words = terms(self._connection.tenant, None, dict.fromkeys(new, 0))
+        return {
+            row["word"]: row["count"] for row in self._connection.rows(self._query, words=words)
+        }
+
+
+def _query(tenant: str, repos: Collection[str] | None, word: str) -> str:
+    """In the syntax of Lucene; no word and no owner has a quotation mark."""
+    owners = " OR ".join(f'"{_owner(tenant, repo)}"' for repo in (repos or (None,)))
+    return f'({owners}) AND "{word}"'
+
+
+def _owner(tenant: str, repo: str | None) -> str:
+    """The term that only texts of this tenant, or of this repository of it, have.
+
+    No word has a ``@``, and what is quoted has no space.
+    """
+    return f"@{quote(tenant, safe='')}" + ("" if repo is None else f"@{quote(repo, safe='')}")
+
 
 # Larger transactions with vectors need more memory on the server and are no faster.
 _ROWS_AT_ONCE = 500
@@ -102,7 +206,7 @@ class Neo4jVectors:
         unembedded = self._connection.rows(
             "runs_to_embed", limit=max(0, limit), property=property_, after=after
         )
-        runs = (rows.trajectory_of(row["trajectory"]) for row in unembedded)
+        runs = (trajectory_of(row["trajectory"]) for row in unembedded)
         return {run.id: run_text(run) for run in runs}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
@@ -145,7 +249,7 @@ class Neo4jVectors:
         numbers = vector.numbers().tolist()
         near = self._connection.rows(name, vector=numbers, space=vector.space, limit=max(0, limit))
         return {
-            (row["run"], row["id"]): Vector(vector.space, rows.numbers(row["numbers"]))
+            (row["run"], row["id"]): Vector(vector.space, vector_data(row["numbers"]))
             for row in near
         }
 
@@ -157,7 +261,7 @@ class Neo4jVectors:
             "property": active.property,
             "vector": vector.numbers().tolist(),
             "limit": limit,
-            **rows.scope_parameters(scope),
+            **scope_parameters(scope),
         }
         nearest: list[Row] = []
         if scope.repo is None and active.runs > MAX_COMPARED:
@@ -168,7 +272,7 @@ class Neo4jVectors:
                 nearest = self._search_all(index, parameters, limit)
         if len(nearest) < limit:
             nearest = self._connection.rows(where("nearest_trajectories", scope.repo), **parameters)
-        return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in nearest}
+        return {row["id"]: Vector(vector.space, vector_data(row["numbers"])) for row in nearest}
 
     def _search_in_scope(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """Search an index with filters."""
@@ -223,10 +327,10 @@ def active_space(connection: Connection) -> ActiveSpace | None:
 
 def vector_of(space: str, value: object) -> Vector | None:
     """The vector that the server returned."""
-    return None if value is None else Vector(space, rows.numbers(value))
+    return None if value is None else Vector(space, vector_data(value))
 
 
-def insert(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
+def insert_vectors(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
     """Write the vectors of new runs, unless their space has been dropped."""
     embedded = {bundle.trajectory.id: bundle.embedded for bundle in bundles if bundle.embedded}
     properties = _properties(transaction) if embedded else {}
