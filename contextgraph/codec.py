@@ -32,21 +32,33 @@ from contextgraph.lazy import MISSING, Field, fields, is_dataclass
 from contextgraph.model.trajectory import TRANSIENT, Json
 
 Value = TypeVar("Value")
-Encoder: TypeAlias = Callable[[Any], Json]
+Forms: TypeAlias = Mapping[type, Callable[[Any], Mapping[str, object]]]
+Encoder: TypeAlias = Callable[[Any, Forms | None], Json]
 Decoder: TypeAlias = Callable[[Json], Any]
+
+# No class has a form of its own.
+COMPLETE: Forms = {}
 
 _SCALARS = (str, int, float, bool)
 _AS_THEY_ARE = frozenset(_SCALARS)
 
 
-def encoded(value: Any, *, complete: bool = False) -> Json:
+def encoded(value: Any, forms: Forms | None = None) -> Json:
     """*value*, a dataclass or what the fields of one can hold, as JSON.
 
-    Fields that are None or have their default value are left out, unless it is to be *complete*.
+    Fields that are None or have their default value are left out, unless *forms* are given: these
+    say which keys there are for values of a class, if not one for each field.
     """
     if isinstance(value, str | int | float | None) and not isinstance(value, Enum):
         return value
-    return _encoder(cast(Hashable, type(value)), complete)(value)
+    return _encoder(cast(Hashable, type(value)))(value, forms)
+
+
+def parts_of(value: object, forms: Forms = COMPLETE) -> Mapping[str, object]:
+    """The keys of the dataclass *value* with what they hold: those of *forms*, or all fields."""
+    if form := forms.get(type(value)):
+        return form(value)
+    return {name: getattr(value, name) for name in _defaults(cast(Hashable, type(value)))}
 
 
 def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
@@ -94,38 +106,29 @@ class _InvalidError(Exception):
 
 
 @cache
-def _encoder(kind: Any, complete: bool) -> Encoder:
+def _encoder(kind: Any) -> Encoder:
     """Return the function that encodes values whose class is *kind*."""
     if is_dataclass(kind):
-        defaults = {item.name: _default(item) for item in fields(kind) if _is_recorded(item)}
-        return partial(_encoded_fields, defaults, complete)
+        return partial(_encoded_fields, _defaults(cast(Hashable, kind)))
     if issubclass(kind, Enum):
-        return _enum_value
+        return lambda value, forms: cast(Json, value.value)
     if issubclass(kind, datetime):
         return _time_text
     if issubclass(kind, bytes):
-        return _base64_text
+        return lambda value, forms: base64.b64encode(value).decode()
     if issubclass(kind, Mapping):
-        return lambda value: {
-            str(key): encoded(entry, complete=complete) for key, entry in value.items()
+        return lambda value, forms: {
+            str(key): encoded(entry, forms) for key, entry in value.items()
         }
     if issubclass(kind, tuple | list):
-        return lambda value: [encoded(entry, complete=complete) for entry in value]
+        return lambda value, forms: [encoded(entry, forms) for entry in value]
     raise TypeError(f"{kind.__name__} has no JSON form")
 
 
-def _enum_value(value: Enum) -> Json:
-    return cast(Json, value.value)
-
-
-def _time_text(value: datetime) -> Json:
+def _time_text(value: datetime, _: Forms | None) -> Json:
     if value.tzinfo is None:  # it could not be read again
         raise TypeError(f"time {value.isoformat()} has no time zone")
     return value.isoformat()
-
-
-def _base64_text(value: bytes) -> Json:
-    return base64.b64encode(value).decode()
 
 
 class FieldOf(NamedTuple):
@@ -158,15 +161,20 @@ def _default(item: "Field[Any]") -> object:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def _encoded_fields(defaults: Mapping[str, object], complete: bool, value: object) -> Json:
+@cache
+def _defaults(kind: Any) -> Mapping[str, object]:
+    return {item.name: _default(item) for item in fields(kind) if _is_recorded(item)}
+
+
+def _encoded_fields(defaults: Mapping[str, object], value: object, forms: Forms | None) -> Json:
+    if forms is not None:
+        return {key: encoded(part, forms) for key, part in parts_of(value, forms).items()}
     record: dict[str, Json] = {}
     for name, default in defaults.items():
         given = getattr(value, name)
-        if complete or not (given is None or given == default):
+        if not (given is None or given == default):
             # Most fields are texts and numbers: a call for each would take half of the time.
-            record[name] = (
-                given if type(given) in _AS_THEY_ARE else encoded(given, complete=complete)
-            )
+            record[name] = given if type(given) in _AS_THEY_ARE else encoded(given)
     return record
 
 

@@ -59,16 +59,9 @@ from contextgraph.ports import ExposureStore, RunStore
 from contextgraph.readers import to_record
 from contextgraph.records import (
     context_record,
-    explanation_record,
-    fragment_record,
     friction_record,
-    history_record,
-    playbook_record,
-    recalled_record,
     record_of,
-    run_record,
     statement_record,
-    stats_record,
 )
 
 Record = Mapping[str, Json]
@@ -321,7 +314,7 @@ def playbook(
 ) -> Record:
     """Return what the runs of a repository agree on, as `contextgraph playbook --json`."""
     playbook = memory.playbook(repo, task, exclude_instances=exclude_instances, as_of=as_of)
-    return {**playbook_record(playbook), "text": render_playbook(playbook)}
+    return record_of(playbook, text=render_playbook(playbook))
 
 
 @_offer(TokenScope.READ, "GET /v1/how")
@@ -335,7 +328,7 @@ def how(
 ) -> Record:
     """Return how a command is really run in a repository, as `contextgraph how --json`."""
     history = memory.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
-    return history_record(history)
+    return record_of(history)
 
 
 @_offer(TokenScope.READ, "GET /v1/stats")
@@ -345,7 +338,8 @@ def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
     stats = replace(memory.get_stats(), usage={})
     if repo:
         stats = replace(stats, failure_patterns=memory.stats.get_failure_patterns(repo))
-    return stats_record(stats, memory.stats.get_common_mistakes(situation, repo), ())
+    mistakes = memory.stats.get_common_mistakes(situation, repo)
+    return record_of(stats, common_mistakes=mistakes, plots=(), people=None)
 
 
 @_offer(TokenScope.READ, "GET /v1/friction")
@@ -366,7 +360,7 @@ def trajectories(
     runs = memory.store.runs
     ids = runs.ids(repo or None, instance or None, after=after, limit=limit + 1)
     page = runs.trajectories(ids[:limit])
-    return {"trajectories": [*map(run_record, page.values())], "next": _next(ids, limit)}
+    return {"trajectories": [*map(record_of, page.values())], "next": _next(ids, limit)}
 
 
 def _next(ids: Sequence[str], limit: int) -> str | None:
@@ -383,12 +377,7 @@ def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Recor
     if run is None:
         raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
     fragments = runs.fragments([run.id]).get(run.id, ())
-    record: dict[str, Json] = {
-        **run_record(run),
-        "task": run.task,
-        "summary": run.summary,
-        "fragments": [{"id": fragment.id, **fragment_record(fragment)} for fragment in fragments],
-    }
+    record = record_of(run, task=run.task, summary=run.summary, fragments=fragments)
     raw = runs.raw(run.id) if steps else None
     return {**record, "run": to_record(raw)} if raw else record
 
@@ -440,7 +429,7 @@ def notes(
         min_probability=min_probability,
         strategy=strategy,
     )
-    return {"notes": [recalled_record(without_secrets(recollection)) for recollection in recalled]}
+    return {"notes": [record_of(without_secrets(recollection)) for recollection in recalled]}
 
 
 @_offer(TokenScope.READ, "GET /v1/search")
@@ -506,7 +495,7 @@ def explain(memory: AgentMemory, identity: str) -> Record:
     explanation = memory.explain(identity)
     if explanation is None:
         raise NotFoundError(f"nothing has the id {identity}")
-    return explanation_record(explanation)
+    return record_of(explanation)
 
 
 @_offer(

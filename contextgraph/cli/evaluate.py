@@ -34,7 +34,10 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.records import context_record, loop_records, record_of
+from contextgraph.records import (
+    context_record,
+    record_of,
+)
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -475,8 +478,10 @@ def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
 
 def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
     if moment.loop is not None:
-        (loop,) = loop_records([moment.loop])
-        return {"loop": loop, "escapes": [suggestion.text for suggestion in moment.escapes]}
+        return {
+            "loop": record_of(moment.loop),
+            "escapes": [suggestion.text for suggestion in moment.escapes],
+        }
     if moment.context is None:
         return {}
     shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")

@@ -34,7 +34,7 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
+from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def consolidate(
     with common.open(create=False) as memory:
         if dry_run:
             plan = memory.consolidator.plan_wording()
-            estimate = {"editor": plan.summarizer, **usage_record(plan.usage)}
+            estimate = {"editor": plan.summarizer, **record_of(plan.usage)}
             record = record_of(plan, "summarizer", "usage", **estimate)
             common.answer(record, partial(_show_wording_plan, plan))
             return
@@ -80,7 +80,7 @@ def consolidate(
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
         common.compile_for_hooks(memory, consolidated=errors)
-    common.answer(consolidation_record(report), partial(_show_report, report))
+    common.answer(record_of(report), partial(_show_report, report))
     if not report.started:
         raise click.exceptions.Exit(LEASE_HELD)
 
@@ -172,7 +172,7 @@ def _show_embedding_plan(common: Common, plan: "ReembeddingPlan") -> None:
         f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
         f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
     )
-    common.answer(record_of(plan, "usage", **usage_record(plan.usage)), text)
+    common.answer(record_of(plan, "usage", **record_of(plan.usage)), text)
 
 
 def _show_reembedding(common: Common, done: "Reembedding") -> None:
@@ -180,7 +180,7 @@ def _show_reembedding(common: Common, done: "Reembedding") -> None:
         f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
         f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
     )
-    common.answer({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)}, text)
+    common.answer({"space": done.space.name, "runs": done.runs, **record_of(done.usage)}, text)
 
 
 @common_options()
@@ -211,7 +211,7 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
         with Progress(lambda: total) as progress:
             for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
                 if damaged.as_json:
-                    emit(receipt_record(receipt))
+                    emit(record_of(receipt))
                 progress.runs(done, total)
     except KeyboardInterrupt:
         warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")

@@ -31,7 +31,10 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, warn
 from contextgraph.knowledge.recall import shown_text
 from contextgraph.lazy import dataclass
-from contextgraph.records import recalled_record, record_of, statement_record
+from contextgraph.records import (
+    record_of,
+    statement_record,
+)
 from contextgraph.text import gives_instructions, number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -152,7 +155,7 @@ def recall(
         )
     rows = ((f"{hit.score:.2f}", *_row(hit.note)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
-    records = map(recalled_record, hits)
+    records = map(record_of, hits)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 

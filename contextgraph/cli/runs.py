@@ -38,14 +38,7 @@ from contextgraph.cli.output import (
 )
 from contextgraph.model import SOURCE
 from contextgraph.page import error_line, loop_line, recovery_line
-from contextgraph.records import (
-    fragment_record,
-    history_record,
-    loop_records,
-    playbook_record,
-    record_of,
-    run_record,
-)
+from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -164,7 +157,8 @@ def loops(
         for inspection in _inspected(intake, instance):
             trace = inspection.trace
             loops.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
-            raw, records = trace.raw, loop_records(loops[-1])
+            raw = trace.raw
+            records: list[Json] = [record_of(loop) for loop in loops[-1]]
             common.answer(
                 {"source": raw.source, "instance_id": raw.instance_id, "loops": records},
                 partial(_show_loops, raw.instance_id, loops[-1]),
@@ -323,8 +317,8 @@ def inspection_record(inspection: "Inspection") -> "dict[str, Json]":
         "change": str(raw.change),
         "total_steps": len(trace.steps),
         "steps": [_step_record(step) for step in trace.steps],
-        "fragments": [fragment_record(fragment) for fragment in inspection.fragments],
-        "loops": loop_records(trace.loops),
+        "fragments": [record_of(fragment) for fragment in inspection.fragments],
+        "loops": [record_of(loop) for loop in trace.loops],
         "recoveries": [_recovery_record(recovery) for recovery in trace.recoveries],
     }
 
@@ -439,7 +433,7 @@ def runs(
     columns = ("when", "outcome", *change, "steps", "agent", "instance")
     title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
     rows = (_run_row(run, has_changes=has_changes) for run in shown)
-    records, empty = map(run_record, shown), "no such run"
+    records, empty = map(record_of, shown), "no such run"
     common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
 
 
@@ -492,7 +486,7 @@ def playbook(
         playbook = memory.playbook(repo, task, workdir=workdir)
         if not playbook:
             _unknown(memory, repo)
-    record = {**playbook_record(playbook), "text": render_playbook(playbook)}
+    record = record_of(playbook, text=render_playbook(playbook))
     common.answer(record, partial(_show_playbook, playbook, is_ranked=bool(task)))
     if playbook.degraded:
         warn(playbook.degraded)
@@ -521,7 +515,7 @@ def how(
         history = memory.how(repo, command)
         if not history.runs:
             _unknown(memory, repo)
-    common.answer(history_record(history), partial(_show_history, history))
+    common.answer(record_of(history), partial(_show_history, history))
 
 
 def _unknown(memory: "AgentMemory", repo: str) -> None:

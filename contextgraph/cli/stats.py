@@ -23,7 +23,7 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.lazy import dataclass, regex, replace
-from contextgraph.records import explanation_record, friction_record, record_of, stats_record
+from contextgraph.records import friction_record, record_of
 from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def stats(
         frictions = memory.stats.get_friction("", _COSTLY)
     if common.as_json:
         known = replace(stats, failure_patterns=patterns)
-        emit({"store": address, **stats_record(known, mistakes, drawn, interventions)})
+        plots = [str(file) for file in drawn]
+        more = {"common_mistakes": mistakes, "plots": plots, "people": interventions}
+        emit({"store": address, **record_of(known, **more)})
         return
     print(f"Memory: {address}")
     if interventions:
@@ -278,7 +280,7 @@ def explain(
         explanation = memory.explain(node)
     if explanation is None:
         fail(f"nothing has the id {node}; query --json shows the ids of its items")
-    common.answer(explanation_record(explanation), partial(_show_explanation, explanation))
+    common.answer(record_of(explanation), partial(_show_explanation, explanation))
 
 
 def _show_explanation(explanation: "Explanation") -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 from markupsafe import Markup
 
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.evaluation import Evaluation
 from contextgraph.evaluation.measures import (
@@ -113,14 +113,14 @@ def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
     record: dict[str, Json] = {
         "verdict": report.verdict,
         "config": dict(report.config),
-        "measures": encoded(report.measures, complete=True),
-        f"clearance@{FAMILIES_AT} by error family": encoded(report.families, complete=True),
-        "curves": encoded(report.curves, complete=True),
-        "against": encoded(report.contrasts, complete=True),
-        **{name: encoded(measures, complete=True) for name, measures in report.saving.items()},
+        "measures": encoded(report.measures, COMPLETE),
+        f"clearance@{FAMILIES_AT} by error family": encoded(report.families, COMPLETE),
+        "curves": encoded(report.curves, COMPLETE),
+        "against": encoded(report.contrasts, COMPLETE),
+        **{name: encoded(measures, COMPLETE) for name, measures in report.saving.items()},
     }
     if with_moments:
-        record["moments"] = encoded(report.moments, complete=True)
+        record["moments"] = encoded(report.moments, COMPLETE)
     return record
 
 

@@ -18,7 +18,7 @@ from unicodedata import normalize
 
 import orjson
 
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import (
     InvalidEntryError,
     MemoryNotFoundError,
@@ -568,7 +568,7 @@ class KeyedFiles:
             return None  # a machine that lost power may leave an empty file
 
     def _write_position(self, position: Position, asked_at: int) -> Position:
-        content = orjson.dumps(encoded(position, complete=True))
+        content = orjson.dumps(encoded(position, COMPLETE))
         self._replace(self._position, content, modified=asked_at)
         return position
 
@@ -586,7 +586,7 @@ def _same(first: Iterable[dict[str, Json]], second: Iterable[dict[str, Json]]) -
 
 
 def _record(envelope: Envelope) -> dict[str, Json]:
-    return cast("dict[str, Json]", encoded(envelope, complete=True))
+    return cast("dict[str, Json]", encoded(envelope, COMPLETE))
 
 
 def _line(envelope: Envelope) -> bytes:

@@ -41,7 +41,7 @@ from contextgraph.operations import (
 )
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
-from contextgraph.records import consolidation_record, receipt_record, unread_record
+from contextgraph.records import record_of, unread_record
 from contextgraph.service.monitoring import TENANT, TooBusyError
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
@@ -444,7 +444,7 @@ async def _finish(operation: Operation, caller: Caller, given: dict[str, Any]) -
         return json_response({"receipt": None, "job": None})
     if not await finished(job, MAX_WAIT / 2) or not job.receipts:
         return json_response({"receipt": None, "job": job.record()}, 202)
-    return json_response({"receipt": receipt_record(job.receipts[0]), "job": None})
+    return json_response({"receipt": record_of(job.receipts[0]), "job": None})
 
 
 _add(
@@ -568,7 +568,7 @@ async def consolidate(caller: Admin) -> Response:
     409 where another process does so.
     """
     report = await caller.service.maintain(caller.memory.consolidate)
-    return json_response(consolidation_record(report), 200 if report.started else 409)
+    return json_response(record_of(report), 200 if report.started else 409)
 
 
 @router.get("/v1/export", response_class=FileResponse)
@@ -587,7 +587,7 @@ async def export(
     memory, headers = caller.memory, {}
     if file_format == "archive":
         counts = await caller.service.maintain(lambda: memory.export(path, vectors=vectors))
-        headers["X-Exported"] = orjson.dumps(encoded(counts, complete=True)).decode()
+        headers["X-Exported"] = orjson.dumps(record_of(counts)).decode()
     else:
         await caller.service.maintain(lambda: memory.export_graph(path, file_format))
     return FileResponse(

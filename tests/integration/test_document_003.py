@@ -35,7 +35,7 @@ from contextgraph import (
     Trajectory,
 )
 from contextgraph.advising.channels import by_semantic, query_of
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.config import load_settings
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import TaskType
@@ -202,7 +202,7 @@ def test_the_nodes_are_made_with_the_fields_of_the_document() -> None:
 
 def test_vectors_of_nodes_are_no_part_of_their_records() -> None:
     run = Trajectory(**REQUIRED, outcome=Outcome.FAILED, embedding=(1.0,))  # type: ignore[arg-type]
-    assert "embedding" not in encoded(run, complete=True)  # type: ignore[operator]
+    assert "embedding" not in encoded(run, COMPLETE)  # type: ignore[operator]
     assert decoded(Trajectory, encoded(run)) == run
 
 

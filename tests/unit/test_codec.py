@@ -5,14 +5,19 @@ from enum import StrEnum
 
 import pytest
 
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import ReadError
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     Bundle,
     Json,
+    MemoryContext,
     RawTrajectory,
+    ScopeLevel,
+    SimilarCase,
+    Why,
 )
+from contextgraph.records import context_record, record_of
 from tests.made_bundles import made_bundle
 
 STEP: dict[str, Json] = {
@@ -71,7 +76,7 @@ def test_defaults_and_none_are_left_out_unless_it_is_to_be_complete() -> None:
     value = Outer("n", None)
     assert encoded(value) == {"name": "n"}
     assert decoded(Outer, {"name": "n"}) == value
-    complete = encoded(replace(value, inner=(Inner(1),)), complete=True)
+    complete = encoded(replace(value, inner=(Inner(1),)), COMPLETE)
     assert isinstance(complete, dict)
     assert complete["colour"] is None
     assert complete["inner"] == [{"number": 1, "ratio": 0.5}]
@@ -114,3 +119,21 @@ def test_numbers_and_sizes_are_checked() -> None:
 def test_a_time_that_could_not_be_read_again_is_refused() -> None:
     with pytest.raises(TypeError, match="time 2026-01-01T00:00:00 has no time zone"):
         encoded(Outer("n", None, at=datetime(2026, 1, 1)))  # noqa: DTZ001
+
+
+def test_a_value_has_one_form_in_every_answer() -> None:
+    made = made_bundle(0)
+    case = SimilarCase(
+        trajectory_id="t",
+        instance_id="i",
+        repo="r",
+        outcome=made.trajectory.outcome,
+        summary="s",
+        files=(),
+        fragments=made.fragments,
+        score=1.0,
+        why=Why((), ScopeLevel.REPO, 1, ()),
+    )
+    assert record_of(case)["fragments"] == [*map(record_of, made.fragments)]
+    answer = context_record(MemoryContext("c", similar_cases=(case,)), "")
+    assert answer["similar_cases"] == [record_of(case)]

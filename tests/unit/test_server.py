@@ -318,7 +318,9 @@ def test_repeated_steps_are_a_loop(client: TestClient) -> None:
     states = [{"last_action": "pytest", "current_error": "KeyError: 'rate'"}] * 8
     answer = client.post("/v1/loops", json={"states": states}).json()
 
-    assert (answer["loop"]["repetitions"], answer["loop"]["severity"]) == (8, "stuck")
+    loop = answer["loop"]
+    assert (loop["repetitions"], loop["severity"]) == (8, "stuck")
+    assert (loop["length"], loop["escape_suggestions"]) == (8, [])  # as `contextgraph loops` does
     assert "the last 8 attempts had the same outcome" in answer["text"]
 
 
