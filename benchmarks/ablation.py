@@ -24,8 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
+from contextgraph.advising.cases import FileFeatures, file_features
 from contextgraph.advising.channels import CHANNELS
-from contextgraph.advising.files import FileFeatures, file_features
 from contextgraph.advising.gate import CONSERVATIVE, probability
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import (

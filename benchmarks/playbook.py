@@ -2,7 +2,7 @@
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned. The ranking of
 files is fitted on it, each run with its own instance hidden; the other part judges what is
-shipped. Prints the constants of ``contextgraph/advising/files.py``,
+shipped. Prints the constants of ``contextgraph/advising/cases.py``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.
@@ -19,11 +19,7 @@ from time import perf_counter
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from contextgraph.advising.files import (
-    FileFeatures,
-    file_features,
-    files_shown,
-)
+from contextgraph.advising.cases import FileFeatures, file_features, files_shown
 from contextgraph.advising.wording import render_playbook
 from contextgraph.evaluation import split
 from contextgraph.evaluation.baselines import (

@@ -1,25 +1,47 @@
-"""Ranks the past runs that the channels found, and selects the cases to show."""
+"""Past runs that the channels found: which are shown, and which files such a task changes."""
 
+import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
+from functools import lru_cache
+from itertools import accumulate, chain
+from math import exp, log
+from operator import mul
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from contextgraph.advising.channels import CaseHit, Query, final_score, scope_level, title_of
+from contextgraph.advising.channels import (
+    CaseHit,
+    Query,
+    emphasised,
+    final_score,
+    scope_level,
+    title_of,
+)
 from contextgraph.advising.evidence import advice_ids
-from contextgraph.advising.files import is_named
 from contextgraph.advising.gate import (
     CaseFeatures,
     Gate,
     case_probability,
     credits_for,
 )
-from contextgraph.lazy import regex, replace
+from contextgraph.governance import is_supported
+from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     ChannelRank,
     Outcome,
     PatchSummary,
+    PlaybookFile,
+    RepositoryPlaybook,
     ScopeLevel,
     SimilarCase,
     Trajectory,
@@ -28,10 +50,17 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import (
+    TASK_CHARS,
     blend,
     ranks_in,
     word_counts,
 )
+from contextgraph.text import (
+    stem,
+    stems,
+    words,
+)
+from contextgraph.trace import ProjectFacts
 
 FRAGMENTS_SHOWN = 3
 # The lines of a traceback that name files, of Python and of others.
@@ -227,3 +256,299 @@ def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[Si
     return tuple(
         case for case in cases if harmful.isdisjoint(fragment.id for fragment in case.fragments)
     )
+
+
+OUTSIDE = ("/", "..", "~")
+_SHORTEST_NAME = 4
+_IDENTIFIER = regex(r"[A-Za-z_]\w{3,}")
+# Where the packages of a project may be.
+_SOURCES = ("", "src/", "lib/")
+_FILES_SHOWN = 3
+_TEST_FILE = regex(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A run of the repository: its instance, and what it shows of the project.
+
+    *changed*, *opened* and *listed* are the files of the project itself that it changed, looked at
+    and met in listings and searches. *source* supplied it.
+    """
+
+    instance_id: str
+    changed: frozenset[str]
+    opened: frozenset[str]
+    listed: frozenset[str]
+    facts: ProjectFacts
+    source: str = ""
+
+
+def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
+    """*run* with the *facts* that it shows."""
+
+    def own(files: Iterable[str]) -> frozenset[str]:
+        return frozenset(file for file in files if _is_own(file, facts.created))
+
+    files = own(run.files), own(facts.opened), own(facts.listed)
+    return KnownRun(run.instance_id, *files, facts, run.contributor)
+
+
+def supported(runs: list[KnownRun]) -> list[KnownRun]:
+    """*runs* without the files, symbols and failing tests that one named source alone shows.
+
+    How commands went is kept: what counts them says so.
+    """
+    if not any(run.source for run in runs):
+        return runs
+    sources: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for fact in _facts_of(run):
+            sources.setdefault(fact, set()).add(run.source)
+    known = {fact for fact, of in sources.items() if is_supported(of, several_sources=True)}
+
+    def files(paths: frozenset[str]) -> frozenset[str]:
+        return frozenset(path for path in paths if ("", path) in known)
+
+    return [
+        replace(
+            run,
+            changed=files(run.changed),
+            opened=files(run.opened),
+            listed=files(run.listed),
+            facts=replace(
+                run.facts,
+                symbols={
+                    path: tuple(name for name in names if (path, name) in known)
+                    for path, names in run.facts.symbols.items()
+                },
+                failing=tuple(test for test in run.facts.failing if ("failing", test) in known),
+            ),
+        )
+        for run in runs
+    ]
+
+
+def _facts_of(run: KnownRun) -> Iterator[tuple[str, str]]:
+    """Return the files, the symbols by file and the failing tests of *run*."""
+    yield from (("", path) for path in run.changed | run.opened | run.listed)
+    yield from ((path, name) for path, names in run.facts.symbols.items() for name in names)
+    yield from (("failing", test) for test in run.facts.failing)
+
+
+def _is_own(file: str, created: Collection[str]) -> bool:
+    """Whether *file* is of the project and no test, and not *created* by a run."""
+    is_outside = file in created or file.startswith(OUTSIDE) or "site-packages/" in file
+    return bool(file) and not is_outside and not _TEST_FILE.search(file)
+
+
+class FileFeatures(NamedTuple):
+    """Features of the probability that a file is changed for a task.
+
+    *folders*: the share of the words of its folders that the task has, by their rarity; *name*: the
+    same of its own name, times the greatest weight and rarity of one of these words, as ln(1 + x);
+    *used*: the share of tasks that changed or opened it, over their number + 1; *symbol*: 1 where
+    the task has a name that it is known to define, or that is imported from it; *package*: 1 for an
+    `__init__` file. Words count without their English endings.
+    """
+
+    folders: float
+    name: float
+    used: float
+    symbol: float
+    package: float
+
+
+# Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
+COEFFICIENTS = {
+    "folders": 0.81,
+    "name": 2.05,
+    "used": 6.85,
+    "symbol": 1.26,
+    "package": -1.0,
+}
+INTERCEPT = -6.03
+
+
+def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
+    """At most *limit* files that *task* does not name, the most probable first; ties by path."""
+    probable = sorted(
+        (-_probability(features), path)
+        for path, features in file_features(runs, task).items()
+        if posixpath.basename(path) not in task
+    )
+    changed = _tasks_of((run.instance_id, run.changed) for run in runs)
+    opened = _tasks_of((run.instance_id, run.opened) for run in runs)
+    symbols = _symbols(runs, frozenset(path for _, path in probable[:limit]))
+    terms = frozenset(words(task[:TASK_CHARS]))
+    return tuple(
+        PlaybookFile(
+            path,
+            len(changed.get(path, ())),
+            len(opened.get(path, ())),
+            -negative,
+            tuple(_symbols_to_name(symbols.get(path, {}), terms)),
+        )
+        for negative, path in probable[:limit]
+    )
+
+
+def _tasks_of(files: Iterable[tuple[str, Collection[str]]]) -> dict[str, set[str]]:
+    """File -> the instances that have it."""
+    tasks: dict[str, set[str]] = {}
+    for instance, paths in files:
+        for path in paths:
+            tasks.setdefault(path, set()).add(instance)
+    return tasks
+
+
+def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[str, set[str]]]:
+    """File, of *files* -> function or class -> the instances that changed it."""
+    symbols: dict[str, dict[str, set[str]]] = {}
+    for run in runs:
+        for file in files.intersection(run.facts.symbols):
+            for name in run.facts.symbols[file]:
+                symbols.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
+    return symbols
+
+
+def _symbols_to_name(
+    changed: Mapping[str, Collection[str]], terms: frozenset[str]
+) -> Iterator[str]:
+    for name, tasks in sorted(changed.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        if len(tasks) > 1 or is_named(name, terms):
+            yield name
+
+
+def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
+    """The first files of *playbook* that at least five tasks and three of four changed.
+
+    Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
+    """
+    least = max(5, 0.75 * playbook.tasks)
+    return [file for file in playbook.files[:_FILES_SHOWN] if file.changed >= least]
+
+
+def _probability(features: FileFeatures) -> float:
+    return 1 / (1 + exp(-INTERCEPT - sum(map(mul, COEFFICIENTS.values(), features))))
+
+
+def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:
+    """Path -> its features, of all files of a kind that runs changed which any of *runs* met."""
+    used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
+    kinds = {_name_of(file).ending for run in runs for file in run.changed}
+    named = frozenset(_IDENTIFIER.findall(task[:TASK_CHARS]))
+    met = frozenset(chain(used, *(run.listed for run in runs)))
+    imported, defining = _places(runs, met, named)
+    files = sorted(file for file in met | imported if _name_of(file).ending in kinds)
+    weights = _weights(task)
+    count = len({run.instance_id for run in runs}) + 1
+    rarity = _rarity(files)
+    return {
+        file: FileFeatures(
+            folders=_share(name.folders, weights.keys(), rarity),
+            name=_name(name.words, weights, rarity),
+            used=len(used.get(file, ())) / count,
+            symbol=float(file in defining),
+            package=float(name.is_package),
+        )
+        for file in files
+        for name in [_name_of(file)]
+    }
+
+
+def _weights(task: str) -> dict[str, float]:
+    """The weight of each word of *task*, without its ending."""
+    counted = {word: 1 + log(count) for word, count in word_counts(task).items()}
+    weights: dict[str, float] = {}
+    for word, weight in emphasised(counted, task).items():
+        weights[stem(word)] = max(weight, weights.get(stem(word), 0.0))
+    return weights
+
+
+def _name(words: Sequence[str], weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
+    """The feature `name` of a file whose own name has these *words*."""
+    shared = [weights[word] * rarity[word] for word in words if word in weights]
+    return log(1 + _share(words, weights.keys(), rarity) * max(shared)) if shared else 0.0
+
+
+def _places(
+    runs: Sequence[KnownRun], met: Collection[str], named: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The files that imports show, and the files that have a name of *named*."""
+    folders = frozenset(chain.from_iterable(map(_folders_of, met)))
+    modules = {place for run in runs for place in run.facts.names if not _name_of(place).ending}
+    files = {module: _file_of_module(module, met, folders) for module in modules}
+    created = frozenset(chain.from_iterable(run.facts.created for run in runs))
+    defining = (
+        files.get(place, place)
+        for run in runs
+        for place, names in chain(run.facts.symbols.items(), run.facts.names.items())
+        if not named.isdisjoint(names)
+    )
+    imported = (file for file in files.values() if _is_own(file, created))
+    return frozenset(imported), frozenset(defining)
+
+
+@lru_cache(1 << 14)
+def _folders_of(file: str) -> tuple[str, ...]:
+    """The folders that *file* is in, from the outermost."""
+    return tuple(accumulate(file.split("/")[:-1], lambda folder, name: f"{folder}/{name}"))
+
+
+def _file_of_module(module: str, met: Collection[str], folders: Collection[str]) -> str:
+    """The file of a *module*, a path without ending, of the project; empty for another one."""
+    package = module.partition("/")[0]
+    beside = ""
+    for source in _SOURCES:
+        path = f"{source}{module}"
+        for file in (f"{path}.py", f"{path}/__init__.py"):
+            if file in met:
+                return file
+        # In a package that is known, if it is no package itself.
+        if not beside and f"{source}{package}" in folders and path not in folders:
+            beside = f"{path}.py"
+    return beside
+
+
+def _rarity(files: Collection[str]) -> dict[str, float]:
+    """How rare each word of the paths of *files* is among them, at most 1."""
+    names = map(_name_of, files)
+    met = Counter(chain.from_iterable({*name.folders, *name.words} for name in names))
+    most = log(1 + len(files))
+    return {word: log(1 + len(files) / n) / most for word, n in met.items()}
+
+
+def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, float]) -> float:
+    """The share of the words *named* that are in *terms*, by their rarity."""
+    if terms.isdisjoint(named):
+        return 0.0
+    # In a fixed order: floating-point sums depend on it.
+    shared = sum(rarity[word] for word in named if word in terms)
+    return shared / sum(rarity[word] for word in named)
+
+
+class _FileName(NamedTuple):
+    """Words of the path of a file: of its *folders* and of its own name, each once.
+
+    The *words* of a package are those of its folder.
+    """
+
+    folders: tuple[str, ...]
+    words: tuple[str, ...]
+    ending: str
+    is_package: bool
+
+
+@lru_cache(1 << 14)
+def _name_of(file: str) -> _FileName:
+    folder, name = posixpath.split(file)
+    own, ending = posixpath.splitext(name)
+    is_package = own == "__init__"
+    own = posixpath.basename(folder) if is_package else own
+    by_folder, by_name = (tuple(dict.fromkeys(stems(part))) for part in (folder, own))
+    return _FileName(by_folder, by_name, ending, is_package)
+
+
+def is_named(symbol: str, terms: Collection[str]) -> bool:
+    """True where a task with the words *terms* names a function, a class or the stem of a file."""
+    return len(symbol) >= _SHORTEST_NAME and symbol.lower() in terms

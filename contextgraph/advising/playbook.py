@@ -9,14 +9,8 @@ from itertools import chain
 from math import fsum
 from typing import NamedTuple, TypeAlias
 
+from contextgraph.advising.cases import OUTSIDE, KnownRun, known_run, ranked_files, supported
 from contextgraph.advising.channels import harness, readable
-from contextgraph.advising.files import (
-    OUTSIDE,
-    KnownRun,
-    known_run,
-    ranked_files,
-    supported,
-)
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
 from contextgraph.governance import is_supported

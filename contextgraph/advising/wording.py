@@ -5,7 +5,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
-from contextgraph.advising.files import files_shown
+from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
 from contextgraph.lazy import regex
 from contextgraph.model import (

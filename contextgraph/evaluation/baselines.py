@@ -6,12 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from contextgraph.advising.matching import (
-    RepoRemedy,
-    clues_of,
-    remedy_of,
-    same_remedy,
-)
+from contextgraph.advising.gate import RepoRemedy, clues_of, remedy_of, same_remedy
 from contextgraph.lazy import dataclass
 from contextgraph.model import (
     RawTrajectory,

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from contextgraph.advising.files import files_shown
-from contextgraph.advising.gate import UNGATED
-from contextgraph.advising.matching import (
+from contextgraph.advising.cases import files_shown
+from contextgraph.advising.gate import (
+    UNGATED,
     RepoRemedy,
     first_match,
     kind_of_command,

@@ -5,11 +5,7 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from contextgraph.advising.gate import TOKENS_OF_A_STEP
-from contextgraph.advising.matching import (
-    is_open,
-    remedy_of,
-)
+from contextgraph.advising.gate import TOKENS_OF_A_STEP, is_open, remedy_of
 from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines

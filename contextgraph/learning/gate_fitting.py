@@ -17,12 +17,10 @@ from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import (
     MOST_STEPS,
     SHIPPED,
-    stored_gate,
-)
-from contextgraph.advising.matching import (
     RepoRemedy,
     remedy_of,
     same_remedy,
+    stored_gate,
 )
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (

@@ -2,12 +2,7 @@
 
 import pytest
 
-from contextgraph.advising.matching import (
-    RepoRemedy,
-    first_match,
-    remedy_of,
-    same_remedy,
-)
+from contextgraph.advising.gate import RepoRemedy, first_match, remedy_of, same_remedy
 from contextgraph.lazy import replace
 from contextgraph.learning import bundle_of
 from contextgraph.model import (
