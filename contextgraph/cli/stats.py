@@ -86,7 +86,7 @@ def stats(
       contextgraph stats --plot pictures/
       contextgraph stats --people
     """
-    from contextgraph.learning.figures import draw_statistics
+    from contextgraph.learning.statistics import draw_statistics
 
     address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)

@@ -30,7 +30,7 @@ from contextgraph.evaluation.measures import (
 )
 from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
 from contextgraph.lazy import dataclass
-from contextgraph.learning.figures import new_figure, save_figures
+from contextgraph.learning.statistics import new_figure, save_figures
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report
 
