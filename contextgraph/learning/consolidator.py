@@ -21,6 +21,7 @@ from contextgraph.lazy import replace
 from contextgraph.learning.abstraction import (
     BATCH,
     Abstraction,
+    ConsolidationPolicy,
     Counts,
     RewordingResult,
     Rewriter,
@@ -30,7 +31,6 @@ from contextgraph.learning.abstraction import (
     in_batches,
     merge,
 )
-from contextgraph.learning.grouping import ConsolidationPolicy
 from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
     NO_USAGE,

@@ -9,9 +9,8 @@ import pytest
 from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import LeaseLostError, StoreError
-from contextgraph.learning.abstraction import Similarity
+from contextgraph.learning.abstraction import ConsolidationPolicy, Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
-from contextgraph.learning.grouping import ConsolidationPolicy
 from contextgraph.model import (
     Embeddings,
     MethodologyStatus,
