@@ -3,11 +3,9 @@
 from contextgraph.learning.bundle import (
     Inspection as Inspection,
     bundle_of as bundle_of,
-    inspect_run as inspect_run,
-)
-from contextgraph.learning.masking import (
     error_id as error_id,
     fragment_id as fragment_id,
+    inspect_run as inspect_run,
     masked as masked,
     trajectory_id as trajectory_id,
     unmasked_values as unmasked_values,

@@ -13,12 +13,7 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.learning.bundle import bundle_of, renewed
-from contextgraph.learning.masking import (
-    RunIds,
-    former_trajectory_id,
-    run_ids,
-)
+from contextgraph.learning.bundle import RunIds, bundle_of, former_trajectory_id, renewed, run_ids
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,

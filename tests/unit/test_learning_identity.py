@@ -12,7 +12,7 @@ from contextgraph.learning import (
     bundle_of,
     trajectory_id,
 )
-from contextgraph.learning.masking import former_trajectory_id, run_ids
+from contextgraph.learning.bundle import former_trajectory_id, run_ids
 from contextgraph.model import (
     Action,
     Exposure,
