@@ -311,11 +311,11 @@ def _history_row(history: "History") -> tuple[str, ...]:
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
+    from contextgraph.learning.writer import Spool
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers import ReadFiles
     from contextgraph.readers.sources import StrPath
-    from contextgraph.spool import Spool
 
     Record: TypeAlias = RawTrajectory | ReadError
 
@@ -494,8 +494,8 @@ class Learning:
 
     def learn(self, paths: "Sequence[StrPath]") -> int:
         """Learn the runs in *paths* and print a summary; the exit code."""
+        from contextgraph.learning.writer import Spool
         from contextgraph.readers import size_of
-        from contextgraph.spool import Spool
 
         settings = self.common.settings()
         # Only for a server: where the file cannot be written, nothing can be spooled.

@@ -26,13 +26,13 @@ from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.learning import RUNS_AT_ONCE, masked
+from contextgraph.learning.writer import Spool, WaitingRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
 from contextgraph.readers import from_record, to_record
 from contextgraph.records import learned_record, not_learned_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
 from contextgraph.service.tokens import TokenFile
-from contextgraph.spool import Spool, WaitingRun
 from contextgraph.wiring import build
 
 _LOCK = "lock"

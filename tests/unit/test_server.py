@@ -18,13 +18,13 @@ from fastapi.testclient import TestClient
 from contextgraph import AgentMemory
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
+from contextgraph.learning.writer import Spool
 from contextgraph.model import MemoryContext
 from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.service import Limits
-from contextgraph.spool import Spool
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, refusing_port
 from tests.served import Served, learn, served

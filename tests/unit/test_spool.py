@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.config import Settings
-from contextgraph.spool import Spool
+from contextgraph.learning.writer import Spool
 from tests.builders import recovering_run
 
 
