@@ -79,8 +79,14 @@ if TYPE_CHECKING:
         RemedyPattern as RemedyPattern,
         SignatureLevel as SignatureLevel,
     )
-    from contextgraph.model.fragment import (
+    from contextgraph.model.methodology import (
+        NO_USAGE as NO_USAGE,
         CausedError as CausedError,
+        Clearance as Clearance,
+        CommonRemedy as CommonRemedy,
+        ConsolidationReport as ConsolidationReport,
+        ErrorHistory as ErrorHistory,
+        ErrorOccurrence as ErrorOccurrence,
         EscapeEvidence as EscapeEvidence,
         EscapeSuggestion as EscapeSuggestion,
         Fragment as Fragment,
@@ -90,21 +96,12 @@ if TYPE_CHECKING:
         LoopInfo as LoopInfo,
         LoopKind as LoopKind,
         LoopSeverity as LoopSeverity,
-        Phase as Phase,
-        Recovered as Recovered,
-        most_informative as most_informative,
-    )
-    from contextgraph.model.methodology import (
-        NO_USAGE as NO_USAGE,
-        Clearance as Clearance,
-        CommonRemedy as CommonRemedy,
-        ConsolidationReport as ConsolidationReport,
-        ErrorHistory as ErrorHistory,
-        ErrorOccurrence as ErrorOccurrence,
         Methodology as Methodology,
         MethodologyGroup as MethodologyGroup,
         MethodologyStatus as MethodologyStatus,
         ModelWording as ModelWording,
+        Phase as Phase,
+        Recovered as Recovered,
         ResolvedBy as ResolvedBy,
         SimilarTo as SimilarTo,
         Source as Source,
@@ -114,6 +111,7 @@ if TYPE_CHECKING:
         Usage as Usage,
         WordingPlan as WordingPlan,
         Words as Words,
+        most_informative as most_informative,
     )
     from contextgraph.model.note import (
         Found as Found,

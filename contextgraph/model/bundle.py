@@ -8,12 +8,14 @@ from typing import Self
 
 from contextgraph.lazy import dataclass, field
 from contextgraph.model.error import ErrorPattern, RemedyPattern
-from contextgraph.model.fragment import (
+from contextgraph.model.methodology import (
+    NO_USAGE,
     CausedError,
     Fragment,
+    Methodology,
     Recovered,
+    Usage,
 )
-from contextgraph.model.methodology import NO_USAGE, Methodology, Usage
 from contextgraph.model.trajectory import (
     ChangeStatus,
     Outcome,

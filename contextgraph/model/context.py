@@ -17,12 +17,7 @@ from contextgraph.model.error import (
     RemedyPattern,
     SignatureLevel,
 )
-from contextgraph.model.fragment import (
-    Fragment,
-    LoopInfo,
-    Phase,
-)
-from contextgraph.model.methodology import Methodology
+from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.trajectory import (
     Json,
