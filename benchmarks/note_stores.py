@@ -25,8 +25,8 @@ from contextgraph import AgentMemory
 from contextgraph.config import Settings, load_settings
 from contextgraph.knowledge.recall import Question, recollections
 from contextgraph.model import Note, NoteScope
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteStore
-from contextgraph.vectors import Vector
 
 SPACE = "made/up@384"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

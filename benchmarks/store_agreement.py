@@ -25,10 +25,10 @@ from benchmarks.corpus import EXAMPLES, START
 from contextgraph import AgentMemory, State
 from contextgraph.config import load_settings
 from contextgraph.model import RawTrajectory, Scope
+from contextgraph.model.bundle import Vector
 from contextgraph.readers import read
 from contextgraph.text import words
 from contextgraph.trace import states_of
-from contextgraph.vectors import Vector
 from contextgraph.wiring import build
 
 LIMIT = 20

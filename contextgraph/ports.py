@@ -55,8 +55,8 @@ from contextgraph.model import (
     Verdict,
     WordCounts,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.processes import Process
-from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph

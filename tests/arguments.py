@@ -25,7 +25,7 @@ from contextgraph.model import (
     Space,
     Verdict,
 )
-from contextgraph.vectors import Vector
+from contextgraph.model.bundle import Vector
 from tests.strategies import (
     ADVICE_IDS,
     CONTEXT_IDS,

@@ -42,7 +42,7 @@ from contextgraph.model import (
     Trajectory,
     Words,
 )
-from contextgraph.vectors import Vector, dimensions_of
+from contextgraph.model.bundle import Vector, dimensions_of
 
 VOCABULARY = (
     "cache",

@@ -37,7 +37,7 @@ from contextgraph.model import (
     node_text,
     run_text,
 )
-from contextgraph.model.bundle import TASK_CHARS
+from contextgraph.model.bundle import TASK_CHARS, Vector, cosines
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import (
     FixedCounts,
@@ -60,7 +60,6 @@ from contextgraph.trace import (
     states_of,
     task_type_of,
 )
-from contextgraph.vectors import Vector, cosines
 
 TASK_WORDS = 160
 ERROR_WORDS = 40

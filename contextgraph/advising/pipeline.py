@@ -75,10 +75,10 @@ from contextgraph.model import (
     most_informative,
     new_context_id,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
 from contextgraph.trace import Lesson, error_of, lessons_of, signature_of
-from contextgraph.vectors import Vector
 from contextgraph.working_tree import WorkingTree
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]

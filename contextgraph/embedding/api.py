@@ -15,10 +15,10 @@ import orjson
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
+from contextgraph.model.bundle import Vector, dimensions_of
 from contextgraph.model_api import Budget, UsageLog, failure_of
 from contextgraph.remote import Answer, Failure, Remote, RetryPolicy, UnusableAnswerError
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
-from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:
     from openai import OpenAI

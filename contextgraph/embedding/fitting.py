@@ -24,15 +24,14 @@ from contextgraph.model import (
     Usage,
     run_text,
 )
-from contextgraph.model.bundle import TASK_CHARS
+from contextgraph.model.bundle import TASK_CHARS, Vector, cosines
 from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.text import words
-from contextgraph.vectors import Vector, cosines
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from contextgraph.vectors import Floats
+    from contextgraph.model.bundle import Floats
 
 
 DIMENSIONS = 384
@@ -91,7 +90,7 @@ class TfidfModel:
         counts = np.fromiter(chain.from_iterable(c.values() for c in counted), dtype=np.float32)
         starts = np.cumsum([0, *map(len, counted[:-1])])
         weights = self.idf[rows] * (1 + np.log(counts))
-        # No matrix product, for the reason that `contextgraph.vectors.products` has none.
+        # No matrix product, for the reason that `contextgraph.model.bundle.products` has none.
         sums = np.add.reduceat(self.directions[rows] * weights[:, None], starts, axis=0)
         lengths = np.sqrt(np.vecdot(sums, sums))
         strong = lengths > _LEAST_LENGTH * np.sqrt(np.add.reduceat(weights * weights, starts))

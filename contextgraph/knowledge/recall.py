@@ -23,6 +23,7 @@ from contextgraph.model import (
     Relation,
     Snapshot,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import (
     blend,
@@ -38,7 +39,6 @@ from contextgraph.text import (
     masked_name,
     stems,
 )
-from contextgraph.vectors import Vector
 
 MOST_WORDS = 32
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.

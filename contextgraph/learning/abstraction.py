@@ -43,11 +43,11 @@ from contextgraph.model import (
     Usage,
     WordingPlan,
 )
+from contextgraph.model.bundle import Vector, cosines
 from contextgraph.ports import EmbedderSource, Store, id_pages
 from contextgraph.ranking import dice
 from contextgraph.text import subject_of, words
 from contextgraph.trace import Term, describe_pattern, describe_remedy, is_hazardous
-from contextgraph.vectors import Vector, cosines
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}

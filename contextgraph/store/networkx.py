@@ -83,6 +83,7 @@ from contextgraph.model import (
     node_text,
     run_text,
 )
+from contextgraph.model.bundle import Vector, dimensions_of, matrix_of, products
 from contextgraph.ports import (
     ALL,
     NodeType,
@@ -105,12 +106,6 @@ from contextgraph.text import (
     number_of,
     stems,
     words as words_of,
-)
-from contextgraph.vectors import (
-    Vector,
-    dimensions_of,
-    matrix_of,
-    products,
 )
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from contextgraph.model import (
     adds_to,
     precedes,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS
@@ -45,7 +46,6 @@ from contextgraph.trace import (
     describe_remedy,
     pattern_key,
 )
-from contextgraph.vectors import Vector
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10

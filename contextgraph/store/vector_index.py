@@ -22,6 +22,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
+from contextgraph.model.bundle import Vector, dimensions_of
 from contextgraph.ports import (
     Hit,
     Indexed,
@@ -31,7 +32,6 @@ from contextgraph.ports import (
     VectorIndex,
 )
 from contextgraph.store import rules
-from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:
     import psycopg

@@ -14,13 +14,13 @@ import pytest
 from contextgraph.embedding import EmbeddingCosts, VectorCache
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
+from contextgraph.model.bundle import Vector
 from contextgraph.model_api import (
     Budget,
     Endpoint,
     UsageLog,
 )
 from contextgraph.remote import BACKGROUND, RetryPolicy
-from contextgraph.vectors import Vector
 from tests.model_server import (
     DIMENSIONS,
     KEY,

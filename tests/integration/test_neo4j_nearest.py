@@ -16,13 +16,13 @@ from contextgraph.model import (
     Scope,
     Space,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.store.neo4j import Neo4jStore, search
 from contextgraph.store.neo4j.schema import (
     create_vector_index,
     server_version,
     vector_index,
 )
-from contextgraph.vectors import Vector
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 

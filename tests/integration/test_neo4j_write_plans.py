@@ -25,10 +25,10 @@ from contextgraph.model import (
     Space,
     Verdict,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
 from contextgraph.store.neo4j.schema import queries, query
-from contextgraph.vectors import Vector
 from tests.arguments import Call, calls
 from tests.compared_stores import answer
 from tests.made_bundles import made_bundle

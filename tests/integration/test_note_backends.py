@@ -18,11 +18,11 @@ from contextgraph.model import (
     RawTrajectory,
     State,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import Indexed, VectorIndex
 from contextgraph.store import SqliteStore
 from contextgraph.store.columns import json_of
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
-from contextgraph.vectors import Vector
 from tests.postgres import running
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

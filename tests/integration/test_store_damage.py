@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from contextgraph.model import Note, Space
+from contextgraph.model.bundle import Vector
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory
 from contextgraph.store.graph import export_graph
-from contextgraph.vectors import Vector
 from tests.acceptance.command_line import contextgraph
 from tests.builders import NOON
 from tests.made_bundles import made_bundle

@@ -22,9 +22,9 @@ from contextgraph.model import (
     Space,
     Verdict,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
-from contextgraph.vectors import Vector
 from tests.made_bundles import made_bundle
 
 SPACE = Space("made/one@2", 3, 0.5)

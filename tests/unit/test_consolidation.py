@@ -16,7 +16,7 @@ from contextgraph.model import (
     MethodologyStatus,
     RemedyKind,
 )
-from contextgraph.vectors import Vector
+from contextgraph.model.bundle import Vector
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 

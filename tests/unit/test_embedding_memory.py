@@ -28,10 +28,10 @@ from contextgraph.model import (
     Scope,
     Space,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.search import SqliteVectors
-from contextgraph.vectors import Vector
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 

@@ -20,10 +20,10 @@ from contextgraph.model import (
     NoteScope,
     NoteStatus,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
-from contextgraph.vectors import Vector
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 SHOP = "acme/shop"

@@ -9,13 +9,13 @@ import pytest
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage
+from contextgraph.model.bundle import Vector
 from contextgraph.model_api import (
     Budget,
     Endpoint,
     UsageLog,
 )
 from contextgraph.remote import Pace
-from contextgraph.vectors import Vector
 
 SPACE = "made/one@2"
 

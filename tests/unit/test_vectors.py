@@ -5,11 +5,7 @@ import math
 import pytest
 
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.vectors import (
-    Vector,
-    cosines,
-    dimensions_of,
-)
+from contextgraph.model.bundle import Vector, cosines, dimensions_of
 
 SPACE = "made/here@3"
 

@@ -8,6 +8,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
@@ -24,7 +25,6 @@ from contextgraph.store.neo4j.rows import (
 )
 from contextgraph.store.neo4j.search import indexed_text, terms
 from contextgraph.text import stems
-from contextgraph.vectors import Vector
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.
 NOTES_AT_ONCE = 1_000

@@ -20,6 +20,7 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
+from contextgraph.model.bundle import Vector, dimensions_of
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
@@ -42,7 +43,6 @@ from contextgraph.store.neo4j.rows import (
 )
 from contextgraph.store.neo4j.schema import query, vector_index
 from contextgraph.text import words
-from contextgraph.vectors import Vector, dimensions_of
 
 # Counting costs a microsecond for each text that has the word: counts are cached until the memory
 # has grown by so small a part that relevance, a logarithm, hardly changes.

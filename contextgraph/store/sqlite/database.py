@@ -31,6 +31,7 @@ from contextgraph.model import (
     Trajectory,
     Verdict,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.processes import (
     create_private,
     no_fork,
@@ -56,7 +57,6 @@ from contextgraph.store.sqlite.schema import (
     pending,
     schema_version,
 )
-from contextgraph.vectors import Vector
 
 Row: TypeAlias = tuple[Any, ...]
 

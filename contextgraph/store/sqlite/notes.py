@@ -10,6 +10,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
 )
+from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of
@@ -21,7 +22,6 @@ from contextgraph.store.sqlite.search import (
     texts_with,
 )
 from contextgraph.text import stems
-from contextgraph.vectors import Vector
 
 _PUT = """
 INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)

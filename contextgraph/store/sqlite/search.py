@@ -17,15 +17,11 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
+from contextgraph.model.bundle import Vector, dimensions_of, products
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.sqlite.database import Database, Run, SqlScope, Transaction, run_of, text_of
 from contextgraph.text import words as words_of
-from contextgraph.vectors import (
-    Vector,
-    dimensions_of,
-    products,
-)
 
 # Counting one word takes 0.01 ms at 30,000 texts.
 _MOST_COUNTS = 100_000
@@ -270,7 +266,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from contextgraph.vectors import Floats
+    from contextgraph.model.bundle import Floats
 
     Numbers = NDArray[np.int64]
 
