@@ -54,11 +54,6 @@ from contextgraph.llm import (
     chat_model,
     model_in,
 )
-from contextgraph.model_api import (
-    Budget,
-    Endpoint,
-    UsageLog,
-)
 from contextgraph.ports import Embedder, Store, VectorIndex
 from contextgraph.processes import load
 from contextgraph.remote import (
@@ -66,7 +61,10 @@ from contextgraph.remote import (
     INTERACTIVE,
     JUDGING,
     SLOW_MODEL,
+    Budget,
+    Endpoint,
     RetryPolicy,
+    UsageLog,
 )
 
 # What the first run that is learned needs.

@@ -5,11 +5,7 @@ from contextgraph.embedding import (
     EmbeddingCosts,
     VectorCache,
 )
-from contextgraph.model_api import (
-    Budget,
-    Endpoint,
-    UsageLog,
-)
+from contextgraph.remote import Budget, Endpoint, UsageLog
 
 
 def embedders() -> EmbedderFactory:

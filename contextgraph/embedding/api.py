@@ -16,8 +16,16 @@ from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraE
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage
 from contextgraph.model.bundle import Vector, dimensions_of
-from contextgraph.model_api import Budget, UsageLog, failure_of
-from contextgraph.remote import Answer, Failure, Remote, RetryPolicy, UnusableAnswerError
+from contextgraph.remote import (
+    Answer,
+    Budget,
+    Failure,
+    Remote,
+    RetryPolicy,
+    UnusableAnswerError,
+    UsageLog,
+    failure_of,
+)
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 
 if TYPE_CHECKING:

@@ -30,10 +30,9 @@ from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_em
 from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
 from contextgraph.lazy import dataclass, field
 from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
-from contextgraph.model_api import Endpoint
 from contextgraph.ports import Embedder, Store, TextVectors
 from contextgraph.processes import this_process
-from contextgraph.remote import BACKGROUND, BATCH, RetryPolicy
+from contextgraph.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
 
 LEASE = timedelta(minutes=5)
 RENEWAL_SECONDS = 60.0

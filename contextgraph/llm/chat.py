@@ -12,8 +12,14 @@ from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.governance import Relation, Verdict
 from contextgraph.lazy import dataclass, field, regex
 from contextgraph.model import HealthCheck, Usage
-from contextgraph.model_api import Budget, Endpoint, UsageLog
-from contextgraph.remote import INTERACTIVE, RetryPolicy, UnusableAnswerError
+from contextgraph.remote import (
+    INTERACTIVE,
+    Budget,
+    Endpoint,
+    RetryPolicy,
+    UnusableAnswerError,
+    UsageLog,
+)
 from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:

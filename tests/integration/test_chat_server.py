@@ -27,12 +27,7 @@ from contextgraph.model import (
     TaskType,
     Words,
 )
-from contextgraph.model_api import (
-    Budget,
-    Endpoint,
-    UsageLog,
-)
-from contextgraph.remote import RetryPolicy
+from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
 from contextgraph.text import count_tokens
 from tests.builders import NOON, remedy
 from tests.model_server import (

@@ -15,12 +15,7 @@ from contextgraph.embedding import EmbeddingCosts, VectorCache
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
 from contextgraph.model.bundle import Vector
-from contextgraph.model_api import (
-    Budget,
-    Endpoint,
-    UsageLog,
-)
-from contextgraph.remote import BACKGROUND, RetryPolicy
+from contextgraph.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog
 from tests.model_server import (
     DIMENSIONS,
     KEY,

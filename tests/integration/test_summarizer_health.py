@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from contextgraph import AgentMemory, model_api
+from contextgraph import AgentMemory, remote as model_api
 from contextgraph.model import HealthCheck
 from tests.acceptance.command_line import contextgraph
 from tests.model_server import KEY, Handler, Server, serving

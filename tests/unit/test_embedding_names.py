@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
-from contextgraph.model_api import Budget
+from contextgraph.remote import Budget
 from tests.embedders import embedders
 
 

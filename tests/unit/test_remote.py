@@ -10,12 +10,7 @@ from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage
 from contextgraph.model.bundle import Vector
-from contextgraph.model_api import (
-    Budget,
-    Endpoint,
-    UsageLog,
-)
-from contextgraph.remote import Pace
+from contextgraph.remote import Budget, Endpoint, Pace, UsageLog
 
 SPACE = "made/one@2"
 
