@@ -24,8 +24,7 @@ import numpy as np
 from contextgraph import AgentMemory
 from contextgraph.config import Settings, load_settings
 from contextgraph.knowledge.recall import Question, recollections
-from contextgraph.model import Note, NoteScope
-from contextgraph.model.bundle import Vector
+from contextgraph.model import Note, NoteScope, Vector
 from contextgraph.ports import NoteStore
 
 SPACE = "made/up@384"

@@ -24,8 +24,7 @@ from uuid import uuid4
 from benchmarks.corpus import EXAMPLES, START
 from contextgraph import AgentMemory, State
 from contextgraph.config import load_settings
-from contextgraph.model import RawTrajectory, Scope
-from contextgraph.model.bundle import Vector
+from contextgraph.model import RawTrajectory, Scope, Vector
 from contextgraph.readers import read
 from contextgraph.text import words
 from contextgraph.trace import states_of

@@ -52,10 +52,10 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
     Unconsolidated,
+    Vector,
     Verdict,
     WordCounts,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.processes import Process
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Calls of a server: retries within time limits, at the rate that the server permits."""
+"""Calls of a server with retries, at the rate that it permits; of model APIs with a spending cap."""
 
 import logging
 import os

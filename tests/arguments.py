@@ -23,9 +23,9 @@ from contextgraph.model import (
     Scope,
     SignatureLevel,
     Space,
+    Vector,
     Verdict,
 )
-from contextgraph.model.bundle import Vector
 from tests.strategies import (
     ADVICE_IDS,
     CONTEXT_IDS,

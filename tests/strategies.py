@@ -40,9 +40,10 @@ from contextgraph.model import (
     Step,
     TaskType,
     Trajectory,
+    Vector,
     Words,
+    dimensions_of,
 )
-from contextgraph.model.bundle import Vector, dimensions_of
 
 VOCABULARY = (
     "cache",

@@ -15,6 +15,7 @@ from contextgraph.governance import age_weight
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     EXCEPTIONS,
+    TASK_CHARS,
     ErrorQuestion,
     ErrorSignature,
     Family,
@@ -34,10 +35,11 @@ from contextgraph.model import (
     State,
     TaskType,
     Trajectory,
+    Vector,
+    cosines,
     node_text,
     run_text,
 )
-from contextgraph.model.bundle import TASK_CHARS, Vector, cosines
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import (
     FixedCounts,

@@ -72,10 +72,10 @@ from contextgraph.model import (
     Silence,
     State,
     TaskType,
+    Vector,
     most_informative,
     new_context_id,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
 from contextgraph.trace import Lesson, error_of, lessons_of, signature_of

@@ -14,8 +14,7 @@ import orjson
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.lazy import dataclass, replace
-from contextgraph.model import Embeddings, Usage
-from contextgraph.model.bundle import Vector, dimensions_of
+from contextgraph.model import Embeddings, Usage, Vector, dimensions_of
 from contextgraph.remote import (
     Answer,
     Budget,

@@ -13,6 +13,7 @@ from contextgraph.errors import EmbeddingError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     NO_USAGE,
+    TASK_CHARS,
     Bundle,
     EmbeddedBundle,
     EmbeddedRun,
@@ -22,16 +23,17 @@ from contextgraph.model import (
     Space,
     Trajectory,
     Usage,
+    Vector,
+    cosines,
     run_text,
 )
-from contextgraph.model.bundle import TASK_CHARS, Vector, cosines
 from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.text import words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from contextgraph.model.bundle import Floats
+    from contextgraph.model import Floats
 
 
 DIMENSIONS = 384

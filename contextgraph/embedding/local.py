@@ -13,14 +13,13 @@ import orjson
 from contextgraph.embedding.api import VectorCache
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.lazy import dataclass, replace
-from contextgraph.model import Embeddings, Usage
-from contextgraph.model.bundle import Vector
+from contextgraph.model import Embeddings, Usage, Vector
 from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from contextgraph.model.bundle import Floats
+    from contextgraph.model import Floats
 
 MAKER = "local"
 # The limit that sentence-transformers uses for all-MiniLM-L6-v2; it cuts one text in 8 of 400 runs.

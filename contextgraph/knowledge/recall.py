@@ -22,8 +22,8 @@ from contextgraph.model import (
     Recollection,
     Relation,
     Snapshot,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import (
     blend,

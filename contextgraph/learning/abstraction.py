@@ -1,4 +1,4 @@
-"""Groups recoveries of an error that agree on a remedy, by repository and message.
+"""Methodologies: remedies that runs agree on, by repository and message, merged and worded.
 
 Each action of a clearance supports two remedies: the action as it was done, and its pattern, which
 other projects can share. Runs agree where they support the same one.
@@ -41,9 +41,10 @@ from contextgraph.model import (
     StepReport,
     TaskType,
     Usage,
+    Vector,
     WordingPlan,
+    cosines,
 )
-from contextgraph.model.bundle import Vector, cosines
 from contextgraph.ports import EmbedderSource, Store, id_pages
 from contextgraph.ranking import dice
 from contextgraph.text import subject_of, words

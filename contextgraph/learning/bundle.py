@@ -1,4 +1,4 @@
-"""The id of a run, and the run without secrets, by which it is known."""
+"""All that a run teaches: its id, the run without secrets, its fragments and their sentences."""
 
 import re
 from collections import Counter

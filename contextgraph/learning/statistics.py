@@ -1,4 +1,4 @@
-"""The errors that runs met in a situation, and those that recur across tasks."""
+"""Statistics of a memory: errors in a situation, what recurs across tasks, and their plots."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Learns a run: one bundle, one transaction."""
+"""Learns a run: one bundle, one transaction; or a file, while a server cannot be reached."""
 
 import hashlib
 import os

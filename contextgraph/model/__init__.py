@@ -6,7 +6,9 @@ from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (
+        DECIMALS as DECIMALS,
         SOURCE as SOURCE,
+        TASK_CHARS as TASK_CHARS,
         AdviceRecord as AdviceRecord,
         Bundle as Bundle,
         EmbeddedBundle as EmbeddedBundle,
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
         Embeddings as Embeddings,
         Exposure as Exposure,
         FailurePattern as FailurePattern,
+        Floats as Floats,
         HealthCheck as HealthCheck,
         KnownSource as KnownSource,
         Learned as Learned,
@@ -26,8 +29,13 @@ if TYPE_CHECKING:
         ShownItem as ShownItem,
         ShownTally as ShownTally,
         Space as Space,
+        Vector as Vector,
         Verdict as Verdict,
+        cosines as cosines,
+        dimensions_of as dimensions_of,
+        matrix_of as matrix_of,
         node_text as node_text,
+        products as products,
         run_text as run_text,
     )
     from contextgraph.model.context import (
@@ -153,9 +161,7 @@ if TYPE_CHECKING:
 _MODULES = (
     "error",
     "trajectory",
-    "fragment",
     "methodology",
-    "playbook",
     "context",
     "bundle",
     "note",

@@ -1,4 +1,4 @@
-"""Vectors that know their space; vectors of different spaces are not comparable."""
+"""The bundle of a run with its vector, its stored parts, and vectors that know their space."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

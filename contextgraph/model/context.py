@@ -1,4 +1,4 @@
-"""The playbook of a repository: what its runs agree on. Counts are of independent instances."""
+"""Queries and answers: state, scope, candidates, context, playbook, explanation."""
 
 import os
 from base64 import urlsafe_b64encode

@@ -1,4 +1,4 @@
-"""Fragments of a run, its loops, and how errors in it were cleared."""
+"""Fragments of a run, how errors in it were cleared, and the methodologies made of that."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -78,12 +78,15 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
     Unconsolidated,
+    Vector,
     Verdict,
     WordCounts,
+    dimensions_of,
+    matrix_of,
     node_text,
+    products,
     run_text,
 )
-from contextgraph.model.bundle import Vector, dimensions_of, matrix_of, products
 from contextgraph.ports import (
     ALL,
     NodeType,

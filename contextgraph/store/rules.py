@@ -32,10 +32,10 @@ from contextgraph.model import (
     ShownTally,
     Space,
     Trajectory,
+    Vector,
     adds_to,
     precedes,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended
 from contextgraph.ranking import TASK_CHARS

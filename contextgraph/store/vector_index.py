@@ -21,8 +21,9 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Vector,
+    dimensions_of,
 )
-from contextgraph.model.bundle import Vector, dimensions_of
 from contextgraph.ports import (
     Hit,
     Indexed,

@@ -14,7 +14,7 @@ import pytest
 from contextgraph.embedding import EmbeddingCosts, VectorCache
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
-from contextgraph.model.bundle import Vector
+from contextgraph.model import Vector
 from contextgraph.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog
 from tests.model_server import (
     DIMENSIONS,

@@ -15,8 +15,8 @@ from contextgraph.model import (
     EmbeddedRun,
     Scope,
     Space,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.store.neo4j import Neo4jStore, search
 from contextgraph.store.neo4j.schema import (
     create_vector_index,

@@ -23,9 +23,9 @@ from contextgraph.model import (
     ResolvedBy,
     ShownItem,
     Space,
+    Vector,
     Verdict,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
 from contextgraph.store.neo4j.schema import queries, query

@@ -17,8 +17,8 @@ from contextgraph.model import (
     NoteScope,
     RawTrajectory,
     State,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import Indexed, VectorIndex
 from contextgraph.store import SqliteStore
 from contextgraph.store.columns import json_of

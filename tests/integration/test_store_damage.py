@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from contextgraph.model import Note, Space
-from contextgraph.model.bundle import Vector
+from contextgraph.model import Note, Space, Vector
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory
 from contextgraph.store.graph import export_graph

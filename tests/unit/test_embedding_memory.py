@@ -27,8 +27,8 @@ from contextgraph.model import (
     Embeddings,
     Scope,
     Space,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.search import SqliteVectors

@@ -19,8 +19,8 @@ from contextgraph.model import (
     Note,
     NoteScope,
     NoteStatus,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens

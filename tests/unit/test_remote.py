@@ -8,8 +8,7 @@ import pytest
 
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
-from contextgraph.model import Usage
-from contextgraph.model.bundle import Vector
+from contextgraph.model import Usage, Vector
 from contextgraph.remote import Budget, Endpoint, Pace, UsageLog
 
 SPACE = "made/one@2"

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.model.bundle import Vector, cosines, dimensions_of
+from contextgraph.model import Vector, cosines, dimensions_of
 
 SPACE = "made/here@3"
 

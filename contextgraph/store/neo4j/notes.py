@@ -7,8 +7,8 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Vector,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.columns import json_of

@@ -17,10 +17,11 @@ from contextgraph.model import (
     Near,
     Scope,
     Space,
+    Vector,
     WordCounts,
+    dimensions_of,
     run_text,
 )
-from contextgraph.model.bundle import Vector, dimensions_of
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (

@@ -29,9 +29,9 @@ from contextgraph.model import (
     Scope,
     ShownItem,
     Trajectory,
+    Vector,
     Verdict,
 )
-from contextgraph.model.bundle import Vector
 from contextgraph.processes import (
     create_private,
     no_fork,

@@ -14,10 +14,12 @@ from contextgraph.model import (
     Near,
     Scope,
     Space,
+    Vector,
     WordCounts,
+    dimensions_of,
+    products,
     run_text,
 )
-from contextgraph.model.bundle import Vector, dimensions_of, products
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.sqlite.database import Database, Run, SqlScope, Transaction, run_of, text_of
@@ -266,7 +268,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from contextgraph.model.bundle import Floats
+    from contextgraph.model import Floats
 
     Numbers = NDArray[np.int64]
 
