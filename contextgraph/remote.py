@@ -1,4 +1,4 @@
-"""Calls of a server with retries, at the rate that it permits; of model APIs with a spending cap."""
+"""Calls of servers with retries, at the rate they permit; of model APIs with a spending cap."""
 
 import logging
 import os
