@@ -36,6 +36,7 @@ from contextgraph.knowledge import (
     Pages,
     Statements,
     Strategy,
+    render_notes,
     shareable_snapshot,
     without_secret,
 )
@@ -86,10 +87,11 @@ ADMIN_ARGUMENTS = frozenset({"pinned"})
 class Operation:
     """A *function* of a memory, of its *part*, or of a live run (*part* "live").
 
-    Tokens need *scope*. *route* is the method and the path of its request. *source* is the form of
-    the argument "source", which callers cannot choose: ``{}`` is the source of their token.
-    *example* is of the arguments, *answer* of the answer; one that *returns_value* answers with
-    what it returns, as "value".
+    Tokens need *scope*. *route* is the method and the path of its request, *tool* what agents call
+    it over MCP: a name, then the arguments that they are offered. *source* is the form of the
+    argument "source", which callers cannot choose: ``{}`` is the source of their token. *example*
+    is of the arguments, *answer* of the answer; one that *returns_value* answers with what it
+    returns, as "value".
     """
 
     name: str
@@ -97,6 +99,7 @@ class Operation:
     scope: TokenScope
     part: str = ""
     route: str = ""
+    tool: str = ""
     source: str = ""
     takes_long: bool = False
     example: JsonValue = None
@@ -175,6 +178,9 @@ PageSize = Annotated[int, Field(ge=1, le=500)]
 Tokens = Annotated[int, Field(ge=1, le=100_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
+Repository = Annotated[Name, Field(description="The repository: owner/repo.")]
+AnyRepository = Annotated[Name | None, Field(description="The repository: owner/repo.")]
+Question = Annotated[Text, Field(description="What you want to know.")]
 
 
 class ToolBody(BaseModel):
@@ -303,30 +309,36 @@ def query_memory(
     return {"playbook": memory.render(memory.query(state, degrade=True))}
 
 
-@_offer(TokenScope.READ, "GET /v1/playbook")
+@_offer(TokenScope.READ, "GET /v1/playbook", tool="playbook repo task limit")
 def playbook(
     memory: AgentMemory,
-    repo: Name,
-    task: Text = "",
+    repo: Repository,
+    task: Annotated[Text, Field(description="The issue or task.")] = "",
     *,
     exclude_instances: Names = (),
     as_of: AwareDatetime | None = None,
 ) -> Record:
-    """Return what the runs of a repository agree on, as `contextgraph playbook --json`."""
+    """Return what the runs of a repository agree on: likely files, test command, set-up.
+
+    As `contextgraph playbook --json`.
+    """
     playbook = memory.playbook(repo, task, exclude_instances=exclude_instances, as_of=as_of)
     return record_of(playbook, text=render_playbook(playbook))
 
 
-@_offer(TokenScope.READ, "GET /v1/how")
+@_offer(TokenScope.READ, "GET /v1/how", tool="how repo command limit")
 def how(
     memory: AgentMemory,
-    repo: Name,
-    command: Text,
+    repo: Repository,
+    command: Annotated[Text, Field(description="A shell line.")],
     *,
     exclude_instances: Names = (),
     as_of: AwareDatetime | None = None,
 ) -> Record:
-    """Return how a command is really run in a repository, as `contextgraph how --json`."""
+    """Return how a command is really run here, with a warning of one that never worked.
+
+    As `contextgraph how --json`.
+    """
     history = memory.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
     return record_of(history)
 
@@ -402,58 +414,67 @@ def methodology(memory: AgentMemory, identity: str) -> Record:
     return record_of(methodologies[0])
 
 
-@_offer(TokenScope.READ, "GET /v1/notes")
+@_offer(TokenScope.READ, "GET /v1/notes", tool="recall question repo limit")
 def notes(
     memory: AgentMemory,
-    question: Text | None = None,
-    repo: Name | None = None,
+    question: Annotated[Text | None, Field(description="What you want to know.")] = None,
+    repo: AnyRepository = None,
     tags: Tags = (),
     min_probability: Share = 0.0,
     limit: PageSize = 50,
     archived: bool = False,
     strategy: Strategy = Strategy.HYBRID,
 ) -> Record:
-    """Return what answers *question*, as `contextgraph recall --json`; else the newest notes.
+    """Return notes, decisions, pages, entities and keyed entries that answer a question.
 
-    Of *repo* where one is given; a question also finds those about anything. *tags*,
-    *min_probability* and *strategy* are of questions, *archived* is of a list.
+    Without a *question* the newest notes. Of *repo* where one is given; a question also finds those
+    about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
+    list. As `contextgraph recall --json`; "text" is for prompts.
     """
     if question is None:
         newest = memory.notes.of(repo, archived=archived)[:limit]
         return {"notes": [record_of(without_secret(note)) for note in newest]}
-    recalled = memory.notes.recall(
-        question,
-        repo=repo,
-        limit=limit,
-        tags=tags,
-        min_probability=min_probability,
-        strategy=strategy,
+    recalled = without_secrets(
+        memory.notes.recall(
+            question,
+            repo=repo,
+            limit=limit,
+            tags=tags,
+            min_probability=min_probability,
+            strategy=strategy,
+        )
     )
-    return {"notes": [record_of(without_secrets(recollection)) for recollection in recalled]}
+    return {"notes": [*map(record_of, recalled)], "text": render_notes(recalled)}
 
 
-@_offer(TokenScope.READ, "GET /v1/search")
+@_offer(TokenScope.READ, "GET /v1/search", tool="search question repo limit")
 def search(
     memory: AgentMemory,
-    question: Text,
-    repo: Name | None = None,
+    question: Question,
+    repo: AnyRepository = None,
     limit: PageSize = 10,
     strategy: Strategy = Strategy.HYBRID,
 ) -> Record:
-    """Return what is known about *question*, as `contextgraph search --json`."""
+    """Search past sessions, what people decided there, notes, pages and remedies.
+
+    As `contextgraph search --json`.
+    """
     found = memory.search(question, repo, limit=limit, strategy=strategy)
     return {"found": [*map(record_of, found)]}
 
 
-@_offer(TokenScope.READ, "GET /v1/snapshot")
+@_offer(TokenScope.READ, "GET /v1/snapshot", tool="snapshot trigger focus repo max_tokens")
 def snapshot(
     memory: AgentMemory,
-    trigger: Text,
-    focus: Text = "",
-    repo: Name | None = None,
+    trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
+    focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
+    repo: AnyRepository = None,
     max_tokens: Tokens = 500,
 ) -> Record:
-    """Return the notes that matter when *trigger* happens, as `contextgraph snapshot --json`."""
+    """Return the notes that matter now: pinned, about the trigger, of the last day.
+
+    As `contextgraph snapshot --json`.
+    """
     snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
     return record_of(shareable_snapshot(snapshot, max_tokens))
 
@@ -471,9 +492,16 @@ def sources(memory: AgentMemory) -> Record:
     return {"sources": [*map(record_of, memory.sources())]}
 
 
-@_offer(TokenScope.READ, "GET /v1/keyed/brief")
-def brief(memory: AgentMemory, tags: Tags = (), max_tokens: Tokens = BRIEF_TOKENS) -> Record:
-    """Return the keyed entries to start a prompt with, as `contextgraph brief --json`."""
+@_offer(TokenScope.READ, "GET /v1/keyed/brief", tool="brief tags max_tokens")
+def brief(
+    memory: AgentMemory,
+    tags: Annotated[Tags, Field(description="Entries with these come first.")] = (),
+    max_tokens: Tokens = BRIEF_TOKENS,
+) -> Record:
+    """Return the keyed entries to know at the start of a task, best first.
+
+    As `contextgraph brief --json`.
+    """
     return record_of(memory.keyed.brief(max_tokens, tags))
 
 
@@ -526,16 +554,17 @@ def outcomes(
 @_offer(
     TokenScope.WRITE,
     "POST /v1/notes",
+    tool="remember content repo tags",
     source="agent:{}",
     example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
 )
 def remember(  # noqa: PLR0913  (one parameter per property of a note)
     memory: AgentMemory,
-    content: Text,
+    content: Annotated[Text, Field(description="One statement.")],
     *,
     source: str,
-    repo: Name = "",
-    tags: Names = (),
+    repo: Repository = "",
+    tags: Annotated[Names, Field(description="Words to find it by.")] = (),
     locator: Name = "",
     pinned: bool = False,
     security: Security = Security.INTERNAL,
@@ -544,9 +573,11 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     importance: Share = 0.5,
     caused_by: Names = (),
 ) -> Record:
-    """Remember a statement, as `contextgraph remember --json`; its source is that of the token.
+    """Note a statement that later runs should know; the same again confirms it.
 
-    A pinned one, which all runs of the repository are shown, needs the scope admin.
+    Leave repo out where it is true of any. Secrets are masked. A pinned one, which all runs of the
+    repository are shown, needs the scope admin. As `contextgraph remember --json`; the source is
+    that of the token.
     """
     receipt = memory.notes.remember(
         content,

@@ -82,7 +82,7 @@ def _run(run: Trajectory) -> "Parts":
 
 
 def _command(record: CommandRecord) -> "Parts":
-    return {**parts_of(record), "error_type": record.error_type or None}
+    return {**parts_of(record), "line": record.line, "error_type": record.error_type or None}
 
 
 def _history(history: CommandHistory) -> "Parts":

@@ -311,7 +311,7 @@ def mcp(common: Common) -> None:
             raise click.BadParameter(f"give options after {inner}")
         return
     try:
-        from contextgraph.agents.mcp_server import serve
+        from contextgraph.service.mcp_server import serve
     except ImportError as error:
         from contextgraph.errors import MissingExtraError
 

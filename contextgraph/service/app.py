@@ -112,7 +112,7 @@ class McpEndpoint:
 
 
 def _mcp_server(writes: bool) -> "MCPServer":
-    from contextgraph.agents.mcp_server import server_of
+    from contextgraph.service.mcp_server import server_of
 
     return server_of(
         lambda: _caller.get().memory,

@@ -79,6 +79,7 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
     assert found["form"] == {
         "command": "python -m pytest",
         "folder": "",
+        "line": "python -m pytest",
         "worked": 0,
         "tried": 3,
         "error_type": "python -m: No module named",

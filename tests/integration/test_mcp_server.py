@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent, Tool
 
-from contextgraph import AgentMemory
+from contextgraph import AgentMemory, MemoryContext, State
 from contextgraph.readers import read, to_record
 from tests.builders import run
 
@@ -73,7 +73,7 @@ def answer_of(result: CallToolResult) -> Any:
 
 @pytest.fixture
 def tools(store: Path) -> list[Tool]:
-    from contextgraph.agents.mcp_server import server_of
+    from contextgraph.service.mcp_server import server_of
 
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
         return portal.call(server_of(lambda: memory).list_tools)
@@ -111,9 +111,41 @@ def test_nothing_is_shown_twice_in_a_session(call: Call) -> None:
     first, again = (call("query_memory", repo=REPO, current_error=ERROR) for _ in range(2))
 
     assert "PYTHONPATH=lib" in text_of(first)
-    assert text_of(again) == "Nothing new: what applies was shown in this session before."
+    assert text_of(again).startswith("Nothing new: what applies was shown in this session before.")
     assert answer_of(again)["remedies"] == []
     assert answer_of(again)["context_id"] is None
+
+
+def test_what_left_the_context_of_the_agent_is_shown_again(call: Call) -> None:
+    error = {"repo": REPO, "current_error": ERROR}
+    first, nothing, again, after = (
+        call("query_memory", **error, again=forgotten) for forgotten in (False, False, True, False)
+    )
+
+    assert "with again: true" in text_of(nothing)
+    assert answer_of(again)["remedies"] == answer_of(first)["remedies"] != []
+    assert answer_of(after)["remedies"] == []
+
+
+def test_a_memory_is_queried_once_for_an_answer(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextgraph.service.mcp_server import server_of
+
+    asked: list[State] = []
+    with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
+        query = memory.query
+
+        def counted(state: State, *limit: int, **options: Any) -> MemoryContext:
+            asked.append(state)
+            return query(state, *limit, **options)
+
+        monkeypatch.setattr(memory, "query", counted)
+        server = server_of(lambda: memory)
+        for _ in range(2):
+            portal.call(server.call_tool, "query_memory", {"repo": REPO, "current_error": ERROR})
+
+    assert len(asked) == 2
 
 
 def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:

@@ -14,7 +14,6 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import given, strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
-from contextgraph.agents.mcp_server import server_of
 from contextgraph.learning import (
     bundle_of,
     masked,
@@ -25,6 +24,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
 from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
+from contextgraph.service.mcp_server import server_of
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted

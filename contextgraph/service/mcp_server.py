@@ -1,4 +1,6 @@
-"""The tools of the MCP server: each calls the memory in a thread of the SDK.
+"""The tools of the MCP server: those of the table of operations, and those of a run in progress.
+
+Each calls the memory in a thread of the SDK.
 
 Advice is in "text" only. Claude Code and VS Code show an agent the structured result and not the
 plain text beside it, so nothing is in it that the gate of the memory holds back.
@@ -12,7 +14,7 @@ from difflib import get_close_matches
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, Signature, getdoc, signature
 from io import BytesIO
 from itertools import islice
 from typing import Annotated, Any, cast
@@ -23,13 +25,12 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from contextgraph.advising.pipeline import sayings, without_shown
-from contextgraph.advising.wording import render, render_playbook, render_warning
+from contextgraph.advising.pipeline import sayings, settle, without_shown
+from contextgraph.advising.wording import render
 from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.live import submission_context
-from contextgraph.codec import encoded
+from contextgraph.codec import COMPLETE, encoded, parts_of
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
-from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
 from contextgraph.lazy import replace
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
@@ -46,6 +47,7 @@ from contextgraph.model import (
     Trajectory,
     new_context_id,
 )
+from contextgraph.operations import OPERATIONS, Name, Operation, Repository, TokenScope
 from contextgraph.readers import read_file
 from contextgraph.text import clip, mask_secrets, words
 from contextgraph.trace import command_lines, submission_signs
@@ -56,7 +58,10 @@ Codex CLI, OpenHands, chat messages, ATIF, or ContextGraph's own form {"contextg
 "source_format": "mcp", "instance_id", "repo", "task", "agent", "steps": [{"index", "thought", \
 "action": {"tool", "text"}, "observation", "exit_code"}]}."""
 _NOTHING = "Nothing known applies."
-_REPEATED = "Nothing new: what applies was shown in this session before."
+_REPEATED = (
+    "Nothing new: what applies was shown in this session before. If your context was compacted "
+    "since, call again with again: true."
+)
 _NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
 
 _STEPS, _PARTS, _ITEMS, _FILES, _FILES_OF_RUN = 300, 50, 10, 5, 10
@@ -64,19 +69,22 @@ _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITING = frozenset({"report_outcome", "learn_trajectory", "remember", "set_memory"})
+_WRITING = frozenset({"report_outcome", "learn_trajectory", "set_memory"})
 _WRITES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
 Text = Annotated[str, Field(max_length=_OBSERVATION_CHARS)]
 Action = Annotated[str, Field(max_length=_ACTION_CHARS)]
-Name = Annotated[str, Field(max_length=500)]
-Repository = Annotated[Name, Field(description="The repository: owner/repo.")]
 Task = Annotated[Text, Field(description="The issue or task.")]
 Instance = Annotated[Name, Field(description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of each kind.")]
+Again = Annotated[bool, Field(description="Also what was shown before: it left your context.")]
 Tokens = Annotated[int, Field(ge=50, le=4000, description="The longest text.")]
+
+# Arguments of operations that agents call by another name, and those that are narrower for them.
+_CALLED: Mapping[str, str] = {"task": "task_description"}
+_OFFERED: Mapping[str, tuple[Any, Any]] = {"limit": (Limit, _FILES), "max_tokens": (Tokens, 500)}
 
 # The arguments of query_memory are fields of a state, with these types and descriptions.
 _STATE: Mapping[str, Any] = {
@@ -145,13 +153,20 @@ def server_of(
     """
     of_process: set[str] = set()
     tools = _Tools(memory, source, shown or (lambda: of_process))
-    names = [name for name in vars(_Tools) if not name.startswith("_")]
+    offered = [
+        (getattr(tools, name), name not in _WRITING)
+        for name in vars(_Tools)
+        if not name.startswith("_")
+    ]
+    offered += [
+        (tools._of_operation(one), one.scope is TokenScope.READ) for one in OPERATIONS if one.tool
+    ]
     return MCPServer(
         "contextgraph",
         instructions=WHEN_TO_ASK,
         version=version("contextgraph-memory"),
         log_level="WARNING",
-        tools=[_tool(getattr(tools, name)) for name in names if writes or name not in _WRITING],
+        tools=[_tool(tool, reads=reads) for tool, reads in offered if writes or reads],
     )
 
 
@@ -170,13 +185,12 @@ class _StrictTool(Tool):
         return await super().run(arguments, context, convert_result)
 
 
-def _tool(function: _Tool) -> Tool:
+def _tool(function: _Tool, *, reads: bool) -> Tool:
     """Return a tool by signature and docstring; it refuses arguments that it does not have."""
-    notes = _WRITES if function.__name__ in _WRITING else _READS
     tool = _StrictTool.from_function(
         _guarded(function),
         description=getdoc(function),
-        annotations=notes,
+        annotations=_READS if reads else _WRITES,
         structured_output=False,
     )
     arguments = tool.fn_metadata.arg_model
@@ -230,15 +244,20 @@ def _guarded(tool: _Tool) -> Callable[..., CallToolResult]:
     return call
 
 
-def _fields(value: object, names: str) -> Result:
-    """Return some fields of *value* as JSON; long titles are cut, probabilities rounded."""
-    record: Result = {name: encoded(getattr(value, name)) for name in names.split()}
+def _fields(value: Any, names: str) -> Result:
+    """Return fields of a value or of its record; long titles are cut, probabilities rounded."""
+    known = value if isinstance(value, Mapping) else parts_of(value)
+    record: Result = {name: encoded(known[name], COMPLETE) for name in names.split()}
     for name, entry in record.items():
         if name in ("task", "line", "description") and isinstance(entry, str):
             record[name] = clip(entry, _TITLE_CHARS, at="end")
         elif name == "probability" and isinstance(entry, float):
             record[name] = round(entry, 4)
     return record
+
+
+def _each(values: Iterable[Any], names: str) -> list[Json]:
+    return [_fields(value, names) for value in values]
 
 
 _RUN_FIELDS = "id instance_id repo agent outcome total_steps task"
@@ -249,8 +268,44 @@ def _found(run: Trajectory) -> Result:
     return {**_fields(run, _RUN_FIELDS), "files": [*run.files[:_FILES_OF_RUN]]}
 
 
-def _each(values: Iterable[object], names: str) -> list[Json]:
-    return [_fields(value, names) for value in values]
+def _playbook(answer: Any, limit: int) -> Result:
+    files, commands = answer["files"][:limit], answer["commands"]
+    return {
+        "text": answer["text"],
+        "tasks": answer["counts"]["tasks"],
+        "files": [{**_fields(one, "path probability"), "changed": one["runs"]} for one in files],
+        "tests": _each(commands["tests"][:limit], _COMMAND),
+        "setup": _each(commands["setup"][:limit], _COMMAND),
+    }
+
+
+def _how(answer: Any, limit: int) -> Result:
+    return {
+        "text": answer["warning"] or "",
+        "runs": answer["runs"],
+        "form": _fields(answer["form"], _COMMAND) if answer["form"] else None,
+        "ways": _each(answer["ways"][:limit], _COMMAND),
+        "others": _each(answer["others"][:limit], _COMMAND),
+    }
+
+
+def _notes(answer: Any, _limit: int) -> Result:
+    text = "\n".join(filter(None, (answer["text"], answer.get("keyed"))))
+    return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
+
+
+# Tool of an operation -> its answer to an agent, of that of the operation and a limit.
+_ANSWERS: Mapping[str, Callable[[Any, int], Result]] = {
+    "playbook": _playbook,
+    "how": _how,
+    "recall": _notes,
+    "snapshot": _notes,
+    "search": lambda answer, _: {
+        "found": _each(answer["found"], "kind id text repo time score why")
+    },
+    "brief": lambda answer, _: {**_fields(answer, "text keys omitted"), "context_id": None},
+    "remember": lambda answer, _: _fields(answer, "id status others"),
+}
 
 
 class _Tools:
@@ -270,7 +325,37 @@ class _Tools:
     def _memory(self) -> AgentMemory:
         return self._of_call()
 
-    def query_memory(self, *, limit: Limit = 3, **fields: Any) -> Result:
+    def _of_operation(self, operation: Operation) -> _Tool:
+        """Return the function of a tool that *operation* describes."""
+        tool, *names = operation.tool.split()
+        taken = operation.parameters()
+        offered = {_CALLED.get(name, name): _OFFERED.get(name) or taken[name] for name in names}
+
+        def call(**given: Any) -> Result:
+            limit = given.get("limit", 0)
+            named = {name: given[_CALLED.get(name, name)] for name in names if name in taken}
+            # An empty text stands for an argument that is left out.
+            arguments = {name: value for name, value in named.items() if value != ""}
+            if operation.source:
+                arguments["source"] = operation.source.format(self._source()).rstrip(":")
+            return _ANSWERS[tool](operation.function(self._memory, **arguments), limit)
+
+        call.__name__ = tool
+        call.__doc__, *_ = str(getdoc(operation.function)).partition("\n\n")
+        cast(Any, call).__signature__ = Signature(
+            [
+                Parameter(
+                    name,
+                    Parameter.KEYWORD_ONLY,
+                    default=Parameter.empty if default is ... else default,
+                    annotation=kind,
+                )
+                for name, (kind, default) in offered.items()
+            ]
+        )
+        return call
+
+    def query_memory(self, *, limit: Limit = 3, again: Again = False, **fields: Any) -> Result:
         """Return what earlier runs know for your state: at the start of a task, or at an error.
 
         Give repo with task_description to begin a task; give repo with current_error at an error.
@@ -278,10 +363,14 @@ class _Tools:
         state = State(**fields)
         if state == State():
             raise ToolError("describe a state: at least repo, task_description or current_error")
-        before = frozenset(self._already_shown())
-        context = self._memory.query(state, limit, already_shown=before, degrade=True)
+        before = self._already_shown()
+        if again:
+            before.clear()
+        found = self._memory.query(state, limit, degrade=True)
+        withheld = self._memory.withholds(found) or False
+        context = settle(found, limit, already_shown=before, withheld=withheld)
         shown = self._shown(context)
-        if not shown["text"] and before and render(self._memory.query(state, limit, degrade=True)):
+        if not shown["text"] and render(found):
             shown["text"] = _REPEATED
         remedies: list[Json] = [
             {
@@ -309,7 +398,7 @@ class _Tools:
                 )
                 for name, kind in _STATE.items()
             ),
-            signature(query_memory).parameters["limit"],
+            *[*signature(query_memory).parameters.values()][1:3],  # limit and again
         ]
     )
 
@@ -338,35 +427,6 @@ class _Tools:
         signs = submission_signs(self._inspected(steps, repo).trace.steps)
         excluded = frozenset([instance_id] if instance_id else [])
         return self._shown(submission_context(self._memory.stats, signs, excluded))
-
-    def playbook(
-        self, repo: Repository, task_description: Task = "", limit: Limit = _FILES
-    ) -> Result:
-        """Return what the runs of a repository agree on: likely files, test command, set-up."""
-        playbook = self._memory.playbook(repo, task_description)
-        return {
-            "text": render_playbook(playbook),
-            "tasks": playbook.tasks,
-            "files": _each(playbook.files[:limit], "path changed probability"),
-            "tests": _each(playbook.tests[:limit], _COMMAND),
-            "setup": _each(playbook.setup[:limit], _COMMAND),
-        }
-
-    def how(
-        self,
-        repo: Repository,
-        command: Annotated[Action, Field(description="A shell line.")],
-        limit: Limit = _FILES,
-    ) -> Result:
-        """Return how a command is really run here; text warns of one that never worked."""
-        history = self._memory.how(repo, command)
-        return {
-            "text": render_warning(history),
-            "runs": history.runs,
-            "form": _fields(history.form, _COMMAND) if history.form else None,
-            "ways": _each(history.ways[:limit], _COMMAND),
-            "others": _each(history.others[:limit], _COMMAND),
-        }
 
     def search_trajectories(
         self,
@@ -412,55 +472,6 @@ class _Tools:
         parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
         return {"run": _found(run), "parts": parts, "steps": shown}
 
-    def recall(
-        self,
-        question: Annotated[Text, Field(description="What you want to know.")],
-        repo: Repository = "",
-        limit: Limit = _FILES,
-    ) -> Result:
-        """Return notes, decisions, pages, entities and keyed entries that answer a question."""
-        known = self._memory.notes.recall(question, repo=repo or None, limit=limit)
-        recollections = [*map(shareable, known)]
-        ids: list[Json] = [recollection.note.id for recollection in recollections]
-        return {"text": render_notes(recollections), "context_id": None, "ids": ids}
-
-    def search(
-        self,
-        question: Annotated[Text, Field(description="What you want to know.")],
-        repo: Repository = "",
-        limit: Limit = _FILES,
-    ) -> Result:
-        """Search past sessions, what people decided there, notes, pages and remedies."""
-        found = self._memory.search(question, repo or None, limit=limit)
-        return {"found": _each(found, "kind id text repo time score why")}
-
-    def snapshot(
-        self,
-        trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
-        focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
-        repo: Repository = "",
-        max_tokens: Tokens = 500,
-    ) -> Result:
-        """Return the notes that matter now: pinned, about the trigger, of the last day."""
-        snapshot = shareable_snapshot(
-            self._memory.snapshot(trigger, focus, repo=repo or None, max_tokens=max_tokens),
-            max_tokens,
-        )
-        ids: list[Json] = [note.id for note in snapshot.notes]
-        text = "\n".join(filter(None, (snapshot.text, snapshot.keyed)))
-        return {"text": text, "context_id": None, "ids": ids}
-
-    def brief(
-        self,
-        tags: Annotated[
-            list[Name], Field(max_length=20, description="Entries with these come first.")
-        ] = [],  # noqa: B006  (a new one each call)
-        max_tokens: Tokens = 500,
-    ) -> Result:
-        """Return the entries of set_memory to know at the start of a task, best first."""
-        briefing = self._memory.keyed.brief(max_tokens, tags)
-        return {**_fields(briefing, "text keys omitted"), "context_id": None}
-
     def report_outcome(
         self,
         context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
@@ -470,20 +481,6 @@ class _Tools:
         if not self._memory.report_outcome(context_id, helped, source=self._source()):
             raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
         return {"context_id": context_id, "helped": helped}
-
-    def remember(
-        self,
-        content: Annotated[str, Field(max_length=2_000, description="One statement.")],
-        repo: Repository = "",
-        tags: Annotated[list[Name], Field(max_length=20, description="Words to find it by.")] = [],  # noqa: B006
-    ) -> Result:
-        """Note a statement that later runs should know; the same again confirms it.
-
-        Leave repo out where it is true of any. Secrets are masked.
-        """
-        source = f"agent:{self._source()}".rstrip(":")
-        receipt = self._memory.notes.remember(content, repo=repo, source=source, tags=tags)
-        return _fields(receipt, "id status others")
 
     def learn_trajectory(
         self,
@@ -523,7 +520,7 @@ class _Tools:
     ) -> Result:
         """Keep JSON under a key, on plain files that ls, grep and jq read."""
         entry = self._memory.keyed.set_memory(key, json_content, source)
-        return _fields(entry, "key status")
+        return {"key": entry.key, "status": entry.status}
 
     def _shown(self, context: MemoryContext) -> Result:
         """Return the text of what is new in *context*, and its id where there is any.
