@@ -49,6 +49,7 @@ from contextgraph.advising.playbook import Playbooks, seen_by
 from contextgraph.advising.wording import (
     RemedyBudget,
     case_line,
+    command_warning,
     fitting_statements,
     note_line,
     playbook_lines,
@@ -60,6 +61,7 @@ from contextgraph.lazy import replace
 from contextgraph.model import (
     Cause,
     ErrorSignature,
+    FailureWarning,
     Fragment,
     MemoryContext,
     Methodology,
@@ -69,16 +71,18 @@ from contextgraph.model import (
     Remedy,
     RepositoryPlaybook,
     Scope,
+    ScopeLevel,
     Silence,
     State,
     TaskType,
     Vector,
+    Why,
     most_informative,
     new_context_id,
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
-from contextgraph.trace import Lesson, error_of, lessons_of, signature_of
+from contextgraph.trace import MISSING_PROGRAM, Lesson, error_of, lessons_of, signature_of
 from contextgraph.working_tree import WorkingTree
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
@@ -191,7 +195,8 @@ class MemoryRetriever:
                         query, cases, gate, self._store, limit, self.weights, changed
                     )
                     answer = replace(answer, similar_cases=similar)
-                contexts.append(settle(answer, limit))
+                answer = settle(answer, limit)
+                contexts.append(answer if answer.shown else self._with_warning(query, answer))
             return tuple(contexts)
 
     def _search(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
@@ -244,6 +249,29 @@ class MemoryRetriever:
         if playbook.degraded:
             degraded["notes"] = playbook.degraded
         return playbook if any(playbook_lines(playbook)) else None
+
+    def _with_warning(self, query: Query, context: MemoryContext) -> MemoryContext:
+        """*context* with what is known of a command whose program is missing, as `before` has it.
+
+        The command is the last one, or the one that the error names.
+        """
+        error, state, scope = query.signature, query.state, query.scope
+        if error is None or error.error_type not in MISSING_PROGRAM or not state.repo:
+            return context
+        program = "python -m " if error.error_type.startswith("python -m") else ""
+        history = self.playbooks.history(
+            state.repo,
+            state.last_action or f"{program}{''.join(query.names.names[:1])}",
+            scope.exclude_instances,
+            scope.as_of,
+            state.agent,
+            state.environment,
+        )
+        if not (text := command_warning(history)):
+            return context
+        tasks = max(one.tried for one in (history.exact, history.first) if one)
+        warning = FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ()))
+        return replace(context, warnings=(warning,))
 
     def only(self, channel: str) -> "MemoryRetriever":
         """Return a retriever that asks *channel* alone: see `CHANNELS` for their names."""
@@ -465,7 +493,9 @@ def without_shown(context: MemoryContext, already_shown: Collection[str]) -> Mem
         similar_cases=tuple(
             one for one in context.similar_cases if case_line(one) not in already_shown
         ),
-        warnings=tuple(one for one in context.warnings if one.text not in already_shown),
+        warnings=tuple(
+            one for one in context.warnings if not any(one.text in said for said in already_shown)
+        ),
         notes=tuple(one for one in context.notes if note_line(one.note) not in already_shown),
         statements=tuple(one for one in context.statements if one.note.id not in already_shown),
         loop=loop,

@@ -182,7 +182,9 @@ class LiveRun:
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return None
-        self._commands.update([use.form] if text else ())
+        if text:
+            self._commands.add(use.form)
+            self._already_shown.add(text)
         return text
 
     def check_submit(self) -> str | None:

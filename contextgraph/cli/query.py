@@ -343,6 +343,8 @@ def _show_summary(context: "MemoryContext") -> None:
         seen = f"worked in {number_of(remedy.why.support, 'run')} in all"
         evidence = filter(None, (agreement_of(remedy.why), seen, caveat(remedy.why)))
         print_text((", ".join(evidence), "dim"), indent=2)
+    for warning in context.warnings:
+        print_text(one_line(warning.text, _LINE_WIDTH))
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
         print_text(
@@ -368,6 +370,7 @@ def _show(context: "MemoryContext") -> None:
         lines = ([styled(line.text)] for line in playbook_lines(context.playbook))
         print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
+    print_panel("Before this command", ([styled(one.text)] for one in context.warnings))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("What people said", map(_note, context.notes))
     print_text((f"context {context.id}", "dim"))

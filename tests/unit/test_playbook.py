@@ -330,6 +330,25 @@ def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None
     assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
 
 
+@pytest.mark.parametrize("error", [NO_PYTEST, "python -m: No module named pytest"])
+def test_an_error_of_a_missing_program_says_what_ran_in_its_place(
+    memory: AgentMemory, error: str
+) -> None:
+    learn(
+        memory,
+        ("python -m pytest tests/test_a.py", NO_PYTEST, 1),
+        ("tests/runtests.py orders", PASSED, 0),
+    )
+    (warning,) = memory.query(State(repo="acme/shop", current_error=error)).warnings
+    assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in warning.text
+    assert "`tests/runtests.py <tests>` (3 of 3) did" in warning.text
+    assert not memory.query(State(repo="acme/cart", current_error=error)).warnings
+    with memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK) as live:
+        command = "python -m pytest tests/test_a.py"
+        assert "runtests.py" in (live.before(command) or "")
+        assert "runtests.py" not in (live.observe(command, error, exit_code=1) or "")
+
+
 @pytest.mark.parametrize("command", ["ls", "pytest", "cat lib/totals.py", "", "pytest 'unclosed"])
 def test_nothing_is_said_of_a_command_that_no_run_gave(memory: AgentMemory, command: str) -> None:
     learn(memory)

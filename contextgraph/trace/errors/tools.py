@@ -251,8 +251,8 @@ _INTERPRETERS = (
     _shell(
         "python -m: No module named",
         (": No module named", ": Error while finding module"),
-        r"^(?:\S*/)?(?:python[\d.]*|pypy[\d.]*|coverage): (?P<message>No module named [^\n]*"
-        r"|Error while finding module specification[^\n]*)",
+        r"^(?:\S*/)?(?:python[\d.]*|pypy[\d.]*|coverage)(?: -m)?: "
+        r"(?P<message>No module named [^\n]*|Error while finding module specification[^\n]*)",
     ),
 )
 # Lines are found by the line end before them, which `re` looks for several times as fast.
