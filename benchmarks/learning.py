@@ -140,7 +140,7 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
         _without, "contextgraph.learning.bundle.masked", lambda raw: (raw, {})
     ),
     "credit of what was shown": partial(
-        _without, "contextgraph.store.sqlite.runs.report_shown", lambda *_: None
+        _without, "contextgraph.store.rules.RunChanges.report_shown", lambda *_: None
     ),
     "checksums of stored rows": partial(
         _without, "contextgraph.store.sqlite.schema.create_triggers", lambda _: None

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contextgraph.model import Bundle
-from contextgraph.store.columns import packed
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.rows import Parameters
+from contextgraph.store.rules import packed
 
 if TYPE_CHECKING:
     from neo4j import ManagedTransaction

@@ -96,7 +96,7 @@ from contextgraph.ports import (
     Store,
 )
 from contextgraph.processes import Process
-from contextgraph.store import rules, runs
+from contextgraph.store import rules
 from contextgraph.store.graph import (
     NOTE_LABELS,
     add_note,
@@ -104,7 +104,6 @@ from contextgraph.store.graph import (
     labelled,
     link_notes,
 )
-from contextgraph.store.runs import PackedRun
 from contextgraph.text import (
     number_of,
     stems,
@@ -129,7 +128,7 @@ _RELATIONS = (
 
 
 @dataclass(eq=False, slots=True)
-class Memory:
+class Memory(rules.RunChanges[None]):
     """The graph, and what is no node: counters, marks of consolidation, spaces, decisions."""
 
     graph: "Graph" = field(default_factory=nx.MultiDiGraph)
@@ -219,7 +218,7 @@ class Memory:
         stored = {one: self.run(one) for one in sorted({*ids})}
         return {one: run for one, run in stored.items() if run}
 
-    def insert(self, runs: Sequence[PackedRun]) -> None:
+    def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         """Add runs that are not stored."""
         for run in runs:
             self._insert(run.bundle)
@@ -268,9 +267,14 @@ class Memory:
             value=run, revision=self.revision,
         )  # fmt: skip
 
-    def report_shown(self, bundles: Sequence[Bundle]) -> None:
-        """Report the contexts that runs were shown: whether they cleared their errors."""
-        for exposure in rules.reports_of(bundles, self.nodes("Context").values()):
+    def shown(self, context_ids: Sequence[str]) -> list[Exposure]:
+        """Return the contexts among these that were shown, by id."""
+        contexts = self.nodes("Context")
+        return [contexts[one] for one in sorted({*context_ids} & contexts.keys())]
+
+    def put_reports(self, reported: Sequence[Exposure]) -> None:
+        """Write what is known by now of whether contexts and their items helped."""
+        for exposure in reported:
             self.graph.nodes[exposure.context_id]["value"] = exposure
 
     def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
@@ -374,14 +378,14 @@ class NetworkxRuns(_Part):
     """`RunStore` in a graph."""
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        return runs.add(self._memory, runs.pack(bundles))
+        return self._memory.add(rules.pack(bundles))
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
-        return runs.replace(self._memory, given)
+        given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
+        return self._memory.replace(given)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
-        return runs.set_outcome(self._memory, trajectory_ids, outcome)
+        return self._memory.set_outcome(trajectory_ids, outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         memory = self._memory
@@ -518,7 +522,7 @@ class NetworkxRuns(_Part):
         )
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        return runs.forget(self._memory, trajectory_ids)
+        return self._memory.forget(trajectory_ids)
 
 
 @_locked

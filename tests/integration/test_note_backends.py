@@ -21,7 +21,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Indexed, VectorIndex
 from contextgraph.store import SqliteStore
-from contextgraph.store.columns import json_of
+from contextgraph.store.rules import json_of
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.postgres import running
 

@@ -32,7 +32,6 @@ from contextgraph.model import (
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.columns import json_of
 from contextgraph.store.graph import (
     add_relation,
     put_notes,
@@ -48,6 +47,7 @@ from contextgraph.store.neo4j.rows import (
     moment,
     time_of,
 )
+from contextgraph.store.rules import json_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Concatenate, ParamSpec
 
 from contextgraph.model import (
     AdviceRecord,
-    Bundle,
     Clearance,
     ErrorHistory,
     ErrorOccurrence,
@@ -33,7 +32,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import ALL, OnDamaged
 from contextgraph.store import rules
-from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.rows import (
     CandidateCache,
     Parameters,
@@ -417,10 +416,12 @@ class Neo4jExposures:
     ) -> bool:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
-            exposures = map(exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
-            reported = [rules.with_report(exposure, helped, item, source) for exposure in exposures]
+            reported = [
+                rules.with_report(exposure, helped, item, source)
+                for exposure in exposures_by_id(transaction, [context_id])
+            ]
             changed = [exposure for exposure in reported if exposure]
-            _put_reports(transaction, changed)
+            put_reports(transaction, changed)
             return bool(changed)
 
         return self._connection.write(work)
@@ -461,15 +462,12 @@ class Neo4jExposures:
         return [(row["context"]["context_id"], row) for row in later]
 
 
-def report_shown(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
-    """Report for the contexts that runs were shown whether the run cleared their error."""
-    ids = sorted({seen.context_id for bundle in bundles for seen in bundle.exposures})
-    if ids:
-        shown = map(exposure_of, transaction.rows("exposures_by_id", ids=ids))
-        _put_reports(transaction, rules.reports_of(bundles, shown))
+def exposures_by_id(queries: NamedQueries, context_ids: Sequence[str]) -> list[Exposure]:
+    """Return the contexts among these that were shown, by id."""
+    return [*map(exposure_of, queries.rows("exposures_by_id", ids=context_ids))]
 
 
-def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
+def put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
     """Write what is known by now of whether contexts and their items helped."""
     contexts: list[Parameters] = [
         {

@@ -11,7 +11,6 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
-from contextgraph.store.columns import json_of
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
@@ -24,6 +23,7 @@ from contextgraph.store.neo4j.rows import (
     where,
 )
 from contextgraph.store.neo4j.search import indexed_text, terms
+from contextgraph.store.rules import json_of
 from contextgraph.text import stems
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.

@@ -25,13 +25,7 @@ from contextgraph.model import (
     Trajectory,
     Verdict,
 )
-from contextgraph.store.columns import (
-    Columns,
-    Form,
-    Value,
-    ValueCache,
-)
-from contextgraph.store.rules import scored_words
+from contextgraph.store.rules import Columns, Form, Value, ValueCache, scored_words
 from contextgraph.trace import describe_remedy
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from contextgraph.model import (
     CausedError,
     ChangeStatus,
     EmbeddedRun,
+    Exposure,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -24,13 +25,13 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.ports import ALL
-from contextgraph.store import rules, runs
-from contextgraph.store.columns import unpacked
+from contextgraph.store import rules
 from contextgraph.store.neo4j.advice import (
+    exposures_by_id,
     mark_changed,
+    put_reports,
     remove_files,
     remove_methodologies,
-    report_shown,
 )
 from contextgraph.store.neo4j.connection import (
     Connection,
@@ -63,8 +64,7 @@ from contextgraph.store.neo4j.search import (
     insert_vectors,
     vector_of,
 )
-from contextgraph.store.rules import raw_with_outcome
-from contextgraph.store.runs import PackedRun
+from contextgraph.store.rules import raw_with_outcome, unpacked
 
 
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
@@ -73,8 +73,8 @@ def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Traject
     return {run.id: run for run in (trajectory_of(row["trajectory"]) for row in known)}
 
 
-class _Nodes:
-    """`RunTables` in a transaction; what is removed are the parts of runs."""
+class _Changes(rules.RunChanges[list[Row]]):
+    """Changes of runs in a transaction; what is removed are the parts of runs."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -83,13 +83,16 @@ class _Nodes:
     def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
         return trajectories(self._transaction, sorted({*ids}))
 
-    def insert(self, runs: Sequence[PackedRun]) -> None:
+    def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         insert(self._transaction, runs, self._revision)
         recoveries = sum(len(run.bundle.recovered) for run in runs)
         self._note_change(len(runs), trajectories=len(runs), recoveries=recoveries)
 
-    def report_shown(self, bundles: Sequence[Bundle]) -> None:
-        report_shown(self._transaction, bundles)
+    def shown(self, context_ids: Sequence[str]) -> Sequence[Exposure]:
+        return exposures_by_id(self._transaction, context_ids)
+
+    def put_reports(self, reported: Sequence[Exposure]) -> None:
+        put_reports(self._transaction, reported)
 
     def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
         changes = [
@@ -128,7 +131,7 @@ class _Nodes:
         self._revision += revisions
 
 
-def insert(transaction: Transaction, given: Sequence[PackedRun], revision: int) -> None:
+def insert(transaction: Transaction, given: Sequence[rules.PackedRun], revision: int) -> None:
     """Write runs that are not known, with revisions that follow *revision*."""
     bundles = sorted((packed.bundle for packed in given), key=lambda bundle: bundle.trajectory.id)
     tenant, write = transaction.tenant, transaction.write
@@ -179,7 +182,7 @@ def remove_unused(transaction: Transaction, removed: Sequence[Row]) -> None:
     remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
 
-def _trajectory_row(tenant: str, packed: PackedRun, revision: int) -> Parameters:
+def _trajectory_row(tenant: str, packed: rules.PackedRun, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
         **trajectory_row(run),
@@ -266,17 +269,17 @@ class Neo4jRuns:
         )
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        given = runs.pack(bundles)
-        return self._connection.write(lambda transaction: runs.add(_Nodes(transaction), given))
+        given = rules.pack(bundles)
+        return self._connection.write(lambda transaction: _Changes(transaction).add(given))
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
-        return self._connection.write(lambda transaction: runs.replace(_Nodes(transaction), given))
+        given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
+        return self._connection.write(lambda transaction: _Changes(transaction).replace(given))
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         ids = [*trajectory_ids]
         return self._connection.write(
-            lambda transaction: runs.set_outcome(_Nodes(transaction), ids, outcome)
+            lambda transaction: _Changes(transaction).set_outcome(ids, outcome)
         )
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
@@ -313,9 +316,12 @@ class Neo4jRuns:
         return by_run
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
+        def work(transaction: Transaction, some: Sequence[str]) -> int:
+            return _Changes(transaction).forget(some)
+
         ids = sorted(set(trajectory_ids))
         batches = (ids[start : start + RUNS_AT_ONCE] for start in range(0, len(ids), RUNS_AT_ONCE))
-        return sum(self._connection.write(_forget, batch) for batch in batches)
+        return sum(self._connection.write(work, batch) for batch in batches)
 
     def for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
@@ -421,10 +427,6 @@ class Neo4jRuns:
         row = self._connection.row("embedded_run", id=trajectory_id, property=active.property)
         name = active.space.name
         return None if row is None else EmbeddedRun(name, vector_of(name, row["vector"]))
-
-
-def _forget(transaction: Transaction, trajectory_ids: Sequence[str]) -> int:
-    return runs.forget(_Nodes(transaction), trajectory_ids)
 
 
 def _learned(row: Row) -> Learned:

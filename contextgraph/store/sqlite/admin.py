@@ -27,13 +27,13 @@ from contextgraph.model import (
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.columns import json_of
 from contextgraph.store.graph import (
     add_relation,
     labelled,
     put_notes,
     remove_abstracted,
 )
+from contextgraph.store.rules import json_of
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.advice import exposures_by_id
 from contextgraph.store.sqlite.database import (

@@ -7,7 +7,6 @@ from itertools import islice, takewhile
 
 from contextgraph.model import (
     AdviceRecord,
-    Bundle,
     Clearance,
     ErrorHistory,
     ErrorOccurrence,
@@ -689,7 +688,7 @@ class SqliteExposures:
             exposures = exposures_by_id(transaction, [context_id])
             reported = [rules.with_report(exposure, helped, item, source) for exposure in exposures]
             changed = [exposure for exposure in reported if exposure]
-            _put_reports(transaction, changed)
+            put_reports(transaction, changed)
             return bool(changed)
 
     def record(self, advice: Sequence[str]) -> AdviceRecord:
@@ -747,13 +746,6 @@ def exposures_by_id(transaction: Transaction, context_ids: Sequence[str]) -> lis
     return _exposures(transaction, shown)
 
 
-def report_shown(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
-    """Report the contexts that these runs were shown: whether they cleared their errors."""
-    ids = sorted({seen.context_id for bundle in bundles for seen in bundle.exposures})
-    if ids:
-        _put_reports(transaction, rules.reports_of(bundles, exposures_by_id(transaction, ids)))
-
-
 def _exposures(transaction: Transaction, shown: Sequence[Row]) -> list[Exposure]:
     return [
         EXPOSURES.value(
@@ -780,7 +772,7 @@ def _put_exposure(transaction: Transaction, exposure: Exposure) -> None:
         )
 
 
-def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
+def put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
     """Write what is known by now of whether contexts and their items helped."""
     for exposure in reported:
         key = transaction.number(

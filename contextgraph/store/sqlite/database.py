@@ -38,14 +38,7 @@ from contextgraph.processes import (
     replacing,
 )
 from contextgraph.store import rules
-from contextgraph.store.columns import (
-    DAMAGE,
-    Columns,
-    Form,
-    Value,
-    ValueCache,
-    actions_of,
-)
+from contextgraph.store.rules import DAMAGE, Columns, Form, Value, ValueCache, actions_of
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.schema import (
     RUN_BITS,
@@ -451,11 +444,9 @@ def insertion(table: str, columns: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The numbers that are in every row of one run."""
+    """A run by its key, which is part of those of its fragments and recoveries."""
 
     key: int
-    place: int = 0
-    seen_at: int = 0
 
     @property
     def first(self) -> int:

@@ -13,7 +13,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
-from contextgraph.store.columns import json_of
+from contextgraph.store.rules import json_of
 from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
 from contextgraph.store.sqlite.search import (
     add_texts,

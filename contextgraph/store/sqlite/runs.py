@@ -1,13 +1,13 @@
 """`RunStore` in SQLite: runs with their fragments."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias
 
 from contextgraph.model import (
     Bundle,
     CausedError,
     ChangeStatus,
     EmbeddedRun,
+    Exposure,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -25,14 +25,14 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.ports import ALL
-from contextgraph.store import rules, runs
-from contextgraph.store.columns import unpacked
-from contextgraph.store.runs import PackedRun
+from contextgraph.store import rules
+from contextgraph.store.rules import unpacked
 from contextgraph.store.sqlite.advice import (
+    exposures_by_id,
     mark_stale,
     note_abstracted,
+    put_reports,
     remove_methodologies,
-    report_shown,
 )
 from contextgraph.store.sqlite.database import (
     ERRORS,
@@ -64,256 +64,24 @@ from contextgraph.store.sqlite.search import (
     remove_texts,
 )
 
+_INDEXED = Indexed("trajectory", "key")
 _ROWS_OF_A_RUN = (
     ("recovered", "key"),
     ("caused", "fragment"),
     ("touched", "fragment"),
     ("fragment", "key"),
 )
-
-# The values of a row by the names of their columns.
-Columns: TypeAlias = dict[str, object]
-
-
-def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
-    """Write all rows of *bundle*; *raw* is its packed run."""
-    run = _insert_trajectory(transaction, bundle.trajectory)
-    transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
-    of_run = {
-        "tenant": transaction.tenant,
-        "trajectory": run.key,
-        "place": run.place,
-        "seen_at": run.seen_at,
-    }
-    keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
-    errors = _insert_errors(transaction, bundle)
-    for table, table_rows in (
-        ("fragment", _fragment_rows(bundle, keys)),
-        ("touched", _touched_rows(bundle, keys)),
-        ("met", _met_rows(bundle, errors)),
-        ("caused", _caused_rows(bundle, keys, errors)),
-        ("recovered", _recovered_rows(bundle, run, keys, errors)),
-    ):
-        transaction.insert(table, [{**of_run, **row} for row in table_rows])
-    _count(transaction, [run.key], by=1)
-    _insert_texts(transaction, run, bundle)
-    if bundle.embedded:
-        insert_vector(transaction, run, bundle.embedded)
-
-
-def _count(transaction: Transaction, keys: Sequence[int], *, by: int) -> None:
-    """Add the runs with these *keys* to the sums of their errors and repositories, or subtract."""
-    for statement in _COUNTED:
-        transaction.write(statement, {"runs": str(list(keys)), "by": by})
-
-
-def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
-    place, seen_at = transaction.put_place(value.repo), moment(value.seen_at)
-    row = {
-        "tenant": transaction.tenant,
-        "place": place,
-        "revision": transaction.new_revision(),
-        "solved": bool(value.success),
-        "seen_at": seen_at,
-        **named_row(TRAJECTORIES, value),
-    }
-    key = transaction.number(f"{insertion('trajectory', row)} RETURNING key", row)
-    return Run(key, place, seen_at)
-
-
-def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
-    """Write the patterns that are new; the keys of all by id."""
-    tenant = transaction.tenant
-    transaction.write_all(
-        "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
-        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING",
-        [(tenant, e.id, e.family.value, e.error_type, e.template) for e in bundle.errors],
-    )
-    return dict(
-        transaction.rows(
-            "SELECT id, key FROM error_pattern WHERE tenant = ? "
-            "AND id IN (SELECT value FROM json_each(?))",
-            (tenant, text_of([error.id for error in bundle.errors])),
-        )
-    )
-
-
-def _fragment_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
-    return [{"key": keys[value.id], **named_row(FRAGMENTS, value)} for value in bundle.fragments]
-
-
-def _touched_rows(bundle: Bundle, keys: Mapping[str, int]) -> list[Columns]:
-    return [
-        {"fragment": keys[value.id], "file_name": name, "phase": value.phase.value}
-        for value in bundle.fragments
-        for name in rules.file_names(value)
-    ]
-
-
-def _met_rows(bundle: Bundle, errors: Mapping[str, int]) -> list[Columns]:
-    """How the run met each error."""
-    return [
-        {
-            "error": errors[error.id],
-            "trajectory_id": bundle.trajectory.id,
-            "steps": steps,
-            "cleared": cleared,
-            "keywords": text_of(error.keywords),
-            "context": error.context,
-        }
-        for error, steps, cleared in rules.met_errors(bundle)
-    ]
-
-
-def _caused_rows(
-    bundle: Bundle, fragments: Mapping[str, int], errors: Mapping[str, int]
-) -> list[Columns]:
-    phases = {fragment.id: fragment.phase.value for fragment in bundle.fragments}
-    return [
-        {
-            "fragment": fragments[value.fragment_id],
-            "error": errors[value.error_id],
-            "phase": phases[value.fragment_id],
-            "step_count": len(value.steps),
-            "steps": text_of(value.steps),
-            "locations": text_of(value.locations),
-        }
-        for value in bundle.caused
-    ]
-
-
-def _recovered_rows(
-    bundle: Bundle, run: Run, fragments: Mapping[str, int], errors: Mapping[str, int]
-) -> list[Columns]:
-    patterns = {error.id: error for error in bundle.errors}
-    return [
-        {
-            "key": run.first + number,
-            "fragment": fragments[value.fragment_id],
-            "fragment_id": value.fragment_id,
-            "error": errors[value.error_id],
-            "family": patterns[value.error_id].family.value,
-            "error_type": patterns[value.error_id].error_type,
-            "scored_words": rules.scored_words(value.message, value.actions),
-            **named_row(RECOVERIES, value),
-        }
-        for number, value in enumerate(bundle.recovered)
-    ]
-
-
-def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
-    text = rules.trajectory_text(bundle.trajectory)
-    add_texts(transaction, "trajectory", run.place, [(run.key, text)])
-    texts = [
-        (run.first + number, rules.recovery_text(recovery.message, recovery.actions))
-        for number, recovery in enumerate(bundle.recovered)
-    ]
-    add_texts(transaction, "recovered", run.place, texts)
-
-
-def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list[int]:
-    """Delete all rows of the runs with these *keys*; the keys of the errors that they had met."""
-    named = (str(list(keys)),)
-    _remove_derived(transaction, keys)
-    errors = transaction.column(
-        "SELECT DISTINCT error FROM met WHERE trajectory IN (SELECT value FROM json_each(?))", named
-    )
-    _count(transaction, keys, by=-1)
-    for run in map(Run, keys):
-        remove_texts(transaction, "recovered", *run.keys)
-        remove_texts(transaction, "trajectory", run.key, run.key)
-        for table, column in _ROWS_OF_A_RUN:
-            transaction.write(f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", run.keys)
-        for table in ("met", "raw", "vectors"):
-            transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
-        transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
-        transaction.write("DELETE FROM checksum WHERE part = 'run' AND run = ?", (run.key,))
-    transaction.write_all(
-        "INSERT INTO removal VALUES (?, ?, ?)",
-        [(key, transaction.tenant, revision) for key in keys],
-    )
-    return errors
-
-
-def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
-    """Delete those *errors* and repositories that no run has any more."""
-    tenant = transaction.tenant
-    for error in errors:
-        gone = transaction.row(
-            "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
-            "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
-            (error,),
-        )
-        if gone:
-            transaction.write(
-                "DELETE FROM resolved_by WHERE tenant = ? AND error_id = ?", (tenant, gone[0])
-            )
-    transaction.write(
-        "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
-        "(SELECT 1 FROM trajectory t WHERE t.place = place.key) AND NOT EXISTS "
-        "(SELECT 1 FROM note n WHERE n.tenant = place.tenant AND n.place = place.key)",
-        (tenant,),
-    )
-    # Nothing is left to consolidate, and the name is not to be kept.
-    transaction.write(
-        "DELETE FROM stale_repo WHERE tenant = ?1 AND NOT EXISTS "
-        "(SELECT 1 FROM trajectory t WHERE t.tenant = ?1 AND t.repo = stale_repo.repo)",
-        (tenant,),
-    )
-
-
-def _remove_derived(transaction: Transaction, keys: Sequence[int]) -> None:
-    """Delete what was derived from the runs of these *keys*.
-
-    Their errors and repositories are to be consolidated again.
-    """
-    named = (str(list(keys)),)
-    errors = transaction.column(
-        "SELECT DISTINCT e.id FROM json_each(?) AS named JOIN met m ON m.trajectory = named.value "
-        "JOIN error_pattern e ON e.key = m.error",
-        named,
-    )
-    repos = transaction.column(
-        "SELECT DISTINCT t.repo FROM json_each(?) AS named "
-        "JOIN trajectory t ON t.key = named.value",
-        named,
-    )
-    mark_stale(transaction, errors, repos)
-    derived = transaction.column(
-        "SELECT DISTINCT m.id FROM json_each(?) AS named JOIN derived_from d "
-        "ON d.trajectory = named.value JOIN methodology m ON m.key = d.methodology",
-        named,
-    )
-    if derived:
-        note_abstracted(transaction)
-        remove_methodologies(transaction, derived)
-    transaction.write_all(
-        "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 OR representative BETWEEN ?1 AND ?2",
-        [Run(key).keys for key in keys],
-    )
-
-
-def note_former_id(transaction: Transaction, former: str, now: str) -> None:
-    """Record that the run *now* was known as *former*, and as what *former* was known."""
-    transaction.write(
-        "INSERT OR REPLACE INTO former_id VALUES (?, ?, ?)", (transaction.tenant, former, now)
-    )
-    transaction.write(
-        "UPDATE former_id SET trajectory_id = ?3 WHERE tenant = ?1 AND trajectory_id = ?2",
-        (transaction.tenant, former, now),
-    )
-
-
-def remove_former_ids(transaction: Transaction, keys: Sequence[int]) -> None:
-    """Delete the former ids of the runs with these *keys*."""
-    transaction.write(
-        "DELETE FROM former_id WHERE tenant = ? AND trajectory_id IN "
-        "(SELECT t.id FROM json_each(?) AS named JOIN trajectory t ON t.key = named.value)",
-        (transaction.tenant, str(list(keys))),
-    )
-
-
-_INDEXED = Indexed("trajectory", "key")
+_ERROR_KEYS = """
+SELECT id, key FROM error_pattern WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))"""
+# Of runs by their keys: the errors that they met, their repositories, what was derived from them.
+_MET = """
+SELECT DISTINCT e.key, e.id FROM json_each(?) AS named JOIN met m ON m.trajectory = named.value
+JOIN error_pattern e ON e.key = m.error"""
+_REPOS = """
+SELECT DISTINCT t.repo FROM json_each(?) AS named JOIN trajectory t ON t.key = named.value"""
+_DERIVED = """
+SELECT DISTINCT m.id FROM json_each(?) AS named JOIN derived_from d ON d.trajectory = named.value
+JOIN methodology m ON m.key = d.methodology"""
 _LEARNED = f"""
 SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.change, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
@@ -393,8 +161,98 @@ SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.activ
 WHERE v.trajectory = ?"""
 
 
-class _Tables:
-    """`RunTables` in a transaction; what is removed are the keys of errors."""
+def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
+    """Write all rows of *bundle*; *raw* is its packed run."""
+    tenant, trajectory = transaction.tenant, bundle.trajectory
+    place, seen_at = transaction.put_place(trajectory.repo), moment(trajectory.seen_at)
+    row = {
+        "tenant": tenant,
+        "place": place,
+        "revision": transaction.new_revision(),
+        "solved": bool(trajectory.success),
+        "seen_at": seen_at,
+        **named_row(TRAJECTORIES, trajectory),
+    }
+    run = Run(transaction.number(f"{insertion('trajectory', row)} RETURNING key", row))
+    transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
+    transaction.write_all(
+        "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING",
+        [(tenant, e.id, e.family.value, e.error_type, e.template) for e in bundle.errors],
+    )
+    errors: dict[str, int] = dict(
+        transaction.rows(_ERROR_KEYS, (tenant, text_of(e.id for e in bundle.errors)))
+    )
+    patterns = {error.id: error for error in bundle.errors}
+    keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
+    phases = {value.id: value.phase.value for value in bundle.fragments}
+    rows_of: dict[str, list[dict[str, object]]] = {
+        "fragment": [
+            {"key": keys[value.id], **named_row(FRAGMENTS, value)} for value in bundle.fragments
+        ],
+        "touched": [
+            {"fragment": keys[value.id], "file_name": name, "phase": value.phase.value}
+            for value in bundle.fragments
+            for name in rules.file_names(value)
+        ],
+        "met": [
+            {
+                "error": errors[error.id],
+                "trajectory_id": trajectory.id,
+                "steps": steps,
+                "cleared": cleared,
+                "keywords": text_of(error.keywords),
+                "context": error.context,
+            }
+            for error, steps, cleared in rules.met_errors(bundle)
+        ],
+        "caused": [
+            {
+                "fragment": keys[value.fragment_id],
+                "error": errors[value.error_id],
+                "phase": phases[value.fragment_id],
+                "step_count": len(value.steps),
+                "steps": text_of(value.steps),
+                "locations": text_of(value.locations),
+            }
+            for value in bundle.caused
+        ],
+        "recovered": [
+            {
+                "key": run.first + number,
+                "fragment": keys[value.fragment_id],
+                "fragment_id": value.fragment_id,
+                "error": errors[value.error_id],
+                "family": patterns[value.error_id].family.value,
+                "error_type": patterns[value.error_id].error_type,
+                "scored_words": rules.scored_words(value.message, value.actions),
+                **named_row(RECOVERIES, value),
+            }
+            for number, value in enumerate(bundle.recovered)
+        ],
+    }
+    of_run = {"tenant": tenant, "trajectory": run.key, "place": place, "seen_at": seen_at}
+    for table, given in rows_of.items():
+        transaction.insert(table, [{**of_run, **row} for row in given])
+    _count(transaction, [run.key], by=1)
+    add_texts(transaction, "trajectory", place, [(run.key, rules.trajectory_text(trajectory))])
+    texts = [
+        (run.first + number, rules.recovery_text(recovery.message, recovery.actions))
+        for number, recovery in enumerate(bundle.recovered)
+    ]
+    add_texts(transaction, "recovered", place, texts)
+    if bundle.embedded:
+        insert_vector(transaction, run.key, bundle.embedded)
+
+
+def _count(transaction: Transaction, keys: Sequence[int], *, by: int) -> None:
+    """Add the runs with these *keys* to the sums of their errors and repositories, or subtract."""
+    for statement in _COUNTED:
+        transaction.write(statement, {"runs": str(list(keys)), "by": by})
+
+
+class _Changes(rules.RunChanges[list[int]]):
+    """Changes of runs in a transaction; what is removed are the keys of errors."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -402,36 +260,110 @@ class _Tables:
     def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
         return _known(self._transaction, ids)
 
-    def insert(self, runs: Sequence[PackedRun]) -> None:
+    def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         for run in runs:
-            insert(self._transaction, run.bundle, run.raw)
+            _insert(self._transaction, run.bundle, run.raw)
 
-    def report_shown(self, bundles: Sequence[Bundle]) -> None:
-        report_shown(self._transaction, bundles)
+    def shown(self, context_ids: Sequence[str]) -> Sequence[Exposure]:
+        return exposures_by_id(self._transaction, context_ids)
+
+    def put_reports(self, reported: Sequence[Exposure]) -> None:
+        put_reports(self._transaction, reported)
 
     def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
         for run in runs:
-            _set_outcome(self._transaction, run)
+            self._transaction.write(
+                "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, "
+                "change = ?, solved = ?, revision = ? WHERE tenant = ? AND id = ?",
+                (
+                    run.outcome.value,
+                    run.outcome_source.value,
+                    run.exit_status,
+                    run.change.value,
+                    bool(run.success),
+                    self._transaction.new_revision(),
+                    self._transaction.tenant,
+                    run.id,
+                ),
+            )
 
     def rename(self, ids: Mapping[str, str]) -> None:
         for former, now in ids.items():
-            note_former_id(self._transaction, former, now)
+            named = (self._transaction.tenant, former, now)
+            self._transaction.write("INSERT OR REPLACE INTO former_id VALUES (?, ?, ?)", named)
+            # As what the former id was known, the new one is known, too.
+            self._transaction.write(
+                "UPDATE former_id SET trajectory_id = ?3 WHERE tenant = ?1 AND trajectory_id = ?2",
+                named,
+            )
 
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> list[int]:
         transaction = self._transaction
         keys = transaction.run_keys(ids)
+        runs, named = [Run(key) for key in keys], (str(keys),)
         revision = transaction.new_revision(removing=True)
         if forgotten:
-            remove_former_ids(transaction, keys)
+            transaction.write(
+                "DELETE FROM former_id WHERE tenant = ? AND trajectory_id IN "
+                "(SELECT value FROM json_each(?))",
+                (transaction.tenant, text_of(ids)),
+            )
             transaction.write_all(
                 "DELETE FROM shown_item WHERE tenant = ? AND item IN "
                 "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
-                [(transaction.tenant, *run.keys) for run in map(Run, keys)],
+                [(transaction.tenant, *run.keys) for run in runs],
             )
-        return remove(transaction, revision, keys)
+        errors = transaction.rows(_MET, named)
+        repos = transaction.column(_REPOS, named)
+        mark_stale(transaction, [error for _, error in errors], repos)
+        if derived := transaction.column(_DERIVED, named):
+            note_abstracted(transaction)
+            remove_methodologies(transaction, derived)
+        transaction.write_all(
+            "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 "
+            "OR representative BETWEEN ?1 AND ?2",
+            [run.keys for run in runs],
+        )
+        _count(transaction, keys, by=-1)
+        for run in runs:
+            remove_texts(transaction, "recovered", *run.keys)
+            remove_texts(transaction, "trajectory", run.key, run.key)
+            for table, column in _ROWS_OF_A_RUN:
+                transaction.write(f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", run.keys)
+            for table in ("met", "raw", "vectors"):
+                transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
+            transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
+            transaction.write("DELETE FROM checksum WHERE part = 'run' AND run = ?", (run.key,))
+        transaction.write_all(
+            "INSERT INTO removal VALUES (?, ?, ?)",
+            [(key, transaction.tenant, revision) for key in keys],
+        )
+        return [key for key, _ in errors]
 
     def remove_unused(self, removed: list[int]) -> None:
-        remove_unused(self._transaction, removed)
+        transaction, tenant = self._transaction, self._transaction.tenant
+        for error in removed:
+            gone = transaction.row(
+                "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
+                "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
+                (error,),
+            )
+            if gone:
+                transaction.write(
+                    "DELETE FROM resolved_by WHERE tenant = ? AND error_id = ?", (tenant, gone[0])
+                )
+        transaction.write(
+            "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
+            "(SELECT 1 FROM trajectory t WHERE t.place = place.key) AND NOT EXISTS "
+            "(SELECT 1 FROM note n WHERE n.tenant = place.tenant AND n.place = place.key)",
+            (tenant,),
+        )
+        # Nothing is left to consolidate, and the name is not to be kept.
+        transaction.write(
+            "DELETE FROM stale_repo WHERE tenant = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM trajectory t WHERE t.tenant = ?1 AND t.repo = stale_repo.repo)",
+            (tenant,),
+        )
 
 
 class SqliteRuns:
@@ -441,18 +373,18 @@ class SqliteRuns:
         self._database = database
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        given = runs.pack(bundles)
+        given = rules.pack(bundles)
         with self._database.writing() as transaction:
-            return runs.add(_Tables(transaction), given)
+            return _Changes(transaction).add(given)
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = dict(zip(bundles, runs.pack(bundles.values()), strict=True))
+        given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
         with self._database.writing() as transaction:
-            return runs.replace(_Tables(transaction), given)
+            return _Changes(transaction).replace(given)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
-            return runs.set_outcome(_Tables(transaction), trajectory_ids, outcome)
+            return _Changes(transaction).set_outcome(trajectory_ids, outcome)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         with self._database.reading() as transaction:
@@ -489,7 +421,7 @@ class SqliteRuns:
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._database.writing() as transaction:
-            forgotten = runs.forget(_Tables(transaction), trajectory_ids)
+            forgotten = _Changes(transaction).forget(trajectory_ids)
             if forgotten:
                 compact(transaction)
         if forgotten:
@@ -616,23 +548,6 @@ def _fragments_sql(scope: SqlScope, named: Collection[str]) -> str:
     conditions = [_FRAGMENT_IS[name].format(alias=alias) for name in named]
     conditions.append(scope.where(alias, by_place=True))
     return _FRAGMENTS.format(alias=alias, table=table, conditions=" AND ".join(conditions))
-
-
-def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
-    transaction.write(
-        "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, change = ?, "
-        "solved = ?, revision = ? WHERE tenant = ? AND id = ?",
-        (
-            value.outcome.value,
-            value.outcome_source.value,
-            value.exit_status,
-            value.change.value,
-            bool(value.success),
-            transaction.new_revision(),
-            transaction.tenant,
-            value.id,
-        ),
-    )
 
 
 def _learned(

@@ -22,7 +22,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
-from contextgraph.store.sqlite.database import Database, Run, SqlScope, Transaction, run_of, text_of
+from contextgraph.store.sqlite.database import Database, SqlScope, Transaction, run_of, text_of
 from contextgraph.text import words as words_of
 
 # Counting one word takes 0.01 ms at 30,000 texts.
@@ -512,7 +512,7 @@ class SqliteVectors:
             _prepared(transaction, space)
             for trajectory_id, vector in vectors.items():
                 if run := run_of(transaction, trajectory_id):
-                    insert_vector(transaction, run, EmbeddedRun(space, vector))
+                    insert_vector(transaction, run.key, EmbeddedRun(space, vector))
 
     def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
         with self._database.reading() as transaction:
@@ -579,13 +579,13 @@ def _prepared(transaction: Transaction, name: str) -> int:
     return key
 
 
-def insert_vector(transaction: Transaction, run: Run, embedded: EmbeddedRun) -> None:
+def insert_vector(transaction: Transaction, run: int, embedded: EmbeddedRun) -> None:
     """Write the vector of a run, unless its space has been dropped or has one of the run."""
     data = embedded.vector.data if embedded.vector else bytes(4 * dimensions_of(embedded.space))
     transaction.write(
         "INSERT OR IGNORE INTO vectors (trajectory, space, data) "
         "SELECT ?, key, ? FROM space WHERE tenant = ? AND name = ?",
-        (run.key, data, transaction.tenant, embedded.space),
+        (run, data, transaction.tenant, embedded.space),
     )
 
 
