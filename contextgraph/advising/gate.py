@@ -279,7 +279,7 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
     """Return the evidence of the advice or methodology *name*; None if never shown."""
     record = store.exposures.record([name])
     verdict = next((verdict for verdict in record.verdicts if verdict.advice == name), None)
-    shown = list(_shown_as(store, name))
+    shown = list(shown_as(store, name))
     if not shown and verdict is None:
         return None
     tried = [(exposure.source, item.helped) for exposure, item in shown if item.helped is not None]
@@ -303,7 +303,8 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
     )
 
 
-def _shown_as(store: Store, name: str) -> Iterator[tuple[Exposure, ShownItem]]:
+def shown_as(store: Store, name: str) -> Iterator[tuple[Exposure, ShownItem]]:
+    """Yield the items as which the advice or methodology *name* was shown, the newest first."""
     for exposure in store.exposures.newest(ALL, name=name):
         yield from ((exposure, item) for item in exposure.items if name in (item.id, item.advice))
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.cases import OUTSIDE, KnownRun, known_run, ranked_files, supported
 from contextgraph.advising.channels import harness, readable
+from contextgraph.advising.gate import shown_as
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
 from contextgraph.governance import is_supported
@@ -28,6 +29,7 @@ from contextgraph.model import (
     NoteScope,
     PatchSummary,
     RecoveryCandidate,
+    RemedyKind,
     RemedyPattern,
     RepositoryPlaybook,
     Scope,
@@ -44,6 +46,7 @@ from contextgraph.trace import (
     ProjectFacts,
     command_use,
     environment_of,
+    is_advice_id,
     is_hazardous_command,
     is_own_module,
     lessons_of,
@@ -59,7 +62,7 @@ FILES = 20
 # The same of an agent, in any repository, for facts of its machine.
 _MACHINE_RUNS = 160
 # How many tasks show what is common; the share of them, and of repositories, that it has to be.
-_TASKS_TO_TELL, _COMMON, _MOST = 3, 0.25, 0.4
+_ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.
 # A package is a word of a line.
 _LEAST_COST, _LEAST_OF_PACKAGE = 0.15, 0.05
@@ -161,6 +164,13 @@ class Playbooks:
             for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
         )
         losses = self._known_losses([*here, *anywhere])
+        if withdrawn := self._withdrawn():
+            losses = [
+                run._replace(
+                    losses=tuple(one for one in run.losses if one.pattern not in withdrawn)
+                )
+                for run in losses
+            ]
         near, far = _on(losses[: len(here)], environment), losses[len(here) :]
         if environment is None:
             # What is known of runs of the repository, and for the rest what most runs show.
@@ -229,7 +239,26 @@ class Playbooks:
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
         known = supported([self.known(run) for run in self._trusted(trajectories)])
         usual = environment or usual_environment(run.facts.environment for run in known)
-        return [run for run in known if run.facts.environment.agrees(usual)]
+        known = [run for run in known if run.facts.environment.agrees(usual)]
+        settings = [one.target for one in self._withdrawn() if one.kind is RemedyKind.SET_ENV]
+        if not settings:
+            return known
+        set_so = re.compile("|".join(rf"\b{name.partition('=')[0]}=" for name in settings))
+        return [
+            replace(run, facts=replace(run.facts, commands=tuple(used)))
+            for run in known
+            for used in [[use for use in run.facts.commands if not set_so.search(use.text)]]
+        ]
+
+    def _withdrawn(self) -> frozenset[RemedyPattern]:
+        """Return what the remedies do that were quarantined by hand: no line says it either."""
+        return frozenset(
+            pattern
+            for verdict in self._store.exposures.record([]).verdicts
+            if verdict.is_quarantined and is_advice_id(verdict.advice)
+            for _, item in shown_as(self._store, verdict.advice)
+            for pattern in item.patterns
+        )
 
     def _trusted(self, runs: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """*runs* without those of distrusted sources."""
@@ -371,10 +400,10 @@ def machine_facts(
             is_shared = len(met) > 1
         expected = fsum(fact.steps for fact in met) / len(of_repos) if met and is_shared else 0.0
         steps = own.steps if own else 0.0
-        cost = (steps * tasks_here + expected * _TASKS_TO_TELL) / (tasks_here + _TASKS_TO_TELL)
-        fact = own if own and own.tasks >= _TASKS_TO_TELL else far.get(lesson, own)
+        cost = (steps * tasks_here + expected * _ENOUGH_TASKS) / (tasks_here + _ENOUGH_TASKS)
+        fact = own if own and own.tasks >= _ENOUGH_TASKS else far.get(lesson, own)
         least = _LEAST_OF_PACKAGE if lesson.cause is Cause.PACKAGE else _LEAST_COST
-        if fact and fact.tasks >= _TASKS_TO_TELL and cost >= least:
+        if fact and fact.tasks >= _ENOUGH_TASKS and cost >= least:
             chosen[lesson] = replace(fact, steps=cost)
     return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
 
@@ -416,7 +445,7 @@ def _is_setup(record: CommandRecord, repo: str) -> bool:
     if any(is_own_module(word, repo) for word in record.command.split()):
         return False
     # The rare way, which tasks took where the usual one had failed.
-    is_way_out = record.is_news and record.worked >= _TASKS_TO_TELL
+    is_way_out = record.is_news and record.worked >= _ENOUGH_TASKS
     in_folder = _OTHER_FOLDER.search(record.command)
     return not (record.worked and (in_folder or sets_own_variable(record.line))) or is_way_out
 
@@ -467,7 +496,7 @@ def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     for command, same in sorted(uses.items()):
         ran = {run.instance_id for run, _ in same}
         refused = {run.instance_id for run, use in same if use.error_type}
-        is_common = len(ran) >= max(_TASKS_TO_TELL, _COMMON * tasks) and is_supported(
+        is_common = len(ran) >= max(_ENOUGH_TASKS, _COMMON * tasks) and is_supported(
             {run.source for run, _ in same}, several_sources=several
         )
         if is_common and ran > refused and len(refused) > 1:

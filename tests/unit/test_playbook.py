@@ -677,3 +677,19 @@ def test_a_line_of_a_start_is_switched_off_and_on_again() -> None:
         assert memory.release(shown)
         assert "scripts run with" in memory.render(memory.query(start))
         assert not memory.quarantine("fact_unknown")
+
+
+def test_what_a_quarantined_remedy_does_is_in_no_line_of_a_start() -> None:
+    start = State(repo="acme/shop", task_description="Add a page")
+    with AgentMemory.open(":memory:") as memory:
+        for number in (1, 2, 3):
+            memory.learn(recovering_run(number))
+        context = memory.query(State(repo="acme/shop", current_error=NO_MODULE))
+        memory.render(context)
+        memory.note_exposures()
+        assert "PYTHONPATH=" in memory.render(memory.query(start))
+        assert memory.quarantine(context.shown[0].advice)
+        assert "PYTHONPATH=" not in memory.render(memory.query(start))
+        assert "PYTHONPATH=" not in (memory.before("acme/shop", "python reproduce.py") or "")
+        assert memory.release(context.shown[0].advice)
+        assert "PYTHONPATH=" in memory.render(memory.query(start))
