@@ -1,4 +1,4 @@
-"""``python -m benchmarks.conflicts``: conflicts between notes, by 300 labelled pairs of statements.
+"""``python -m benchmarks.conflicts``: conflicts between notes, by 440 labelled pairs of statements.
 
 The pairs are in `benchmarks/labels/notes`. `--wrong` lists the pairs of the development half that
 are judged wrongly; those of the other half are only counted.
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true")
     wrong = parser.parse_args().wrong
     pairs = labelled_pairs()
-    for half in ("development", "held"):
+    for half in ("development", "held", "other words"):
         _measure(half, [pair for pair in pairs if pair.half == half])
     for pair in pairs:
         if wrong and pair.half == "development" and not _is_right(pair):

@@ -1,5 +1,6 @@
 """Pure functions on trust, credibility, forgetting, conflicts and eviction."""
 
+from contextgraph.governance.alternatives import related_words as related_words
 from contextgraph.governance.conflict import (
     CREDIBILITY_MARGIN as CREDIBILITY_MARGIN,
     Relation as Relation,

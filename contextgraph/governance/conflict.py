@@ -5,14 +5,14 @@ that has one, or with and without a negation. Similar statements about other thi
 The lists of words were chosen on the development half of `benchmarks/labels/notes`.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from contextgraph.governance.alternatives import replaces, says_so
 from contextgraph.lazy import dataclass, regex
-from contextgraph.text import compiled, stem, stems, words
+from contextgraph.text import compiled
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
@@ -83,6 +83,8 @@ _VERB_BEFORE = 2
 _WORDS_READ = 200
 # How sure a conflict must be: by the words, and for a judge.
 _MIN_CONFIDENCE, _MIN_JUDGED = 0.5, 0.55
+# And in other words.
+_REPLACES = 0.68
 # As much more credible a statement must be to supersede one of another source.
 CREDIBILITY_MARGIN = 0.1
 
@@ -132,79 +134,17 @@ def verdict(new: Statement, old: Statement) -> Verdict:
         return Verdict(Relation.SAME, 1.0)
     opposite = ours.negative != theirs.negative
     if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
-        is_later = new.stated_at > old.stated_at
-        return (
-            _conflict(new, old, _UPDATED)
-            if is_later and updates(new.text, old.text)
-            else _UNRELATED
-        )
+        probability = replaces(new.text, old.text) if new.stated_at > old.stated_at else 0.0
+        if probability < _REPLACES:
+            return _UNRELATED
+        # Unless it says so itself, it is too little sure to hide the old one.
+        if not says_so(new.text):
+            return Verdict(Relation.CONTRADICTS, probability)
+        return _conflict(new, old, probability)
     ratio = _matcher(str(ours), str(theirs)).ratio()
     preference = ours.preference or theirs.preference
     confidence = conflict_confidence(ratio, ratio, opposite=opposite, preference=preference)
     return _conflict(new, old, confidence) if confidence >= _MIN_CONFIDENCE else _UNRELATED
-
-
-_WORD = r"[\w.+#/-]*\w"
-_PHRASE = rf"({_WORD}(?:\s+{_WORD})?)"
-# What is gone, named after these words; its first word decides.
-_GONE_AFTER = (
-    r"\b(?:instead of|rather than|in place of|as opposed to|used to be|formerly)\s+(?:the\s+)?"
-    rf"{_PHRASE}|\b(?:no longer|stopped)\s+"
-    rf"(?:use|using|support|supporting|have|need|run)\s+{_PHRASE}"
-    rf"|\b(?:mov|switch|migrat|chang|convert)\w*\b[^.;]*?\bfrom\s+(?:the\s+)?{_PHRASE}"
-    rf"|\b(?:replaced|replaces|dropped|removed|retired|abandoned)\s+(?:the\s+)?{_PHRASE}"
-    rf"|(?:,|\band)\s+not\s+{_PHRASE}"
-)
-# And before these; its last word decides.
-_GONE_BEFORE = (
-    rf"{_PHRASE}\s+(?:(?:is|was|are|were|has been|have been)\s+(?:not\s+)?(?:dropped|removed"
-    r"|replaced|retired|renamed|gone|out|banned|abandoned|supported any ?more|used any ?more))\b"
-)
-_CHANGE = (
-    r"\b(?:now|no longer|from now on|any ?more|these days|instead|rather than|renamed|replaced"
-    r"|(?:changed|moved|switched|migrated) (?:to|from|over))\b"
-)
-# Words that say that something is so, not what.
-_PLAIN = frozenset(
-    "now use using run new instead longer more move switch rather one two get need every always "
-    "never may fine day these s sec second minut min hour time mb gb kb".split()
-)
-# From here on two sentences are about the same; how sure such a conflict is.
-_SUBJECT, _UPDATED = 0.6, 0.6
-
-
-def updates(new: str, old: str) -> bool:
-    """Whether *new* says, in other words, that what *old* says has changed.
-
-    It names what is gone, which *old* states; or it says that something changed, and is about the
-    same.
-    """
-    ours, theirs = _content(new), _content(old)
-    named = theirs | {*stems(old)}
-    for pattern, place in ((_GONE_AFTER, 0), (_GONE_BEFORE, -1)):
-        for match in compiled(pattern, re.IGNORECASE).finditer(new):
-            names = stems(next(filter(None, match.groups())))
-            if names and names[place] in named:
-                return _in_one_scope(new, old)
-    if not compiled(_CHANGE, re.IGNORECASE).search(new) or not ours or not theirs:
-        return False
-    return len(ours & theirs) >= _SUBJECT * min(len(ours), len(theirs))
-
-
-def _content(text: str) -> set[str]:
-    """The stems of the words in *text* that say what it is about, without days and numbers."""
-    tokens = {token for token in compiled(_WORD).findall(text.lower()) if words(token)}
-    return {stem(token) for token in tokens if token.rstrip("s") not in _DAYS} - _PLAIN
-
-
-def _in_one_scope(new: str, old: str) -> bool:
-    """False where both say in what, or for what, they hold, and these have no word in common."""
-    for preposition in ("in", "for"):
-        scope = compiled(rf"\b{preposition}\s+(.+)", re.IGNORECASE)
-        ours, theirs = scope.search(new), scope.search(old)
-        if ours and theirs and {*stems(ours[1])}.isdisjoint(stems(theirs[1])):
-            return False
-    return True
 
 
 def judged(verdict: Verdict, new: Statement, old: Statement) -> Verdict:

@@ -20,13 +20,13 @@ from contextgraph.governance import (
     is_forgotten,
     judged,
     rarity,
+    related_words,
     shares_below,
     strength,
     verdict,
     worth,
 )
 from contextgraph.knowledge.recall import (
-    MOST_WORDS,
     Question,
     Strategy,
     credibility_of,
@@ -59,14 +59,13 @@ from contextgraph.text import (
     compiled,
     mask_secrets,
     masked_name,
-    stems,
 )
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
 
 RECALLED = 5
-_COMPARED = 20
+_COMPARED, _WORDS = 40, 96
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
 _COUNTED = 4_096
 # Of a snapshot: notes of each kind, in this order.
@@ -147,8 +146,7 @@ class Notes:
         if known is not None and known.is_live:
             return self._confirm(known, note)
         scope = NoteScope((note.repo,))
-        query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
-        related = self._store.for_text(query, scope, _COMPARED)
+        related = self._store.for_text(related_words(note.content)[:_WORDS], scope, _COMPARED)
         compared = verdicts(note, related, self._judge)
         for other, compared_to in compared:
             if compared_to.relation is Relation.SAME:
@@ -216,7 +214,8 @@ class Notes:
             return []
         found = self._found(question, scope, strategy, others)
         replaced = superseded_in(self._store, [one.note.id for one in found])
-        return [one for one in found if one.note.id not in replaced]
+        current = [one for one in found if one.note.id not in replaced]
+        return self._with_contradictions(current, scope)
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
@@ -395,6 +394,30 @@ class Notes:
             logging.getLogger(__name__).warning("%s; notes are recalled by words only", error)
             query = Question.of(question, None, scope, now)
             return recollections(self._store, query, others, strategy)
+
+    def _with_contradictions(
+        self, found: Sequence[Recollection], scope: NoteScope
+    ) -> list[Recollection]:
+        """*found*, where before each note stand the newer ones that contradict it."""
+        ids = {id_ for one in found for id_ in one.note.contradicts}
+        if not ids:
+            return [*found]
+        known = {one.note.id: one for one in found}
+        notes, now = self._store.get([*ids - known.keys()]), self._now()
+        shown: dict[str, Recollection] = {}
+        for one in found:
+            newer = [
+                known.get(id_) or replace(one, note=notes[id_])
+                for id_ in one.note.contradicts
+                if id_ in known
+                or (id_ in notes and scope.has(notes[id_]) and notes[id_].is_valid(now))
+            ]
+            newer = [
+                it for it in newer if it.note.is_live and it.note.created_at > one.note.created_at
+            ]
+            for it in (*sorted(newer, key=lambda it: it.note.created_at, reverse=True), one):
+                shown.setdefault(it.note.id, it)
+        return [*shown.values()]
 
     def _embed(self, note: Note) -> bool:
         """Embed *note*; false where that fails: it waits until the memory is maintained."""

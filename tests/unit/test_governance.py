@@ -225,6 +225,34 @@ OTHERS = [
     ("Reviews need two approvals", "Reviews are now shown on the dashboard"),
 ]
 
+IN_OTHER_WORDS = [
+    ("Deployments go to eu-west-1.", "We ship to Frankfurt, eu-central-1, only."),
+    ("An upload may have 10 MB.", "Files up to 64 MB are accepted by the importer."),
+    ("Services talk to each other over REST.", "Between services we speak gRPC."),
+    ("The platform team owns the ingress configuration.", "Ingress settings belong to SRE."),
+    ("Passwords are hashed with bcrypt.", "Use argon2id for every password hash."),
+]
+NEAR_MISSES = [
+    ("Unit tests run with pytest.", "Browser tests run with Playwright."),
+    ("The backend is written in Go.", "Scripts for the release are in Python."),
+    ("Format Python files with black.", "TypeScript is formatted by prettier."),
+    ("The cache keeps entries for an hour.", "The cache has room for 10,000 entries."),
+    ("Endpoints return JSON.", "The export endpoint can return CSV, too."),
+    ("The order queue is SQS.", "Until 2021 orders used to travel over RabbitMQ."),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        *((*pair, Relation.CONTRADICTS) for pair in IN_OTHER_WORDS),
+        *((*pair, Relation.UNRELATED) for pair in NEAR_MISSES),
+    ],
+)
+def test_another_value_in_other_words_contradicts(old: str, new: str, expected: Relation) -> None:
+    before = Statement(old, "user", NOW - timedelta(days=9))
+    assert verdict(Statement(new, "user", NOW), before).relation is expected
+
 
 @pytest.mark.parametrize(
     ("old", "new", "is_update"),

@@ -76,6 +76,14 @@ def test_who_is_right_is_left_open_and_both_are_marked(notes: Notes) -> None:
     assert len(notes.recall("who handles retries", repo=SHOP)) == 1
 
 
+def test_a_note_is_recalled_after_the_newer_one_that_contradicts_it(notes: Notes) -> None:
+    old = notes.remember("The queue behind the mailer is RabbitMQ.", repo=SHOP)
+    new = notes.remember("Outgoing mail goes through SQS.", repo=SHOP)
+    assert (new.status, new.others) == (NoteStatus.CONTRADICTS, (old.id,))
+    found = notes.recall("queue behind the mailer", repo=SHOP, strategy="notes")
+    assert [one.note.id for one in found] == [new.id, old.id]
+
+
 def test_the_same_statement_of_another_source_is_confirmed(notes: Notes) -> None:
     first = notes.remember("Tests run with `tox`", repo=SHOP)
     again = notes.remember("tests  run with `tox`", repo="Acme/Shop", source="file:tox.ini")
