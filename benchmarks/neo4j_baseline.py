@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contextgraph.model import Bundle
-from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.rows import Parameters
+from contextgraph.store.neo4j import connection as rows
+from contextgraph.store.neo4j.connection import Parameters
 from contextgraph.store.rules import packed
 
 if TYPE_CHECKING:

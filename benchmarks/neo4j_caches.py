@@ -10,10 +10,9 @@ from unittest.mock import patch
 from benchmarks.measure import Row, percentile
 from contextgraph import AgentMemory, State
 from contextgraph.model import WordCounts
-from contextgraph.store.neo4j import rows as node_rows, search
+from contextgraph.store.neo4j import search
 from contextgraph.store.neo4j.connection import Connection
-from contextgraph.store.neo4j.rows import CandidateCache
-from contextgraph.store.neo4j.search import WordCountCache
+from contextgraph.store.neo4j.search import CandidateCache, WordCountCache
 
 # A class, the name of one of its methods, and what replaces it.
 Replaced: TypeAlias = tuple[type, str, Callable[..., Any]]
@@ -51,14 +50,14 @@ def _query(memory: AgentMemory, state: State, replaced: Replaced | None) -> floa
 
 
 def _no_values(_: CandidateCache) -> object:
-    return node_rows._Values()
+    return search._Values()
 
 
 _counts = WordCountCache.counts
 
 
 def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
-    self._latest = search._Counts(-1, node_rows.NEVER, {})
+    self._latest = search._Counts(-1, search.NEVER, {})
     return _counts(self, words)
 
 

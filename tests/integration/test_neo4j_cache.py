@@ -18,7 +18,7 @@ from contextgraph.model import (
     SignatureLevel,
     Trajectory,
 )
-from contextgraph.store.neo4j import Neo4jStore, rows as cache
+from contextgraph.store.neo4j import Neo4jStore, search
 from contextgraph.store.neo4j.connection import NamedQueries
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.server import Neo4jServer
@@ -148,7 +148,7 @@ def test_only_runs_that_changed_are_read_again(
 def test_where_many_runs_changed_all_is_read_again(
     store: Neo4jStore, other: Neo4jStore, executed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MAX_CHANGED_RUNS", 1)
+    monkeypatch.setattr(search, "MAX_CHANGED_RUNS", 1)
     answers(store)
     other.runs.add([made_bundle(number) for number in (4, 5)])
     answers(store)
@@ -160,13 +160,13 @@ def test_threads_that_see_a_change_at_once_agree(
 ) -> None:
     answers(store)
     other.runs.add([made_bundle(0, outcome=Outcome.SOLVED)])
-    updated, both = cache.CandidateCache._updated, Barrier(2, timeout=20)
+    updated, both = search.CandidateCache._updated, Barrier(2, timeout=20)
 
     def at_once(*given: Any) -> object:
         both.wait()
         return updated(*given)
 
-    monkeypatch.setattr(cache.CandidateCache, "_updated", at_once)
+    monkeypatch.setattr(search.CandidateCache, "_updated", at_once)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: outcomes(store), range(2)))
     assert found[0] == found[1]

@@ -20,8 +20,7 @@ from contextgraph.model import (
     Source,
 )
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.store.neo4j.connection import Connection
-from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.store.neo4j.connection import Connection, Parameters, Row
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer

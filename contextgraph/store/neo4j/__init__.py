@@ -7,9 +7,8 @@ from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.advice import Neo4jExposures, Neo4jMethodologies, Neo4jRecoveries
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.notes import Neo4jNotes
-from contextgraph.store.neo4j.rows import CandidateCache
 from contextgraph.store.neo4j.runs import Neo4jRuns
-from contextgraph.store.neo4j.search import Neo4jVectors
+from contextgraph.store.neo4j.search import CandidateCache, Neo4jVectors
 
 __all__ = ["Neo4jStore"]
 

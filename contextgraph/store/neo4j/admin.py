@@ -37,16 +37,15 @@ from contextgraph.store.graph import (
     put_notes,
     remove_abstracted,
 )
-from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.rows import (
-    NEVER,
-    MemoryState,
+from contextgraph.store.neo4j.connection import (
+    Connection,
     Row,
+    Transaction,
     exposure_of,
-    memory_state,
     moment,
     time_of,
 )
+from contextgraph.store.neo4j.search import NEVER, MemoryState, memory_state
 from contextgraph.store.rules import json_of
 from contextgraph.text import number_of
 

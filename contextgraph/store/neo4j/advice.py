@@ -32,12 +32,12 @@ from contextgraph.model import (
 )
 from contextgraph.ports import ALL, OnDamaged
 from contextgraph.store import rules
-from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
-from contextgraph.store.neo4j.rows import (
-    CandidateCache,
+from contextgraph.store.neo4j.connection import (
+    Connection,
+    NamedQueries,
     Parameters,
-    RecoveryKey,
     Row,
+    Transaction,
     error_of,
     exposure_of,
     exposure_row,
@@ -52,7 +52,7 @@ from contextgraph.store.neo4j.rows import (
     verdict_row,
     where,
 )
-from contextgraph.store.neo4j.search import WordCountCache
+from contextgraph.store.neo4j.search import CandidateCache, RecoveryKey, WordCountCache
 
 # Deleted in one transaction, whose size the memory of a server limits.
 NODES_AT_ONCE = 200

@@ -14,11 +14,9 @@ from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
-    Transaction,
-)
-from contextgraph.store.neo4j.rows import (
     Parameters,
     Row,
+    Transaction,
     moment,
     where,
 )

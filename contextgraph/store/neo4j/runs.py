@@ -36,13 +36,9 @@ from contextgraph.store.neo4j.advice import (
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
-    Transaction,
-)
-from contextgraph.store.neo4j.rows import (
-    CandidateCache,
-    FragmentKey,
     Parameters,
     Row,
+    Transaction,
     caused_row,
     error_of,
     error_row,
@@ -58,6 +54,8 @@ from contextgraph.store.neo4j.rows import (
     where,
 )
 from contextgraph.store.neo4j.search import (
+    CandidateCache,
+    FragmentKey,
     WordCountCache,
     active_space,
     indexed_text,
