@@ -309,6 +309,9 @@ class ExposureStore(Protocol):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
 
+    def gate(self) -> FittedGate | None:
+        """Return the gate that the last consolidation fitted; None where none was."""
+
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
 
@@ -459,17 +462,16 @@ class AdminStore(Protocol):
     def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
         """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
 
-    def gate(self) -> FittedGate | None:
-        """The gate that was fitted last; None where none was."""
-
 
 class Store(Protocol):
     """A memory: one object for each need, all of one backend, and the *tenant* that it is of.
 
-    Called, it returns `AdminStore.graph`.
+    Called, it returns `AdminStore.graph`. In the block of a *snapshot* the thread reads one state
+    of a file, or the newest of a server.
     """
 
     tenant: str
+    snapshot: Callable[[], AbstractContextManager[object]]
     runs: RunStore
     recoveries: RecoveryStore
     vectors: VectorStore
@@ -480,9 +482,6 @@ class Store(Protocol):
 
     def __call__(self) -> "Graph":
         return self.admin.graph()
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """In this block the thread reads one state of a file, or the newest of a server."""
 
     def close(self) -> None:
         """Release files and connections; closing twice is harmless."""

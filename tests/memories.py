@@ -58,7 +58,7 @@ def hold_the_same(stores: ComparedStores) -> None:
     """Compare all that the stores hold."""
     for operation in (
         "admin.counts",
-        "admin.gate",
+        "exposures.gate",
         "admin.unconsolidated",
         "exposures.all",
         "methodologies.ids",

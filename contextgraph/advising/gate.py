@@ -88,7 +88,7 @@ SHIPPED = FittedGate(
 
 def stored_gate(store: Store) -> FittedGate | None:
     """The gate that was fitted on *store*; None where it was on other features, or not at all."""
-    known = store.admin.gate()
+    known = store.exposures.gate()
     return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
 
 

@@ -175,7 +175,7 @@ def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
 
 def _gate(store: "Store") -> "HealthCheck":
     """Describe the gate that says how probable remedies are."""
-    gate = store.admin.gate()
+    gate = store.exposures.gate()
     detail = (
         f"fitted on {number_of(gate.errors, 'error')} of {number_of(gate.runs, 'run')}"
         if gate and gate.errors

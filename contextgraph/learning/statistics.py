@@ -549,7 +549,7 @@ class StatisticsEngine:
             usage=self._usage(),
             withholding=effect_of(self._store.exposures.all()),
             notes=self._notes(),
-            gate=self._store.admin.gate(),
+            gate=self._store.exposures.gate(),
         )
 
     def _notes(self) -> Mapping[NoteKind, int] | None:

@@ -13,7 +13,6 @@ but not in the view.
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import islice
@@ -949,6 +948,9 @@ class NetworkxExposures(_Part):
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         self._memory.verdicts |= {verdict.advice: verdict for verdict in verdicts}
 
+    def gate(self) -> FittedGate | None:
+        return self._memory.gate
+
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         found = [
             shown
@@ -1215,9 +1217,6 @@ class NetworkxAdmin(_Part):
             for name in [name for name, at in stale.items() if at <= revision]:
                 del stale[name]
 
-    def gate(self) -> FittedGate | None:
-        return self._memory.gate
-
 
 class NetworkxStore(Store):
     """A `Store` in a graph of this process."""
@@ -1225,6 +1224,7 @@ class NetworkxStore(Store):
     def __init__(self, tenant: str = "default") -> None:
         self.tenant = tenant
         self._memory = memory = Memory()
+        self.snapshot = lambda: memory.lock
         self.runs = NetworkxRuns(memory)
         self.recoveries = NetworkxRecoveries(memory)
         self.vectors = NetworkxVectors(memory)
@@ -1233,24 +1233,8 @@ class NetworkxStore(Store):
         self.notes: NoteStore = NetworkxNotes(memory)
         self.admin = NetworkxAdmin(memory)
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        return _Held(self._memory.lock)
-
     def close(self) -> None:
         self.notes.close()
-
-
-class _Held(AbstractContextManager[None]):
-    """Keeps other threads from changing the memory in a block."""
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _candidate(done: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:

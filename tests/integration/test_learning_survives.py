@@ -37,7 +37,7 @@ def done(path: Path, operation: Callable[[AgentMemory], object]) -> list[object]
             [bundle and bundle.embedded for bundle in map(store.runs.archived, store.runs.ids())],
             store.methodologies.get(store.methodologies.ids()),
             (changed.trajectories, changed.error_ids, changed.repos),
-            isinstance(store.admin.gate(), FittedGate),
+            isinstance(store.exposures.gate(), FittedGate),
         ]
 
 

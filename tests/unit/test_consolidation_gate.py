@@ -78,13 +78,13 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
     runs = [missing_module(number, f"module{number % 7}") for number in range(2 * LEAST_ERRORS)]
     with AgentMemory.open(":memory:") as memory:
         learn_all(memory, *runs[: LEAST_RUNS - 1])
-        assert memory.store.admin.gate() is None
+        assert memory.store.exposures.gate() is None
         learn_all(memory, *runs[LEAST_RUNS - 1 : LEAST_RUNS + 16])
-        tried = memory.store.admin.gate()
+        tried = memory.store.exposures.gate()
         assert tried == replace(SHIPPED, runs=LEAST_RUNS + 16)
         assert not gate_due(memory.store)
         learn_all(memory, *runs[LEAST_RUNS + 16 :])
-        fitted = memory.store.admin.gate()
+        fitted = memory.store.exposures.gate()
         assert fitted is not None
         assert fitted.errors >= LEAST_ERRORS
         assert fitted.runs == len(runs)

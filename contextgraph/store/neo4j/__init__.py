@@ -1,7 +1,5 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from contextlib import AbstractContextManager
-
 from contextgraph.ports import NoteStore, Store
 from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.advice import Neo4jExposures, Neo4jMethodologies, Neo4jRecoveries
@@ -29,7 +27,7 @@ class Neo4jStore(Store):
         read_only: bool = False,
     ) -> None:
         self._connection = connection = Connection(address, auth, tenant, read_only=read_only)
-        self.tenant = tenant
+        self.tenant, self.snapshot = tenant, connection.snapshot
         values = CandidateCache(connection)
         self.runs = Neo4jRuns(connection, values)
         self.recoveries = Neo4jRecoveries(connection, values)
@@ -38,9 +36,6 @@ class Neo4jStore(Store):
         self.exposures = Neo4jExposures(connection)
         self.notes: NoteStore = Neo4jNotes(connection)
         self.admin = Neo4jAdmin(connection, self.notes)
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._connection.snapshot()
 
     def close(self) -> None:
         self.notes.close()

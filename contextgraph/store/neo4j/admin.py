@@ -238,10 +238,6 @@ class Neo4jAdmin:
         if self._connection.write(work):
             self._connection.replan()
 
-    def gate(self) -> FittedGate | None:
-        text = memory_state(self._connection).gate
-        return None if text is None else rules.gate_of(text)
-
     def _explain_context(self, context: str) -> Explanation | None:
         row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:

@@ -16,6 +16,7 @@ from contextgraph.model import (
     ErrorSteps,
     ErrorTally,
     Exposure,
+    FittedGate,
     Methodology,
     MethodologyStatus,
     Outcome,
@@ -52,7 +53,12 @@ from contextgraph.store.neo4j.connection import (
     verdict_row,
     where,
 )
-from contextgraph.store.neo4j.search import CandidateCache, RecoveryKey, WordCountCache
+from contextgraph.store.neo4j.search import (
+    CandidateCache,
+    RecoveryKey,
+    WordCountCache,
+    memory_state,
+)
 
 # Deleted in one transaction, whose size the memory of a server limits.
 NODES_AT_ONCE = 200
@@ -444,6 +450,10 @@ class Neo4jExposures:
     def decide(self, verdicts: Sequence[Verdict]) -> None:
         decided = [verdict_row(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))]
         self._connection.write(Transaction.write, "put_verdicts", decided)
+
+    def gate(self) -> FittedGate | None:
+        text = memory_state(self._connection).gate
+        return None if text is None else rules.gate_of(text)
 
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         named = {"limit": max(0, limit), "skip": skip, "name": name}

@@ -1,7 +1,5 @@
 """The embedded default: a memory in one SQLite file, or without a file."""
 
-from contextlib import AbstractContextManager
-
 from contextgraph.ports import NoteStore, Store
 from contextgraph.store.sqlite.admin import SqliteAdmin
 from contextgraph.store.sqlite.advice import SqliteExposures, SqliteMethodologies, SqliteRecoveries
@@ -29,7 +27,7 @@ class SqliteStore(Store):
         create: bool = True,
     ) -> None:
         self._database = database = Database(str(path), tenant, read_only=read_only, create=create)
-        self.tenant = tenant
+        self.tenant, self.snapshot = tenant, database.snapshot
         self.runs = SqliteRuns(database)
         self.recoveries = SqliteRecoveries(database)
         self.vectors = SqliteVectors(database)
@@ -37,9 +35,6 @@ class SqliteStore(Store):
         self.exposures = SqliteExposures(database)
         self.notes: NoteStore = SqliteNotes(database)
         self.admin = SqliteAdmin(database, self.notes)
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._database.snapshot()
 
     def close(self) -> None:
         self.notes.close()

@@ -596,11 +596,6 @@ class SqliteAdmin:
                     (transaction.tenant, REMOVALS_LISTED),
                 )
 
-    def gate(self) -> FittedGate | None:
-        with self._database.reading() as transaction:
-            sql = "SELECT gate FROM consolidation WHERE tenant = ? AND gate IS NOT NULL"
-            return next(map(rules.gate_of, transaction.column(sql, (transaction.tenant,))), None)
-
 
 def _counted(transaction: Transaction, column: str, table: str) -> dict[str, int]:
     sql = f"SELECT {column}, count(*) FROM {table} WHERE tenant = ? GROUP BY {column}"

@@ -16,6 +16,7 @@ from contextgraph.model import (
     ErrorSteps,
     ErrorTally,
     Exposure,
+    FittedGate,
     Methodology,
     MethodologyStatus,
     Outcome,
@@ -715,6 +716,11 @@ class SqliteExposures:
                 "VALUES (?, ?, ?, ?)",
                 [(transaction.tenant, *VERDICTS.row(verdict)) for verdict in verdicts],
             )
+
+    def gate(self) -> FittedGate | None:
+        with self._database.reading() as transaction:
+            sql = "SELECT gate FROM consolidation WHERE tenant = ? AND gate IS NOT NULL"
+            return next(map(rules.gate_of, transaction.column(sql, (transaction.tenant,))), None)
 
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
         with self._database.reading() as transaction:
