@@ -38,7 +38,6 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, RemedyFeatures
 
 PLACES = (1, 3, 5)
-_RECOVERIES, _REMEDIES = "contextgraph.advising.evidence", "contextgraph.advising.evidence"
 _EVIDENCE = "contextgraph.advising.evidence"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = FileFeatures._fields
@@ -67,19 +66,17 @@ def _never(*_: object, **__: object) -> bool:
 
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
-    "evidence": lambda: patch(f"{_RECOVERIES}.is_supported", _always),
+    "evidence": lambda: patch(f"{_EVIDENCE}.is_supported", _always),
     "evidence: of the cause": lambda: patch(f"{_EVIDENCE}.shows_cause", _always),
     "evidence: of an import": lambda: patch(f"{_EVIDENCE}._is_importable", _always),
     "evidence: of a package": lambda: patch(f"{_EVIDENCE}._is_imported", _always),
-    "evidence: the file edited": lambda: patch(f"{_EVIDENCE}._has_file", _always),
     "evidence: never in general terms": lambda: patch(f"{_EVIDENCE}._NEVER_IN_GENERAL", ()),
-    "done before": lambda: patch(f"{_RECOVERIES}.was_tried", _never),
-    "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", _never),
-    "circumstances": lambda: patch(f"{_RECOVERIES}._weight", lambda *_: 1.0),
-    "other names in general terms": lambda: patch(f"{_RECOVERIES}.about_another", _never),
-    "avoiding an exception": lambda: patch(f"{_RECOVERIES}.EXCEPTIONS", frozenset()),
-    "several actions count for one": lambda: patch(f"{_REMEDIES}._simplify", lambda _: None),
-    "two instances of doubt": lambda: patch(f"{_REMEDIES}._DOUBT", 1e-9),
+    "done before": lambda: patch(f"{_EVIDENCE}.was_tried", _never),
+    "what contradicts the state": lambda: patch(f"{_EVIDENCE}._contradicts", _never),
+    "circumstances": lambda: patch(f"{_EVIDENCE}._weight", lambda *_: 1.0),
+    "other names in general terms": lambda: patch(f"{_EVIDENCE}.about_another", _never),
+    "avoiding an exception": lambda: patch(f"{_EVIDENCE}.EXCEPTIONS", frozenset()),
+    "two instances of doubt": lambda: patch(f"{_EVIDENCE}._DOUBT", 1e-9),
 }
 
 

@@ -152,16 +152,14 @@ def query_of(
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
         task_words=tuple(weights),
-        error_words=_error_words(signature.message) if signature else (),
+        error_words=tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS]
+        if signature
+        else (),
         weights=weights,
         scopes=(*here, everywhere),
         embedder=embedder,
         gate=(signature and stored_gate(store)) or SHIPPED,
     )
-
-
-def _error_words(message: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words(message)))[:ERROR_WORDS]
 
 
 def _weights_in_task(task: str, store: Store) -> dict[str, float]:
@@ -643,12 +641,6 @@ def final_score(fused: float, evidence: float, seen_at: datetime, newest: dateti
     recency = age_weight(age, HALF_LIFE)
     base = 1 - _EVIDENCE_LIFT - _RECENCY_LIFT
     return fused * (base + _EVIDENCE_LIFT * evidence + _RECENCY_LIFT * recency)
-
-
-def newest_first(candidates: Iterable[RecoveryCandidate]) -> tuple[str, ...]:
-    """The ids of the runs of *candidates*, each once, the newest first, ties by id."""
-    seen = {candidate.trajectory_id: candidate.seen_at for candidate in candidates}
-    return tuple(sorted(seen, key=lambda id_: (-seen[id_].timestamp(), id_)))
 
 
 CHANNELS: Mapping[str, Channel] = {

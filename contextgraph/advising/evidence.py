@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from math import fsum
 from typing import NamedTuple, TypeAlias
@@ -14,7 +14,6 @@ from contextgraph.advising.channels import (
     Query,
     about_another,
     harness,
-    newest_first,
     signature_level,
 )
 from contextgraph.advising.gate import (
@@ -40,7 +39,6 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
     Silence,
-    State,
     Why,
 )
 from contextgraph.ranking import FixedCounts, bm25, ranks_in, word_counts
@@ -144,13 +142,22 @@ class _Wordings:
     """The wordings of some *actions*, made when they are needed."""
 
     def __init__(self, actions: Actions) -> None:
-        self.near = _wording(_without_examples(_of_same_repository(actions)))
+        self.near = _wording(_as_done(actions))
         self._actions = actions
 
     @cached_property
     def near_about_others(self) -> Wording:
         """In the words of its project, without paths: those of this state differ."""
-        return _wording(tuple(map(_without_path, self.near.actions)))
+        return _wording(
+            tuple(
+                action.general
+                if action.kind in _WITH_PATH
+                and "<" in action.pattern.target
+                and is_general(action.pattern)
+                else action
+                for action in self.near.actions
+            )
+        )
 
     @cached_property
     def general(self) -> Wording:
@@ -172,24 +179,28 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         for candidate in group:
             key = candidate.fragment_id, candidate.error_id, candidate.error_step
             unique[key], channels[key] = candidate, (*channels.get(key, ()), name)
-    ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    agents = {"", harness(state.agent)}
-
-    def is_own(candidate: RecoveryCandidate) -> bool:
-        return agents == {""} or harness(candidate.agent) in agents
-
+    own = {"", harness(state.agent)}
+    if own == {""}:
+        own.update(harness(one.agent) for one in unique.values())
     # What another harness or machine needed is asked for only where nothing nearer is known.
     has_own = any(
-        is_own(candidate) and signature_level(signature, candidate) is not SignatureLevel.FAMILY
-        for candidate in unique.values()
+        harness(one.agent) in own and signature_level(signature, one) is not SignatureLevel.FAMILY
+        for one in unique.values()
     )
+    known = [one for one in unique.values() if not is_retry(one.actions)]
+    ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     weight_of = cache(partial(_weight, signature.family, ours))
-    unfit = cache(partial(_unfit, query))
-    tried = cache(partial(_tried, query))
-    has_evidence = cache(partial(_has_evidence, query))
+    unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
+    evidence = cache(partial(is_supported, query))
+    texts = [_counted(one.words) for one in known]
+    relevances = bm25(word_counts(signature.message), texts)
+    attempt = word_counts(state.last_action.partition("\n")[0])
+    similarities = bm25(attempt, texts) if attempt else relevances
     repo = state.repo.casefold()
     sightings = []
-    for candidate, about, relevance, similarity in _scored(query, signature, unique.values()):
+    for candidate, relevance, similarity in zip(known, relevances, similarities, strict=True):
+        about = _wordings(candidate.actions)
+        level = signature_level(signature, candidate)
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
         if (
@@ -200,14 +211,15 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
             and about.general.description
         ):
             wording = about.general
-        level = signature_level(signature, candidate)
         silence = unfit(wording)
-        if has_own and not is_own(candidate):
+        if has_own and harness(candidate.agent) not in own:
             silence = silence or "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not (silence or weight):
             silence = "it helped another tool"
-        silence = silence or _never(candidate, signature, wording) or tried(wording)
+        is_idle = candidate.error_type in MISSING_PROGRAM and not candidate.verified
+        names = names_in(candidate.error_type, candidate.message).names
+        is_same_name = bool(names) and names[:1] == query.names.names[:1]
         key = candidate.fragment_id, candidate.error_id, candidate.error_step
         sightings.append(
             Sighting(
@@ -219,8 +231,11 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
                 relevance,
                 similarity,
                 weight,
-                silence,
-                has_evidence(wording, _names_same(query, candidate), is_near),
+                silence or never(wording, candidate.workaround, is_idle),
+                all(
+                    evidence(action, is_same_name=is_same_name, is_near=is_near)
+                    for action in wording.actions
+                ),
                 channels[key],
             )
         )
@@ -233,53 +248,35 @@ def _unfit(query: Query, wording: Wording) -> str:
         return "it is specific to another repository"
     if any(_contradicts(query, action.pattern) for action in wording.actions):
         return "it does not fit the last command or the error"
-    if tools := {tool for action in wording.actions for tool in _tools_of(action)}:
+    tools: set[str] = set()
+    for action in wording.actions:
+        if action.pattern.target in (Term.FILE_TO_EDIT, Term.FILE_TO_LOOK_AT):
+            tools.add("open")
+        else:
+            words = (action.target, action.pattern.target, *action.pattern.parameters)
+            tools |= _AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
+    if tools and query.state.tools:
         named = (*query.state.failed_actions, query.state.last_action)
         known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
-        if query.state.tools and tools.isdisjoint(known):
+        if tools.isdisjoint(known):
             return f"it needs the tool {min(tools)}, which this agent does not have"
     return ""
 
 
-def _tools_of(action: RemedyAction) -> frozenset[str]:
-    """Return the tools of an agent, rather than of a shell, that *action* is a call of."""
-    pattern = action.pattern
-    if pattern.target in (Term.FILE_TO_EDIT, Term.FILE_TO_LOOK_AT):
-        return frozenset(("open",))
-    words = (action.target, pattern.target, *pattern.parameters)
-    return _AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
+def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -> str:
+    """Return why *wording*, which is evidence of another way, is not said; empty where it may be.
 
-
-def _tried(query: Query, wording: Wording) -> str:
+    *is_idle*: the program was missing, and never ran. What is said counts: in general terms the
+    text of an edit is not.
+    """
+    if is_workaround and query.signature is not None and query.signature.family in EXCEPTIONS:
+        return "it avoids the exception in place of solving it"
+    if is_idle:
+        return "what was installed then never worked"
+    if is_hazardous(wording.actions):
+        return "it is not on the list of harmless forms"
     is_tried = any(was_tried(query, action) for action in wording.actions)
     return "the run tried it, and got no further" if is_tried else ""
-
-
-def _never(candidate: RecoveryCandidate, signature: ErrorSignature, wording: Wording) -> str:
-    """Return why *candidate* is evidence of another way only; empty where it may be advised."""
-    if candidate.workaround and signature.family in EXCEPTIONS:
-        return "it avoids the exception in place of solving it"
-    if candidate.error_type in MISSING_PROGRAM and not candidate.verified:
-        return "what was installed then never worked"
-    # What is said counts: in general terms the text of an edit is not.
-    return "it is not on the list of harmless forms" if is_hazardous(wording.actions) else ""
-
-
-def _scored(
-    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> Iterator[tuple[RecoveryCandidate, _Wordings, float, float]]:
-    """Candidates with a wording, and their similarity to message and attempt."""
-    known = [
-        (candidate, _wordings(candidate.actions))
-        for candidate in candidates
-        if not is_retry(candidate.actions)
-    ]
-    texts = [_counted(candidate.words) for candidate, _ in known]
-    relevance = bm25(word_counts(signature.message), texts)
-    attempt = word_counts(query.state.last_action.partition("\n")[0])
-    similarity = bm25(attempt, texts) if attempt else relevance
-    for (candidate, about), score, similar in zip(known, relevance, similarity, strict=True):
-        yield candidate, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
@@ -314,17 +311,31 @@ def _wording(actions: Actions) -> Wording:
     return Wording(actions, advice_key(actions), describe_remedy(actions))
 
 
-def _of_same_repository(actions: Actions) -> Actions:
+def _as_done(actions: Actions) -> Actions:
     """*actions* as they were done, but in general terms where these say all that there is.
 
-    Of an edit sent again only what is of edits is kept.
+    Of an edit sent again only what is of edits is kept. Commands that are only examples are left
+    out where they cannot be said.
     """
     if any(action.kind is RemedyKind.RESEND for action in actions):
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
-        return tuple(action for action in _general(actions) if action.kind in of_edits) or actions
+        done = tuple(action for action in _general(actions) if action.kind in of_edits) or actions
+    else:
+        done = tuple(
+            action.general
+            if _is_complete(action.pattern) and is_general(action.pattern)
+            else action
+            for action in actions
+        )
+    if not is_hazardous(done):
+        return done
     return tuple(
-        action.general if _is_complete(action.pattern) and is_general(action.pattern) else action
-        for action in actions
+        replace(
+            action, parameters=tuple(pair for pair in action.parameters if pair[0] != "command")
+        )
+        if action.kind in (RemedyKind.SET_ENV, RemedyKind.CREATE)
+        else action
+        for action in done
     )
 
 
@@ -344,25 +355,6 @@ def _near_wording(
     return about.near_about_others if is_about_others else about.near
 
 
-def _without_examples(actions: Actions) -> Actions:
-    """*actions* without the commands that are only examples, where these cannot be said."""
-    if not is_hazardous(actions):
-        return actions
-    return tuple(
-        replace(
-            action, parameters=tuple(pair for pair in action.parameters if pair[0] != "command")
-        )
-        if action.kind in (RemedyKind.SET_ENV, RemedyKind.CREATE)
-        else action
-        for action in actions
-    )
-
-
-def _without_path(action: RemedyAction) -> RemedyAction:
-    has_path = action.kind in _WITH_PATH and "<" in action.pattern.target
-    return action.general if has_path and is_general(action.pattern) else action
-
-
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
@@ -374,19 +366,6 @@ def _is_complete(pattern: RemedyPattern) -> bool:
 def _general(actions: Actions) -> Actions:
     """Word *actions* for another repository, without anything specific to one project."""
     return tuple(action.general for action in actions if is_general(action.pattern))
-
-
-def _has_evidence(query: Query, wording: Wording, is_same_name: bool, is_near: bool) -> bool:
-    return all(
-        is_supported(query, action, is_same_name=is_same_name, is_near=is_near)
-        for action in wording.actions
-    )
-
-
-def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
-    """True where the first name in both messages is the same."""
-    names = names_in(candidate.error_type, candidate.message).names
-    return bool(names) and names[:1] == query.names.names[:1]
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
@@ -431,7 +410,11 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     in the same repository.
     """
     state, pattern = query.state, action.pattern
-    if not _has_file(state, action) or not shows_cause(pattern, state):
+    shown = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
+    files = f"{shown}\n{state.open_file}\n{state.task_description}"
+    if any(posixpath.basename(file) not in files for file in action.values_of("file")):
+        return False
+    if not shows_cause(pattern, state):
         return False
     if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
@@ -440,10 +423,10 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     if pattern.kind is RemedyKind.INSTALL and pattern.target == Term.MISSING_MODULE:
         return (is_same_name and is_near) or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
-        return pattern.target.partition("=")[0] in _shown(state)
+        return pattern.target.partition("=")[0] in shown
     if pattern.kind is RemedyKind.CONFIGURE:
         is_done = f"{pattern.target}(" in state.last_action
-        return not is_done and pattern.target.partition(".")[0] in _shown(state)
+        return not is_done and pattern.target.partition(".")[0] in shown
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
 
@@ -522,35 +505,18 @@ def _is_script(path: str, command: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
 
 
-def _shown(state: State) -> str:
-    return f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
-
-
-def _has_file(state: State, action: RemedyAction) -> bool:
-    """False where the state names no file as *action* edits."""
-    shown = f"{_shown(state)}\n{state.open_file}\n{state.task_description}"
-    return all(posixpath.basename(file) in shown for file in action.values_of("file"))
-
-
 class Group(NamedTuple):
     """Sightings of the same remedy, best first: *advice* is its id.
 
-    *silence* is why it is never advised, where none of them may be.
+    *silence* is why it is never advised, where none of them may be. So many independent *instances*
+    did it, in runs of *sources*.
     """
 
     advice: str
     sightings: tuple[Sighting, ...]
-    silence: str = ""
-
-    @property
-    def instances(self) -> int:
-        """The number of independent instances that did it."""
-        return len({sighting.candidate.instance_id for sighting in self.sightings})
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Sources of the runs that did it."""
-        return tuple(sorted({sighting.candidate.contributor for sighting in self.sightings}))
+    silence: str
+    instances: int
+    sources: tuple[str, ...]
 
 
 def same(query: Query, sightings: Iterable[Sighting]) -> list[Group]:
@@ -574,13 +540,15 @@ def same(query: Query, sightings: Iterable[Sighting]) -> list[Group]:
             most = max(parts, key=single.__getitem__)
             for sighting in groups.pop(key):
                 groups[most].append(sighting._replace(wording=sighting.wording.only(*most)))
-    made = [_group(query, group, "") for group in groups.values()]
-    return made + [_group(query, group, group[0].silence) for group in never.values()]
-
-
-def _group(query: Query, sightings: Sequence[Sighting], silence: str) -> Group:
-    ordered = tuple(sorted(sightings, key=_place))
-    return Group(advice_id(query.signature, ordered[0].wording.actions), ordered, silence)
+    made = []
+    for group in (*groups.values(), *never.values()):
+        ordered = tuple(sorted(group, key=_place))
+        advice = advice_id(query.signature, ordered[0].wording.actions)
+        done = [sighting.candidate for sighting in group]
+        instances = len({one.instance_id for one in done})
+        sources = tuple(sorted({one.contributor for one in done}))
+        made.append(Group(advice, ordered, group[0].silence, instances, sources))
+    return made
 
 
 def counted(
@@ -620,7 +588,13 @@ def counted(
             counts = without_both
         remedy = counts.remedy(group, is_active=group.advice not in alone)
         trust = known.of(group.advice).trust
-        by = _methodology_for(remedy, methodologies)
+        pattern = remedy.actions[0].pattern if len(remedy.actions) == 1 else None
+        about = (
+            replace(methodology, sources=())
+            for methodology in methodologies
+            if pattern in [by.pattern for by in methodology.remedies]
+        )
+        by = next(about, None)
         remedies.append(replace(remedy, score=trust * remedy.probability, methodology=by))
     by_advice = {group.advice: group for group in groups}
     remedies.sort(
@@ -677,7 +651,8 @@ class _Counts:
             for value, limit in zip(_relevance(sightings), self._most, strict=True)
         )
         features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
-        runs = newest_first(sighting.candidate for sighting in sightings)
+        seen = {one.candidate.trajectory_id: one.candidate.seen_at for one in sightings}
+        runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
         likely = 0.0 if group.silence else probability(features, self._query.gate)
         taken = [one.candidate.cleared_step - one.candidate.error_step for one in sightings]
         steps = sum(taken) / len(taken)
@@ -785,12 +760,3 @@ def _place(sighting: Sighting) -> tuple[object, ...]:
         done.error_id,
         done.error_step,
     )
-
-
-def _methodology_for(remedy: Remedy, methodologies: Sequence[Methodology]) -> Methodology | None:
-    """The first of *methodologies* that is about *remedy*."""
-    if len(remedy.actions) != 1:
-        return None
-    pattern = remedy.actions[0].pattern
-    about = (one for one in methodologies if any(by.pattern == pattern for by in one.remedies))
-    return next((replace(one, sources=()) for one in about), None)
