@@ -24,7 +24,6 @@ from contextgraph.model import (
     FragmentCandidate,
     LinkType,
     Methodology,
-    Near,
     Note,
     NoteKind,
     Recollection,
@@ -76,21 +75,24 @@ def no_embedder() -> None:
 class Query:
     """A state as the channels need it.
 
-    *scopes* are tried in order, the repository before all. *weights* says how much each of
-    *task_words* counts: more for rare and frequent words, those of the title and identifiers.
-    Both are empty beside an error.
+    *is_at_error*: it is about an error, recognised or not. *scopes* are tried in order, the
+    repository before all; *scope* is the first. *weights* says how much each of *task_words*
+    counts: more for rare and frequent words, those of the title and identifiers. Both are empty
+    beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *recoveries* are those of the same kind of error, once a channel has
     searched them.
     """
 
     state: State
+    is_at_error: bool
     signature: ErrorSignature | None
     names: Names
     task_words: tuple[str, ...]
     error_words: tuple[str, ...]
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
+    scope: Scope
     embedder: EmbedderSource
     gate: FittedGate
     recoveries: list[RecoveryCandidate] = field(default_factory=list, init=False, compare=False)
@@ -100,16 +102,6 @@ class Query:
     def task_type(self) -> TaskType | None:
         """The type of the task; None where it has no words."""
         return _task_type(self.state.task_description)
-
-    @property
-    def is_at_error(self) -> bool:
-        """True for a query about an error, recognised or not."""
-        return self.signature is not None or bool(self.state.current_error.strip())
-
-    @property
-    def scope(self) -> Scope:
-        """The nearest scope."""
-        return self.scopes[0]
 
     def overlap(self, run: Trajectory) -> float:
         """How much of the query the task of *run* has, 0 to 1; channels find the same ones."""
@@ -139,16 +131,20 @@ def query_of(
     error: ErrorSignature | None = None,
 ) -> Query:
     """Return the query of *state*; *error* is its error where that is recognised already."""
-    signature = error
-    if signature is None and state.current_error.strip():
-        signature = error_of(state)
-    # Beside an error tasks are not compared.
-    weights = {} if signature else _weights_in_task(state.task_description, store)
+    is_at_error = error is not None or bool(state.current_error.strip())
+    signature = error_of(state) if is_at_error and error is None else error
+    weights = {}
+    if not signature:  # beside an error tasks are not compared
+        task = state.task_description
+        terms = dict(islice(word_counts(task).items(), TASK_WORDS))
+        weights = emphasised(weights_of(terms, store), task)
     exclude_instances = frozenset(map(masked_name, exclude_instances))
     everywhere = Scope(None, exclude_instances, as_of)
     here = (Scope(state.repo, exclude_instances, as_of),) if state.repo else ()
+    scopes = (*here, everywhere)
     return Query(
         state=state,
+        is_at_error=is_at_error,
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
         task_words=tuple(weights),
@@ -156,16 +152,11 @@ def query_of(
         if signature
         else (),
         weights=weights,
-        scopes=(*here, everywhere),
+        scopes=scopes,
+        scope=scopes[0],
         embedder=embedder,
         gate=(signature and stored_gate(store)) or SHIPPED,
     )
-
-
-def _weights_in_task(task: str, store: Store) -> dict[str, float]:
-    """The first words of *task*, in order, with their weights."""
-    terms = dict(islice(word_counts(task).items(), TASK_WORDS))
-    return emphasised(weights_of(terms, store), task)
 
 
 def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
@@ -250,8 +241,9 @@ _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
 _METHODOLOGIES = 64
-# What a methodology is about: of this very message, of this repository, of the error in general.
-_OF_MESSAGE_HERE, _OF_MESSAGE, _OF_REPO, _GENERAL = 0.95, 0.85, 0.75, 0.6
+# What a methodology of this repository and one of any is worth, about this very message and about
+# the error in general.
+_OF_MESSAGE, _OF_ERROR = (0.95, 0.85), (0.75, 0.6)
 # How much of its rank depends on its confidence.
 _BY_CONFIDENCE = 0.25
 
@@ -261,8 +253,21 @@ def by_error(query: Query, store: Store) -> Findings:
     signature = query.signature
     if signature is None:
         return Findings()
-    known = _methodologies(query, signature, store)
-    return Findings(recoveries=tuple(_of_kind(query, store)), methodologies=known)
+    known = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
+    subject = subject_of(signature.message)
+    fitting: list[tuple[float, Methodology]] = []
+    for one in known:
+        is_of_task = one.task_type is None or one.task_type is query.task_type
+        if one.repo in (None, query.state.repo) and is_of_task and one.keyword in ("", subject):
+            here, anywhere = _OF_MESSAGE if one.keyword else _OF_ERROR
+            base = here if one.repo else anywhere
+            worth = base * (1 - _BY_CONFIDENCE + _BY_CONFIDENCE * one.confidence)
+            fitting.append((worth, one))
+    fitting.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return Findings(
+        recoveries=tuple(_of_kind(query, store)),
+        methodologies=tuple(one for _, one in fitting),
+    )
 
 
 def by_task(query: Query, store: Store) -> Findings:
@@ -284,7 +289,16 @@ def by_state(query: Query, store: Store) -> Findings:
     candidates = store.runs.find_fragments(
         query.scope, OVERFETCH, phase=state.phase, file_name=name
     )
-    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(candidates)]))
+    runs: dict[str, list[FragmentCandidate]] = {}
+    for candidate in candidates:
+        runs.setdefault(candidate.trajectory.id, []).append(candidate)
+    cases = []
+    for run in runs.values():
+        case = case_hit(query, run[0].trajectory)
+        fragments = tuple(candidate.fragment for candidate in run[:FRAGMENTS_AT_FILE])
+        evidence = _SAME_FILE + case.evidence / 2
+        cases.append(replace(case, evidence=evidence, fragments=fragments))
+    return Findings(cases=best_first(cases))
 
 
 def by_lexical(query: Query, store: Store) -> Findings:
@@ -311,44 +325,6 @@ def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
         ]
         query.recoveries.extend(store.recoveries.for_error(questions, RECOVERIES))
     return query.recoveries
-
-
-def _methodologies(
-    query: Query, signature: ErrorSignature, store: Store
-) -> tuple[Methodology, ...]:
-    """Return methodologies against the error of *query*, best first."""
-    methodologies = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
-    subject = subject_of(signature.message)
-    fitting = [
-        methodology
-        for methodology in methodologies
-        if methodology.repo in (None, query.state.repo)
-        and (methodology.task_type is None or methodology.task_type is query.task_type)
-        and methodology.keyword in ("", subject)
-    ]
-    return tuple(sorted(fitting, key=lambda methodology: (-_evidence(methodology), methodology.id)))
-
-
-def _evidence(methodology: Methodology) -> float:
-    here = methodology.repo is not None
-    if methodology.keyword:
-        base = _OF_MESSAGE_HERE if here else _OF_MESSAGE
-    else:
-        base = _OF_REPO if here else _GENERAL
-    return base * (1 - _BY_CONFIDENCE + _BY_CONFIDENCE * methodology.confidence)
-
-
-def _by_run(candidates: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:
-    runs: dict[str, list[FragmentCandidate]] = {}
-    for candidate in candidates:
-        runs.setdefault(candidate.trajectory.id, []).append(candidate)
-    return list(runs.values())
-
-
-def _at_file(query: Query, run: Sequence[FragmentCandidate]) -> CaseHit:
-    case = case_hit(query, run[0].trajectory)
-    fragments = tuple(candidate.fragment for candidate in run[:FRAGMENTS_AT_FILE])
-    return replace(case, evidence=_SAME_FILE + case.evidence / 2, fragments=fragments)
 
 
 # As many as the channel has of vectors.
@@ -410,16 +386,12 @@ def by_semantic(query: Query, store: Store) -> Findings:
     if query.is_at_error or not query.task_words:
         return Findings()
     try:
-        return _search_with_retry(query, store)
+        try:
+            return _search(query, store)
+        except SpaceMismatchError:  # the memory was switched over just now: once more
+            return _search(query, store)
     except EmbeddingError as error:
         return similar_in_words(query, store, str(error))
-
-
-def _search_with_retry(query: Query, store: Store) -> Findings:
-    try:
-        return _search(query, store)
-    except SpaceMismatchError:  # the memory was switched over just now: once more
-        return _search(query, store)
 
 
 def _search(query: Query, store: Store) -> Findings:
@@ -430,7 +402,19 @@ def _search(query: Query, store: Store) -> Findings:
         task: Vector | None = Vector.of(embedder.space, [*query.state.embedding])
     else:
         (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
-    return Findings(cases=_cases(query, task, embedder.similarity_threshold, store))
+    if task is None:
+        return Findings()
+    near = store.vectors.nearest(task, query.scope, NEAREST)
+    similarities = cosines(task, [neighbour.vector for neighbour in near])
+    # The highest first; ties as the store gave them.
+    pairs = sorted(zip(near, similarities, strict=True), key=lambda pair: -pair[1])
+    threshold = embedder.similarity_threshold
+    return Findings(
+        cases=tuple(
+            case_hit(query, neighbour.trajectory, rescaled(cosine, threshold))
+            for neighbour, cosine in pairs
+        )
+    )
 
 
 AT_THRESHOLD = 0.3
@@ -446,22 +430,6 @@ def rescaled(cosine: float, threshold: float | None) -> float:
     if cosine <= threshold:
         return AT_THRESHOLD * max(cosine, 0.0) / threshold
     return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
-
-
-def _by_cosine(target: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
-    """Return what is near with its cosine, highest first; ties as the store gave them."""
-    similarities = cosines(target, [neighbour.vector for neighbour in near])
-    pairs = zip((neighbour.trajectory for neighbour in near), similarities, strict=True)
-    return sorted(pairs, key=lambda pair: -pair[1])
-
-
-def _cases(
-    query: Query, task: Vector | None, threshold: float | None, store: Store
-) -> tuple[CaseHit, ...]:
-    if task is None:
-        return ()
-    runs = _by_cosine(task, store.vectors.nearest(task, query.scope, NEAREST))
-    return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)
 
 
 # How many are recalled; the gate and the length of the text limit how many are shown.

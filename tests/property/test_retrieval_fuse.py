@@ -9,14 +9,13 @@ from hypothesis import given, strategies as st
 from contextgraph.advising.channels import (
     WEIGHTS,
     final_score,
-    newest_first,
 )
 from contextgraph.ranking import (
     blend,
     ranks_in,
     reciprocal_rank_fusion,
 )
-from tests.builders import NOON, recovery
+from tests.builders import NOON
 
 KEYS = st.sampled_from("abcdefgh")
 RANKING = st.lists(KEYS, unique=True, max_size=8).map(lambda keys: [(k, 0.5) for k in keys])
@@ -75,14 +74,6 @@ def test_the_final_score_grows_with_evidence_and_never_with_age(fused, evidence,
     old = NOON - timedelta(days=days)
     assert 0 <= final_score(fused, evidence, old, NOON) <= final_score(fused, 1, old, NOON) <= 1
     assert final_score(fused, evidence, old, NOON) <= final_score(fused, evidence, NOON, NOON)
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5))))
-def test_newest_first_names_each_run_once_and_breaks_ties_by_id(found):
-    seen = dict(found)
-    runs = [recovery(n)._replace(seen_at=NOON + timedelta(days=day)) for n, day in seen.items()]
-    expected = sorted(runs, key=lambda one: (-one.seen_at.timestamp(), one.trajectory_id))
-    assert newest_first([*runs, *runs]) == tuple(one.trajectory_id for one in expected)
 
 
 def test_reciprocal_rank_fusion_agrees_with_the_worked_example():
