@@ -434,8 +434,9 @@ class AgentMemory:
         notes = {one.note.id: one.note for one in found}
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
-        probable = self.retriever.gate.statements(one for one in found if one.note.id in ids)
-        return MemoryContext(new_context_id(), statements=fitting_statements(probable))
+        known = (one for one in found if one.note.id in ids)
+        least = self.retriever.gate.min_statement_precision
+        return MemoryContext(new_context_id(), statements=fitting_statements(known, least))
 
     def playbook(
         self,

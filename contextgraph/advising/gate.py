@@ -29,7 +29,6 @@ from contextgraph.model import (
     FittedGate,
     Methodology,
     MethodologyStatus,
-    Recollection,
     Remedy,
     RemedyAction,
     RemedyFeatures,
@@ -97,7 +96,10 @@ def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
     total = gate.intercept + sum(
         weight * getattr(features, name) for name, weight in gate.coefficients.items()
     )
-    return _interpolated(gate.calibration, 1 / (1 + exp(-total)))
+    at, points = 1 / (1 + exp(-total)), gate.calibration
+    above = max(bisect_left(points, at, key=itemgetter(0)), 1)
+    (low, least), (high, most) = points[above - 1 : above + 1]
+    return least + (most - least) * (at - low) / (high - low)
 
 
 # Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
@@ -155,12 +157,6 @@ def expected_worth(probability: float, steps: float, gate: FittedGate = SHIPPED)
     return probability * saved - (1 - probability) * HARM - READING
 
 
-def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
-    above = max(bisect_left(points, at, key=itemgetter(0)), 1)
-    (low, least), (high, most) = points[above - 1 : above + 1]
-    return least + (most - least) * (at - low) / (high - low)
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Decides what may be shown: advice that is expected to save steps.
@@ -169,7 +165,7 @@ class Gate:
     remedy, which must also have evidence; at 0 no remedy is held back. *min_case_precision* is that
     of a past run in a ranking, and *close_case_precision* that of one in the text
     (docs/retrieval.md). *min_note_precision* is the least probability that a note answers the title
-    of the task.
+    of the task, *min_statement_precision* that of a statement about the request.
     """
 
     min_precision: float = 0.3
@@ -195,22 +191,6 @@ class Gate:
         if remedy.worth <= 0:
             return "saying it costs more steps than it saves on average"
         return ""
-
-    def notes(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
-        """Return the *recollections* that are probable enough, in their order."""
-        return tuple(
-            recollection
-            for recollection in recollections
-            if recollection.probability >= self.min_note_precision
-        )
-
-    def statements(self, recollections: Iterable[Recollection]) -> tuple[Recollection, ...]:
-        """Return those of *recollections* that are probably about the request, in their order."""
-        return tuple(
-            recollection
-            for recollection in recollections
-            if recollection.probability >= self.min_statement_precision
-        )
 
 
 def may_be_shown(methodology: Methodology) -> bool:

@@ -9,7 +9,7 @@ trusted    it harmed, was withdrawn, or gives instructions             `_trusted
 worth it   it is too improbable                                        `gate.Gate.refusal`
 fresh      it names what the working tree does not have                `freshness.fresh_remedy`
 new        it was shown to this agent before in this run               `_New`
-fits       more are asked for, or the text has no room                 `_Fits`
+fits       more are asked for, or the text has no room                 `wording.Room`
 chance     the answer is withheld, to measure what advice is worth     `_by_chance`
 =========  ==========================================================  ==========================
 
@@ -47,7 +47,7 @@ from contextgraph.advising.gate import (
 )
 from contextgraph.advising.playbook import Playbooks, seen_by
 from contextgraph.advising.wording import (
-    RemedyBudget,
+    Room,
     case_line,
     command_warning,
     fitting_statements,
@@ -67,7 +67,6 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     PipelineStep,
-    Recollection,
     Remedy,
     RepositoryPlaybook,
     Scope,
@@ -166,35 +165,19 @@ class MemoryRetriever:
             )
             findings, degraded = self._search(query)
             remedies, known = self._remedies(query, findings)
-            playbook = self._playbook(query, degraded)
-            notes = _not_pinned(findings, playbook)
-            statements = [one for of in findings.values() for one in of.statements]
-            cases = {}
-            if not query.is_at_error:  # past tasks say nothing of what clears an error
-                is_ours = seen_by(self._store, state.agent)
-                cases = {
-                    name: tuple(hit for hit in found.cases if is_ours(hit.trajectory))
-                    for name, found in findings.items()
-                    if name in self.weights
-                }
+            # Past tasks and notes say nothing of what clears an error.
+            about_task = None if query.is_at_error else self._about_task(query, findings, degraded)
             contexts = []
             for gate in gates:
                 answer = MemoryContext(
                     new_context_id(),
                     tuple(passed(remedies, partial(_trusted, known), partial(_worth_it, gate))),
                     error=query.signature,
-                    playbook=playbook,
-                    notes=gate.notes(notes)[:limit],
-                    statements=fitting_statements(gate.statements(statements)),
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
                 )
-                if cases:
-                    changed = self.playbooks.changed
-                    similar = cases_of(
-                        query, cases, gate, self._store, limit, self.weights, changed
-                    )
-                    answer = replace(answer, similar_cases=similar)
+                if about_task:
+                    answer = about_task(gate, limit, answer)
                 answer = settle(answer, limit)
                 contexts.append(answer if answer.shown else self._with_warning(query, answer))
             return tuple(contexts)
@@ -233,10 +216,39 @@ class MemoryRetriever:
         methodologies = [one for of in findings.values() for one in of.methodologies]
         return _ordered(counted(query, groups, known, methodologies)), known
 
+    def _about_task(
+        self, query: Query, findings: Mapping[str, Findings], degraded: dict[str, str]
+    ) -> Callable[[Gate, int, MemoryContext], MemoryContext]:
+        """Return what adds to an answer that which *findings* have of the task, under a gate."""
+        playbook = self._playbook(query, degraded)
+        # Pinned notes stand in the playbook.
+        pinned = {note.id for note in playbook.notes} if playbook else set[str]()
+        notes = [one for of in findings.values() for one in of.notes if one.note.id not in pinned]
+        statements = [one for of in findings.values() for one in of.statements]
+        is_ours = seen_by(self._store, query.state.agent)
+        cases = {
+            name: tuple(hit for hit in of.cases if is_ours(hit.trajectory))
+            for name, of in findings.items()
+            if name in self.weights
+        }
+
+        def answered(gate: Gate, limit: int, answer: MemoryContext) -> MemoryContext:
+            probable = [one for one in notes if one.probability >= gate.min_note_precision]
+            store, changed = self._store, self.playbooks.changed
+            return replace(
+                answer,
+                playbook=playbook,
+                notes=tuple(probable[:limit]),
+                statements=fitting_statements(statements, gate.min_statement_precision),
+                similar_cases=cases_of(query, cases, gate, store, limit, self.weights, changed),
+            )
+
+        return answered
+
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if query.is_at_error or state.last_action or not (state.repo or state.agent):
+        if state.last_action or not (state.repo or state.agent):
             return None
         playbook = self.playbooks.of(
             state.repo,
@@ -367,7 +379,7 @@ def settle(
         )
     if already_shown:
         context = without_shown(context, already_shown)
-    steps: list[Step] = [_New(already_shown), _Fits(context.id, limit)]
+    steps: list[Step] = [_New(already_shown), Room(context.id, limit)]
     if withheld:
         steps.append(_by_chance)
     return replace(context, remedies=tuple(passed(remedies, *steps)))
@@ -411,14 +423,16 @@ def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
     """
     given = [*remedies]
     is_named = any(any(remedy.why.sources) for remedy in given)
-
-    def place(remedy: Remedy) -> tuple[bool, bool, bool, bool, float]:
-        is_first = remedy.why.is_active and remedy.probability >= _PROBABLE
-        is_alone = is_named and not remedy.why.is_active
-        is_foreign = is_alone and "" not in remedy.why.sources
-        return remedy.silence is not None, not is_first, is_alone, is_foreign, -remedy.score
-
-    return sorted(given, key=place)
+    return sorted(
+        given,
+        key=lambda one: (
+            one.silence is not None,
+            not (one.why.is_active and one.probability >= _PROBABLE),
+            is_named and not one.why.is_active,
+            is_named and not one.why.is_active and "" not in one.why.sources,
+            -one.score,
+        ),
+    )
 
 
 def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
@@ -456,21 +470,6 @@ class _New:
         return remedy
 
 
-class _Fits:
-    """Ranks what comes to it, and silences what there is no room for in the text."""
-
-    def __init__(self, context_id: str, limit: int) -> None:
-        self._limit, self._rank, self._budget = limit, 0, RemedyBudget(context_id)
-
-    def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        if self._rank == self._limit:
-            return Silence(PipelineStep.FITS, f"only {self._limit} were asked for")
-        self._rank += 1
-        if reason := self._budget.refusal(remedy):
-            return replace(remedy, rank=self._rank).silenced(PipelineStep.FITS, reason)
-        return replace(remedy, rank=self._rank)
-
-
 def _by_chance(remedy: Remedy) -> Remedy:
     return remedy.silenced(PipelineStep.CHANCE, "withheld by chance, to measure its worth")
 
@@ -506,16 +505,3 @@ def without_shown(context: MemoryContext, already_shown: Collection[str]) -> Mem
 def _in_use(methodologies: Iterable[Methodology]) -> list[Methodology]:
     statuses = (MethodologyStatus.ACTIVE, MethodologyStatus.PROBATION)
     return [methodology for methodology in methodologies if methodology.status in statuses]
-
-
-def _not_pinned(
-    findings: Mapping[str, Findings], playbook: RepositoryPlaybook | None
-) -> list[Recollection]:
-    """The notes in *findings*, without those that stand in *playbook* anyway."""
-    pinned = {note.id for note in playbook.notes} if playbook else set[str]()
-    return [
-        recollection
-        for of_channel in findings.values()
-        for recollection in of_channel.notes
-        if recollection.note.id not in pinned
-    ]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
-from contextgraph.lazy import regex
+from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -22,6 +22,7 @@ from contextgraph.model import (
     Note,
     Outcome,
     PatchSummary,
+    PipelineStep,
     PlaybookFile,
     Recollection,
     Remedy,
@@ -31,6 +32,7 @@ from contextgraph.model import (
     ScopeLevel,
     ShownItem,
     SignatureLevel,
+    Silence,
     SimilarCase,
     Why,
 )
@@ -124,25 +126,31 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
-class RemedyBudget:
-    """Room of a text about an error: few remedies, each of them short.
+class Room:
+    """Ranks at most *limit* remedies, and silences what the text of an error has no room for.
 
     Further remedies are rarely right, and none of them costs nothing: an error interrupts an agent
     many times in a run.
     """
 
-    def __init__(self, context_id: str) -> None:
-        self._id, self._lines = context_id, [_HEAD_AT_ERROR]
+    def __init__(self, context_id: str, limit: int) -> None:
+        self._id, self._limit, self._rank = context_id, limit, 0
+        self._lines = [_HEAD_AT_ERROR]
 
-    def refusal(self, remedy: Remedy) -> str:
-        """Return why there is no room for *remedy*; empty where it is taken."""
+    def __call__(self, remedy: Remedy) -> Remedy | Silence:
+        """Rank *remedy*, with the reason where there is no room for it."""
+        if self._rank == self._limit:
+            return Silence(PipelineStep.FITS, f"only {self._limit} were asked for")
+        self._rank += 1
+        remedy = replace(remedy, rank=self._rank)
         if len(self._lines) > _REMEDIES:
-            return f"{_REMEDIES} are said already"
+            return remedy.silenced(PipelineStep.FITS, f"{_REMEDIES} are said already")
         lines = [*self._lines, f"{len(self._lines)}. {remedy_text(remedy)}"]
         if self._lines[1:] and count_tokens(fence("\n".join(lines), self._id)) > _TOKENS_AT_ERROR:
-            return f"the text would be longer than {_TOKENS_AT_ERROR} tokens"
+            reason = f"the text would be longer than {_TOKENS_AT_ERROR} tokens"
+            return remedy.silenced(PipelineStep.FITS, reason)
         self._lines = lines
-        return ""
+        return remedy
 
 
 class PlaybookPart(NamedTuple):
@@ -422,10 +430,16 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     yield from _titled("Similar tasks:", shown_cases)
 
 
-def fitting_statements(recollections: Sequence[Recollection]) -> tuple[Recollection, ...]:
-    """Select the *recollections*, best first, that there is room for; in the same order."""
-    shown = {recollection.note.id for recollection, _ in statement_lines(recollections)}
-    return tuple(one for one in recollections if one.note.id in shown)
+def fitting_statements(
+    recollections: Iterable[Recollection], least: float
+) -> tuple[Recollection, ...]:
+    """Select the *recollections*, best first, that are probable at *least*, and have room.
+
+    In the same order.
+    """
+    probable = [one for one in recollections if one.probability >= least]
+    shown = {recollection.note.id for recollection, _ in statement_lines(probable)}
+    return tuple(one for one in probable if one.note.id in shown)
 
 
 def statement_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollection, str]]:
