@@ -279,7 +279,8 @@ class MemoryRetriever:
             state.agent,
             state.environment,
         )
-        if not (text := command_warning(history)):
+        # That it does not run is known by now.
+        if not (history.others and (text := command_warning(history))):
             return context
         tasks = max(one.tried for one in (history.exact, history.first) if one)
         warning = FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ()))

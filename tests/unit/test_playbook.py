@@ -343,6 +343,11 @@ def test_an_error_of_a_missing_program_says_what_ran_in_its_place(
     assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in warning.text
     assert "`tests/runtests.py <tests>` (3 of 3) did" in warning.text
     assert not memory.query(State(repo="acme/cart", current_error=error)).warnings
+    no_helm, command = "bash: helm: command not found", "helm lint chart"
+    learn(memory, (command, no_helm, 127))
+    assert memory.before("acme/shop", command)
+    failed = State(repo="acme/shop", current_error=no_helm, last_action=command)
+    assert not memory.query(failed).warnings
     with memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK) as live:
         command = "python -m pytest tests/test_a.py"
         assert "runtests.py" in (live.before(command) or "")
