@@ -331,8 +331,11 @@ class Playbooks:
             for found in self._store.recoveries.of_fragments(cleared):
                 by_run[found.trajectory_id].append(found)
             for id_, recoveries in by_run.items():
-                raw = self._store.runs.raw(id_)
-                environment = environment_of(raw) if raw else Environment()
+                if id_ in self._runs:
+                    environment = self._runs[id_].facts.environment
+                else:
+                    raw = self._store.runs.raw(id_)
+                    environment = environment_of(raw) if raw else Environment()
                 self._losses[id_] = environment, tuple(losses_of(recoveries))
         return [
             RunLosses(run.instance_id, run.repo, losses, environment, run.contributor)
