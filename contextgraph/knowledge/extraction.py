@@ -172,8 +172,8 @@ _CUES: dict[str, tuple[float, str]] = {
         ),
     ),
 }
-# From here on a sentence is a statement; what the agent restated at the end says it best.
-_DURABLE, _RESTATED = 1.5, 6.0
+# What the agent restated at the end says it best.
+_RESTATED = 6.0
 _PREFERENCE = regex(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
 # Without one of these cues, an answer or a correction, a sentence only says how something is.
@@ -214,8 +214,38 @@ _REMARK = regex(
     r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
     re.IGNORECASE,
 )
-# Where a person found something on their machine.
-_ABSOLUTE_PATH = regex(r"(?<![\w.])(?:/(?:Users|home|var|tmp|opt|private)/|[A-Z]:\\)\S+")
+# What sets a decision apart from an order, a remark or an idea of the moment: a logistic regression
+# on the verdicts of readers on 255 statements, and on the sentences of 171 turns. It knows wordings
+# and no subjects; a short text says little, each 20 words say more.
+_BIAS, _SHORT, _TWENTY_WORDS, _FEWEST_WORDS = 0.45, -0.4, 0.8, 7
+_DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
+    (-1.5, _REMARK),
+    (-0.7, _MOMENTARY),
+    (
+        -1.6,
+        regex(r"#\d|\d+(?:[,/] ?\d+)+|\b(?:item|issue|line|phase|step)s? \d", re.IGNORECASE),
+    ),
+    (-1.5, regex(r"\bI\b(?! (?:want|prefer|need|expect|decided))(?!['’]d)|\bmy\b")),
+    (-0.8, regex(r"\byour?\b", re.IGNORECASE)),
+    (
+        -1.2,
+        regex(
+            r"\b(?:maybe|perhaps|probably|might|could|seems?|think|guess|wonder|hmm|not sure"
+            r"|i like|presumably)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (-1.0, regex(r"(?:\b(?:am|are|is|be)|['’](?:m|re|s)) (?:\w+ )?\w+ing\b", re.IGNORECASE)),
+    (0.25, regex(r"\b(?:should|must|shall|ha(?:ve|s) to|needs? to|ought)\b", re.IGNORECASE)),
+    (
+        0.4,
+        regex(
+            r"\b(?:always|never|all|any|every|each|only|none|everything|anything|by default"
+            r"|in general|at all)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -434,14 +464,9 @@ def _own(
         is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and "lasting" not in cues
-        if (
-            (
-                is_short
-                or (weight >= _DURABLE and length >= least and not text.endswith(("...", ":")))
-            )
-            and len(text) <= 2 * _LONGEST_STATEMENT
-            and not is_task
-        ):
+        directs = is_reply or corrects or not cues.isdisjoint(_DIRECTS)
+        is_rule = directs and length >= least and _is_durable(text)
+        if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
             kind = _kind(text, cues, corrects=corrects and start == 0)
             is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
             context = asked if is_reply and len(stems(asked)) >= _CLEAR else ""
@@ -489,16 +514,19 @@ def _is_confirmation(text: str) -> bool:
 
 
 def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, frozenset[str]]:
-    """How much speaks for *sentence* as a statement, and the names of its cues."""
+    """How much *sentence* says if it is a statement, and the names of its cues."""
     cues = _cues_in(sentence)
-    weight = sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects
-    weight -= 2.2 * bool(_REMARK.search(sentence)) + 3.0 * bool(_MOMENTARY.search(sentence))
-    weight -= 1.5 * bool(_ABSOLUTE_PATH.search(sentence))
-    # A decision may be put as a question: "we drop it, yes?"
-    asks = 1.0 if _TAG_QUESTION.search(sentence) else 6.0
-    if not (answers or corrects or cues & _DIRECTS):
-        return 0.0, cues
-    return weight - asks * bool(_QUESTION.search(sentence)), cues
+    return sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects, cues
+
+
+def _is_durable(text: str) -> bool:
+    """Whether *text* is likely to matter beyond the moment; no question, but for "yes?"."""
+    if text.endswith(("...", ":")) or (_QUESTION.search(text) and not _TAG_QUESTION.search(text)):
+        return False
+    count = len(text.split())
+    evidence = sum(weight for weight, pattern in _DURABLE if pattern.search(text))
+    size = _SHORT * (count < _FEWEST_WORDS) + _TWENTY_WORDS * min(count, 40) / 20
+    return _BIAS + evidence + size > 0
 
 
 def _cues_in(sentence: str) -> frozenset[str]:

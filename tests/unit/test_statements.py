@@ -259,7 +259,7 @@ def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
 
 def test_a_statement_that_points_at_something_keeps_what_it_points_at() -> None:
     wrote = "The exporter writes a preview of ten rows first. Then it writes the file."
-    (said,) = statements_in(talk("a", "Look at it", (wrote, "Just drop it, never."))).statements
+    (said,) = statements_in(talk("a", "Look at it", (wrote, "Never do that again."))).statements
     assert said.context == wrote
     clear = "We never write a preview of rows in front of an export file."
     (said,) = statements_in(talk("a", "Look at it", (wrote, clear))).statements
