@@ -6,12 +6,15 @@ from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.trace.actions import (
-        TESTS as TESTS,
         ActionReading as ActionReading,
-        CommandUse as CommandUse,
         canonical as canonical,
-        command_use as command_use,
         read_action as read_action,
+    )
+    from contextgraph.trace.causes import (
+        Lesson as Lesson,
+        environment_of as environment_of,
+        lessons_of as lessons_of,
+        usual_environment as usual_environment,
     )
     from contextgraph.trace.errors.signature import (
         recognise as recognise,
@@ -35,13 +38,9 @@ if TYPE_CHECKING:
         loops_of as loops_of,
     )
     from contextgraph.trace.project import (
-        Lesson as Lesson,
         ProjectFacts as ProjectFacts,
-        environment_of as environment_of,
-        lessons_of as lessons_of,
         patch_summary as patch_summary,
         project_facts as project_facts,
-        usual_environment as usual_environment,
     )
     from contextgraph.trace.remedies.edits import (
         Construct as Construct,
@@ -82,12 +81,9 @@ if TYPE_CHECKING:
         sets_own_variable as sets_own_variable,
     )
     from contextgraph.trace.run import (
-        StateTracker as StateTracker,
         SubmissionSign as SubmissionSign,
         SubmissionTracker as SubmissionTracker,
         Trace as Trace,
-        state_at as state_at,
-        states_of as states_of,
         submission_signs as submission_signs,
         task_type_of as task_type_of,
         trace as trace,
@@ -99,11 +95,21 @@ if TYPE_CHECKING:
         is_own_module as is_own_module,
         names_program as names_program,
     )
+    from contextgraph.trace.state import (
+        StateTracker as StateTracker,
+        state_at as state_at,
+        states_of as states_of,
+    )
     from contextgraph.trace.steps import (
         PhaseTracker as PhaseTracker,
         StepReader as StepReader,
         StepTrace as StepTrace,
         read_steps as read_steps,
+    )
+    from contextgraph.trace.uses import (
+        TESTS as TESTS,
+        CommandUse as CommandUse,
+        command_use as command_use,
     )
 
 # Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
@@ -115,13 +121,16 @@ _MODULES = (
     "files",
     "loops",
     "shell",
+    "uses",
     "remedies.edits",
     "project",
     "remedies.open_errors",
     "remedies.wording",
     "remedies.recovery",
+    "state",
     "run",
     "remedies.hazards",
+    "causes",
 )
 
 if not TYPE_CHECKING:

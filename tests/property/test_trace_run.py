@@ -24,7 +24,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.files import files_changed
 from contextgraph.trace.remedies import open_errors as following
-from contextgraph.trace.run import EXCERPT_CHARS, excerpt_of
+from contextgraph.trace.state import EXCERPT_CHARS, excerpt_of
 from tests.sessions import Session, refusal, traceback
 
 NAMES = ("a", "b")

@@ -14,17 +14,8 @@ from contextgraph.trace.errors.finding import (
 from contextgraph.trace.errors.programs import (
     CRASHES,
     build_failure,
-    git_message,
-    installer_failure,
-    known_installer_failure,
     last_traceback,
-    message_of_git,
-    network_failure,
     printed_error,
-    refused_edit,
-    shell_message,
-    timeout,
-    tool_message,
     usage_error,
 )
 from contextgraph.trace.errors.tests import (
@@ -37,6 +28,17 @@ from contextgraph.trace.errors.tests import (
     pytest_ran,
     unittest_failure,
     unittest_ran,
+)
+from contextgraph.trace.errors.tools import (
+    git_message,
+    installer_failure,
+    known_installer_failure,
+    message_of_git,
+    network_failure,
+    refused_edit,
+    shell_message,
+    timeout,
+    tool_message,
 )
 from contextgraph.trace.kinds import ActionKind
 
