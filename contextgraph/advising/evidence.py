@@ -64,8 +64,8 @@ from contextgraph.trace import (
     names_in,
     shows_cause,
 )
-from contextgraph.trace.remedies.edits import Term
-from contextgraph.trace.remedies.wording import INSTEAD
+from contextgraph.trace.advice import INSTEAD
+from contextgraph.trace.edits import Term
 from contextgraph.trace.wording import is_cut
 
 NAMED_RUNS = 10
@@ -101,7 +101,7 @@ Actions: TypeAlias = tuple[RemedyAction, ...]
 class Wording:
     """Some *actions* as they may be said, with their *description*.
 
-    The *key* decides which remedies are the same: see `contextgraph.trace.remedies.wording`.
+    The *key* decides which remedies are the same: see `contextgraph.trace.advice`.
     """
 
     actions: Actions

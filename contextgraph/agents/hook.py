@@ -377,7 +377,7 @@ class _Responder:
 
     def _pasted(self, prompt: str) -> str:
         """Return what clears the error that a person pasted into the *prompt*."""
-        from contextgraph.trace.errors.signature import signature_of
+        from contextgraph.trace.signature import signature_of
 
         error = signature_of(prompt)
         return self._remedy(error, prompt) if error else ""
@@ -408,7 +408,7 @@ class _Responder:
         return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
-        from contextgraph.trace.errors.signature import recognise
+        from contextgraph.trace.signature import recognise
 
         step = self._event.step()
         error = recognise(

@@ -551,7 +551,7 @@ def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
 
 def _in_words(items: "Sequence[ShownItem]") -> str:
     """Return what *items* advise, of an answer whose text was not stored."""
-    from contextgraph.trace.remedies.wording import describe_pattern
+    from contextgraph.trace.advice import describe_pattern
 
     patterns = (pattern for item in items for pattern in item.patterns)
     return "; ".join(dict.fromkeys(filter(None, map(describe_pattern, patterns))))

@@ -30,7 +30,7 @@ from contextgraph.readers.format import EmptyRunError, Format, Place, Row, file_
 from contextgraph.readers.histories import history
 from contextgraph.readers.sources import SPECSTORY_FOLDER
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
-from contextgraph.trace.kinds import SHELL_TOOLS
+from contextgraph.trace.actions import SHELL_TOOLS
 
 CLINE = "cline"
 ROO = "roo-code"

@@ -9,7 +9,7 @@ from contextgraph.lazy import regex
 from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, loads, row_at, text
 from contextgraph.text import clean
-from contextgraph.trace.kinds import SHELL_TOOLS
+from contextgraph.trace.actions import SHELL_TOOLS
 
 # One name for an argument that agents name differently; edits are read by these names.
 _ARGUMENT_NAMES = {

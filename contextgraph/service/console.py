@@ -35,7 +35,7 @@ from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
-from contextgraph.trace.remedies.wording import describe_pattern
+from contextgraph.trace.advice import describe_pattern
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 

@@ -6,66 +6,12 @@ from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.trace.actions import (
+        ActionKind as ActionKind,
         ActionReading as ActionReading,
         canonical as canonical,
         read_action as read_action,
     )
-    from contextgraph.trace.causes import (
-        Lesson as Lesson,
-        environment_of as environment_of,
-        lessons_of as lessons_of,
-        usual_environment as usual_environment,
-    )
-    from contextgraph.trace.errors.signature import (
-        recognise as recognise,
-        signature_of as signature_of,
-    )
-    from contextgraph.trace.files import (
-        Change as Change,
-        added_lines as added_lines,
-        change_of as change_of,
-        files_changed as files_changed,
-        files_created as files_created,
-        is_edit as is_edit,
-        net_changes as net_changes,
-    )
-    from contextgraph.trace.kinds import ActionKind as ActionKind
-    from contextgraph.trace.loops import (
-        LoopTracker as LoopTracker,
-        error_of as error_of,
-        is_same_predicament as is_same_predicament,
-        loop_in as loop_in,
-        loops_of as loops_of,
-    )
-    from contextgraph.trace.project import (
-        ProjectFacts as ProjectFacts,
-        patch_summary as patch_summary,
-        project_facts as project_facts,
-    )
-    from contextgraph.trace.remedies.edits import (
-        Construct as Construct,
-        Edited as Edited,
-        Names as Names,
-        Term as Term,
-        edited as edited,
-        is_import as is_import,
-        names_in as names_in,
-    )
-    from contextgraph.trace.remedies.hazards import (
-        is_hazardous as is_hazardous,
-        is_hazardous_command as is_hazardous_command,
-    )
-    from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM as MISSING_PROGRAM
-    from contextgraph.trace.remedies.recovery import (
-        Recovery as Recovery,
-        circumstances_of as circumstances_of,
-        could_apply as could_apply,
-        patterns_tried as patterns_tried,
-        recoveries_of as recoveries_of,
-        replaced_program as replaced_program,
-        shows_cause as shows_cause,
-    )
-    from contextgraph.trace.remedies.wording import (
+    from contextgraph.trace.advice import (
         AdviceKey as AdviceKey,
         advice_id as advice_id,
         advice_key as advice_key,
@@ -80,10 +26,57 @@ if TYPE_CHECKING:
         pattern_key as pattern_key,
         sets_own_variable as sets_own_variable,
     )
+    from contextgraph.trace.causes import (
+        Lesson as Lesson,
+        environment_of as environment_of,
+        lessons_of as lessons_of,
+        usual_environment as usual_environment,
+    )
+    from contextgraph.trace.edits import (
+        Construct as Construct,
+        Edited as Edited,
+        Names as Names,
+        Term as Term,
+        edited as edited,
+        is_import as is_import,
+        names_in as names_in,
+    )
+    from contextgraph.trace.hazards import (
+        is_hazardous as is_hazardous,
+        is_hazardous_command as is_hazardous_command,
+    )
+    from contextgraph.trace.loops import (
+        LoopTracker as LoopTracker,
+        error_of as error_of,
+        is_same_predicament as is_same_predicament,
+        loop_in as loop_in,
+        loops_of as loops_of,
+    )
+    from contextgraph.trace.open_errors import MISSING_PROGRAM as MISSING_PROGRAM
+    from contextgraph.trace.project import (
+        TESTS as TESTS,
+        CommandUse as CommandUse,
+        ProjectFacts as ProjectFacts,
+        command_use as command_use,
+        patch_summary as patch_summary,
+        project_facts as project_facts,
+    )
+    from contextgraph.trace.recovery import (
+        Recovery as Recovery,
+        circumstances_of as circumstances_of,
+        could_apply as could_apply,
+        patterns_tried as patterns_tried,
+        recoveries_of as recoveries_of,
+        replaced_program as replaced_program,
+        shows_cause as shows_cause,
+    )
     from contextgraph.trace.run import (
+        StateTracker as StateTracker,
         SubmissionSign as SubmissionSign,
         SubmissionTracker as SubmissionTracker,
         Trace as Trace,
+        state_at as state_at,
+        states_of as states_of,
         submission_signs as submission_signs,
         task_type_of as task_type_of,
         trace as trace,
@@ -95,41 +88,35 @@ if TYPE_CHECKING:
         is_own_module as is_own_module,
         names_program as names_program,
     )
-    from contextgraph.trace.state import (
-        StateTracker as StateTracker,
-        state_at as state_at,
-        states_of as states_of,
-    )
+    from contextgraph.trace.signature import recognise as recognise, signature_of as signature_of
     from contextgraph.trace.steps import (
+        Change as Change,
         PhaseTracker as PhaseTracker,
         StepReader as StepReader,
         StepTrace as StepTrace,
+        added_lines as added_lines,
+        change_of as change_of,
+        files_changed as files_changed,
+        files_created as files_created,
+        is_edit as is_edit,
+        net_changes as net_changes,
         read_steps as read_steps,
-    )
-    from contextgraph.trace.uses import (
-        TESTS as TESTS,
-        CommandUse as CommandUse,
-        command_use as command_use,
     )
 
 # Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
 _MODULES = (
-    "kinds",
     "actions",
-    "errors.signature",
+    "signature",
     "steps",
-    "files",
     "loops",
     "shell",
-    "uses",
-    "remedies.edits",
+    "edits",
     "project",
-    "remedies.open_errors",
-    "remedies.wording",
-    "remedies.recovery",
-    "state",
+    "open_errors",
+    "advice",
+    "recovery",
     "run",
-    "remedies.hazards",
+    "hazards",
     "causes",
 )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from contextgraph.lazy import regex
 from contextgraph.model import Cause, Environment, RawTrajectory, RemedyAction, RemedyKind
-from contextgraph.trace.remedies.edits import Term
+from contextgraph.trace.edits import Term
 
 _PROGRAM = regex(r"[A-Za-z][\w.+-]*")
 _WHOLE_PROJECT = (Term.THE_REPOSITORY, Term.REQUIREMENTS)

@@ -16,11 +16,15 @@ from contextgraph.model import (
     State,
     Step,
 )
-from contextgraph.trace.actions import canonical, imported_names, read_action
-from contextgraph.trace.errors.signature import recognise, signature_of
-from contextgraph.trace.files import Span, edited_file, is_edit, new_lines
-from contextgraph.trace.kinds import SHELL_TOOLS, ActionKind
-from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.actions import (
+    SHELL_TOOLS,
+    ActionKind,
+    canonical,
+    imported_names,
+    read_action,
+)
+from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines
 from contextgraph.trace.wording import one_line
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.

@@ -15,8 +15,7 @@ from contextgraph.advising.gate import credits_for
 from contextgraph.governance import Credit
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
-from contextgraph.trace import states_of
-from contextgraph.trace.errors import signature
+from contextgraph.trace import signature, states_of
 
 ROOT = Path(__file__).parents[2]
 RUNS = list(read(ROOT / "examples" / "trajectories"))

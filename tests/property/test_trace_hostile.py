@@ -17,8 +17,8 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.trace import trace
-from contextgraph.trace.errors.finding import Recogniser
-from contextgraph.trace.errors.signature import recognise
+from contextgraph.trace.findings import Recogniser
+from contextgraph.trace.signature import recognise
 from tests.hostile import hostile_texts, patterns_in, words_in
 
 SHORT, LONG = 1_000, 4_000

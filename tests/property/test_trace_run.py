@@ -16,15 +16,15 @@ from contextgraph.trace import (
     is_same_predicament,
     loop_in,
     loops_of,
+    open_errors as following,
     read_steps,
     recoveries_of,
     signature_of,
     state_at,
     states_of,
 )
-from contextgraph.trace.files import files_changed
-from contextgraph.trace.remedies import open_errors as following
-from contextgraph.trace.state import EXCERPT_CHARS, excerpt_of
+from contextgraph.trace.run import EXCERPT_CHARS, excerpt_of
+from contextgraph.trace.steps import files_changed
 from tests.sessions import Session, refusal, traceback
 
 NAMES = ("a", "b")

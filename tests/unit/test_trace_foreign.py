@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from contextgraph.model import Action, ErrorSignature
-from contextgraph.trace.errors.signature import recognise, signature_of
+from contextgraph.trace.signature import recognise, signature_of
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
 Case = tuple[str, str, dict[str, Any] | None]

@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import Action, Family
-from contextgraph.trace.errors.signature import recognise, signature_of
+from contextgraph.trace.signature import recognise, signature_of
 
 CHAINED = """Kneading
 Traceback (most recent call last):

@@ -10,13 +10,13 @@ from itertools import chain, product
 from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.text import quoted_names
-from contextgraph.trace.files import Change, Span, edited_file, new_lines, similarity
 from contextgraph.trace.shell import SCRIPT
-from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
 from contextgraph.trace.wording import identifiers, informative_lines, shortened
 
 if TYPE_CHECKING:
     from typing import Self
+
 
 IN_ENVIRONMENT = "environment variable"
 

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextgraph.lazy import regex
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.actions import looks, run_of
-from contextgraph.trace.remedies.edits import (
-    Names,
-    Term,
-    folder_placeholder,
-    path_placeholder,
-    retry,
-)
+from contextgraph.trace.edits import Names, Term, folder_placeholder, path_placeholder, retry
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import command_text

@@ -6,11 +6,18 @@ from collections.abc import Callable, Sequence
 
 from contextgraph.lazy import dataclass, regex
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
-from contextgraph.trace.actions import ActionReading, imported_names
-from contextgraph.trace.files import Span, edited_file, is_edit, is_tool_edit, new_lines, similarity
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions import ActionKind, ActionReading, imported_names
 from contextgraph.trace.loops import SILENCE, steady
-from contextgraph.trace.steps import StepTrace, is_version_query
+from contextgraph.trace.steps import (
+    Span,
+    StepTrace,
+    edited_file,
+    is_edit,
+    is_tool_edit,
+    is_version_query,
+    new_lines,
+    similarity,
+)
 
 _WORD = regex(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = regex(r"[a-z]+")

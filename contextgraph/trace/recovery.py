@@ -17,21 +17,16 @@ from contextgraph.model import (
     RemedyPattern,
     State,
 )
-from contextgraph.trace.actions import line_of, new_text, read_action, run_of, stateful_part
-from contextgraph.trace.files import (
-    Change,
-    Span,
-    change_of,
-    edited_file,
-    is_edit,
-    is_tool_edit,
-    net_changes,
-    new_lines,
-    numbered_lines,
+from contextgraph.trace.actions import (
+    ActionKind,
+    line_of,
+    new_text,
+    read_action,
+    run_of,
+    stateful_part,
 )
-from contextgraph.trace.kinds import ActionKind
-from contextgraph.trace.remedies.commands import looked_up, opened, other_command, shell_action
-from contextgraph.trace.remedies.edits import (
+from contextgraph.trace.commands import looked_up, opened, other_command, shell_action
+from contextgraph.trace.edits import (
     IMPORTING,
     UNDEFINED,
     Construct,
@@ -43,7 +38,7 @@ from contextgraph.trace.remedies.edits import (
     names_in,
     refused_edit,
 )
-from contextgraph.trace.remedies.open_errors import (
+from contextgraph.trace.open_errors import (
     MISSING_PROGRAM,
     Cleared,
     OpenError,
@@ -54,7 +49,18 @@ from contextgraph.trace.remedies.open_errors import (
     same_goal,
 )
 from contextgraph.trace.shell import commands_in, names_program
-from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.steps import (
+    Change,
+    Span,
+    StepTrace,
+    change_of,
+    edited_file,
+    is_edit,
+    is_tool_edit,
+    net_changes,
+    new_lines,
+    numbered_lines,
+)
 
 # Of so many lines behind the range of an edit the first that is not blank counts.
 _LINES_BEHIND = 4

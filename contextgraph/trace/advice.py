@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from contextgraph.lazy import regex, replace
 from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace.files import Change
-from contextgraph.trace.remedies.commands import ANY_VERSION
-from contextgraph.trace.remedies.edits import (
+from contextgraph.trace.commands import ANY_VERSION
+from contextgraph.trace.edits import (
     GENERIC_ROLES,
     IN_ENVIRONMENT,
     Construct,
@@ -24,6 +23,7 @@ from contextgraph.trace.remedies.edits import (
     wording_of,
 )
 from contextgraph.trace.shell import SCRIPT
+from contextgraph.trace.steps import Change
 from contextgraph.trace.wording import ELLIPSIS, code, is_cut, one_line, shortened
 
 ACTION_CHARS = 200

@@ -1,4 +1,4 @@
-"""A failure found in an observation, and the tables of patterns that find one."""
+"""Findings: failures in observations, the tables of patterns that find one, and signatures."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,6 +10,7 @@ from contextgraph.text import compiled
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
 
 _CONTROL = regex(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"

@@ -1,0 +1,497 @@
+"""Text: cleaned, fenced, cut, split into words, counted, and masked where it holds secrets."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate, chain, pairwise
+from unicodedata import normalize
+
+from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from contextgraph.text.secret_rules import Hint
+
+
+# CSI and OSC sequences, then the escapes of two or three characters.
+_ANSI = regex(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?"
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
+    r"|\x1b[ -/]{0,2}[0-~]"
+)
+_CONTROL = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
+_UNWANTED = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Bidi controls, characters without width, variation selectors, tags; line separators of Unicode.
+_INVISIBLE = regex(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
+_PLAIN_ASCII = bytes((*b"\t\n", *range(32, 127)))
+_CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\r")
+
+# All control characters but tab and newline: logs of agents hold escape sequences, which would
+# otherwise colour, retitle or clear the terminal.
+_TERMINAL = regex(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def clean(text: str) -> str:
+    r"""Return *text* without escape sequences and control characters, with `\n` as line end.
+
+    A line that was redrawn after a carriage return keeps its last state; a surrogate without its
+    partner becomes U+FFFD, so that the result always encodes. Cleaning twice changes nothing more.
+    """
+    if is_plain(text):
+        return text
+    if "\x1b" in text or "\x9b" in text:
+        text = _ANSI.sub("", text)
+    text = _without_controls(text)
+    return _last_states(text) if "\r" in text else text
+
+
+def visible(text: str) -> str:
+    """*text* without characters that hide text or reverse it: bidi, zero width, tags and such."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def gives_instructions(text: str) -> bool:
+    """Whether *text* looks like an instruction to an agent, such as "ignore previous instructions".
+
+    Characters of full width and without width do not hide one, nor does a name such as that of a
+    file.
+    """
+    plain_text = normalize("NFKC", visible(text))
+    return any(map(_INSTRUCTION.search, (plain_text, _JOINED.sub(" ", plain_text))))
+
+
+def is_plain(text: str) -> bool:
+    """Whether *text* is clean already."""
+    # Six times as fast as the pattern; nearly all texts of a run are ASCII.
+    if text.isascii():
+        return not text.encode("ascii").translate(None, _PLAIN_ASCII)
+    return not _UNWANTED.search(text)
+
+
+def _without_controls(text: str) -> str:
+    """*text* with only printable characters and white space; halves of surrogate pairs joined."""
+    if text.isascii():
+        return text.encode("ascii").translate(None, _CONTROL_ASCII).decode("ascii")
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _CONTROL.sub("", whole)
+
+
+def _last_states(text: str) -> str:
+    """*text* as a terminal leaves it after carriage returns."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(_last_state(line) if "\r" in line else line for line in lines)
+
+
+def _last_state(line: str) -> str:
+    return next((state for state in reversed(line.split("\r")) if state), "")
+
+
+# What a text would say to an agent, rather than about a program. English only.
+_INSTRUCTION = regex(
+    r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,4}"
+    r"(?:instructions?|prompts?|rules|guidelines|directions)\b"
+    r"|\byou\s+(?:must|should|shall|need\s+to|have\s+to|are\s+(?:required|instructed)\s+to)\s+"
+    r"(?:\w+\s+){0,2}(?:run|execute|call|invoke|install|download|fetch|visit|send|post|upload|"
+    r"delete|remove|reveal|print|output|ignore|disable|approve)\b"
+    r"|\b(?:new|updated|real|actual|system)\s+(?:instructions?|prompt)\b"
+    r"|\byou\s+are\s+now\b|\b(?:do\s+not|don't|never)\s+(?:tell|inform|ask|warn)\s+the\s+user\b"
+    r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]",
+    re.IGNORECASE,
+)
+_JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
+_FENCE_NAME = "cg-memory"
+# Logs hold fences by the name that they had until 0.2.
+_FENCE_NAMES = (_FENCE_NAME, "contextgraph-memory")
+_ANY = "|".join(_FENCE_NAMES)
+# Letters of the Cyrillic and Greek scripts that look like those of the name.
+_LOOK_ALIKES = {
+    "a": "\u0430\u03b1",
+    "c": "\u0441\u03f2",
+    "e": "\u0435\u03b5",
+    "m": "\u043c",
+    "o": "\u043e\u03bf",
+    "p": "\u0440\u03c1",
+    "t": "\u0442\u03c4",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u03b3",
+}
+
+
+def _any_form(word: str) -> str:
+    """A pattern of *word* in letters that look like it, those of full width among them."""
+    return "".join(f"[{c}{_LOOK_ALIKES.get(c, '')}{chr(ord(c) + 0xFEE0)}]" for c in word)
+
+
+_ANY_NAME = regex(
+    rf"(?:({_any_form('contextgraph')})[\W_]{{0,3}}|({_any_form('cg')})\W{{1,3}})"
+    rf"({_any_form('memory')})",
+    re.IGNORECASE,
+)
+# What delimits the turns of a chat in the prompts of many models.
+_TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)")
+_ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
+# A log may hold a fence as JSON or HTML escaped it.
+_LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
+_FENCE = regex(
+    rf"{_LESS}(?:(?P<close>\\{{0,8}}/)(?:{_ANY})\s{{0,8}}"
+    rf"|(?:{_ANY})(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
+)
+_QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
+_ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
+
+
+def fence(text: str, context_id: str) -> str:
+    """Return *text* between markers that carry *context_id*, in one line where it is one.
+
+    Markers within *text*, and what looks like one, lose their hyphen: it is data, and cannot end
+    its own fence. Characters that cannot be seen are removed. Raises ValueError for an id with
+    characters other than letters, digits and `_.:-`.
+    """
+    if not is_id(context_id):
+        raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
+    data = visible(text)
+    if not data.isascii() or "memory" in data.lower():
+        data = _ANY_NAME.sub(r"\1\2 \3", data)
+    if "|" in data:
+        data = _TURN.sub("< |", data)
+    line = "\n" if "\n" in data else ""
+    return f"<{_FENCE_NAME} id={context_id}>{line}{data}{line}</{_FENCE_NAME}>"
+
+
+def is_id(text: str) -> bool:
+    """True for at most 128 characters, all of them letters, digits or ``_.:-``."""
+    return _ID.fullmatch(text) is not None
+
+
+def may_be_fenced(text: str) -> bool:
+    """False for a text that no marker is in."""
+    return any(name in text for name in _FENCE_NAMES)
+
+
+def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return *text* without its fenced blocks, and the context ids found, first seen first.
+
+    Fences may be escaped as JSON or HTML and nested. A fence that is not closed (its end was cut
+    off) reaches to the end of the text; an end without a beginning is dropped by itself.
+    """
+    if not may_be_fenced(text):
+        return text, ()
+    parts: list[str] = []
+    ids: dict[str, None] = {}
+    depth = end = 0
+    for marker in _FENCE.finditer(text):
+        if depth == 0:
+            parts.append(text[end : marker.start()])
+        if marker["close"]:
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+            ids.update(dict.fromkeys(_ATTRIBUTE_ID.findall(marker["attributes"] or "")[:1]))
+        end = marker.end()
+    if depth == 0:
+        parts.append(text[end:])
+    return "".join(parts), tuple(ids)
+
+
+def plain(text: str) -> str:
+    """*text* without control characters and characters that cannot be seen."""
+    return _TERMINAL.sub("", visible(text))
+
+
+def one_line(text: str, width: int) -> str:
+    """*text* on one line of at most *width* characters, cut with an ellipsis."""
+    return cut(" ".join(plain(text).split()), width)
+
+
+def cut(text: str, width: int) -> str:
+    """The first *width* characters of *text*, with an ellipsis in them for what is left out."""
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
+_LONGEST = 64
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
+_IDENTIFIER = rf"\w{{2,}}|{_HAN}"
+# The same for ASCII, in half the time.
+_ASCII_IDENTIFIER = regex(r"[A-Za-z0-9_]{2,}")
+_SCRIPTS = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+"
+# Names whose capitals do not begin words.
+_CAMEL_NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
+# HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
+_PART = regex(rf"(?:{_CAMEL_NAMES})(?![a-z])[0-9]*|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_STOP_WORDS = frozenset(
+    "a an and are as at be been but by can did do does for from had has have how i if in into is "
+    "it its me my no not of on or our so such than that the their then there these they this to "
+    "was we were what when where which while who why will with would you your".split()
+)
+
+
+@cache
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return *pattern*, compiled when it is first needed: few processes need all patterns."""
+    return patterns.compile(pattern, flags)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text* in order, in lower case, with repeats.
+
+    An identifier gives itself and then its parts: `getattr_static` gives `getattr_static`,
+    `getattr`, `static`. Chinese gives each pair of neighbouring characters, a single one itself.
+    Numbers, single letters, common English words and words longer than 64 characters are left out.
+    """
+    identifiers = _ASCII_IDENTIFIER if text.isascii() else compiled(_IDENTIFIER)
+    return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
+
+
+@lru_cache(maxsize=1 << 16)
+def _words_of(identifier: str) -> tuple[str, ...]:
+    if not identifier.isascii():
+        return tuple(_foreign_words(identifier))
+    parts = [part.lower() for part in _PART.findall(identifier)]
+    whole = identifier.strip("_").lower()
+    candidates = parts if parts == [whole] else [whole, *parts]
+    return tuple(filter(_is_significant, candidates))
+
+
+def _foreign_words(identifier: str) -> Iterator[str]:
+    """The words of an identifier with other characters than ASCII; Han runs as bigrams."""
+    segments = [*compiled(_SCRIPTS).finditer(identifier)]
+    if len(segments) > 1 and not any(segment["han"] for segment in segments):
+        yield from filter(_is_significant, [identifier.strip("_").lower()])
+    for segment in segments:
+        text = segment[0]
+        if segment["han"]:
+            yield from map("".join, pairwise(text)) if len(text) > 1 else text
+        elif text.isascii():
+            yield from _words_of(text)
+        else:
+            yield from filter(_is_significant, [text.lower()])
+
+
+def _is_significant(word: str) -> bool:
+    return 1 < len(word) <= _LONGEST and not word.isdigit() and word not in _STOP_WORDS
+
+
+def stems(text: str) -> list[str]:
+    """`words` of *text* without their English endings: `running tests` gives `run`, `test`."""
+    return [*map(stem, words(text))]
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """*word* without its English ending; unchanged unless it has only ASCII letters."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    from snowballstemmer import stemmer
+
+    # One for each word: it has a state while it works, and most words are met again.
+    stemmed: str = stemmer("english").stemWord(word)
+    return stemmed
+
+
+_READ = 600
+_QUOTED_NAME = regex(
+    r"""['"`‘](?P<quoted>[A-Za-z_./~][\w./-]*)['"`’]
+    |\bNo\ module\ named\ (?P<module>[\w.]+)
+    |\b(?:Directory|File\ name|File)\ (?P<path>\S+)\ not\ found
+    |\bcd:\ (?P<folder>\S+):\ No\ such""",
+    re.VERBOSE,
+)
+
+
+@lru_cache(8192)
+def quoted_names(message: str) -> tuple[str, ...]:
+    """The names and paths that *message* quotes, in order, each once."""
+    names = (match[match.lastgroup or 0] for match in _QUOTED_NAME.finditer(message[:_READ]))
+    return tuple(dict.fromkeys(names))
+
+
+def subject_of(message: str) -> str:
+    """Return the names in *message* that set it apart within its template; may be empty."""
+    return ", ".join(quoted_names(message)[:2])
+
+
+def number_of(count: int, noun: str) -> str:
+    """*count* of an English *noun*: ``1 run``, ``0 recoveries``, ``2,000 runs``."""
+    if count == 1:
+        return f"1 {noun}"
+    ends_in_y = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{count:,} {noun[:-1]}ies" if ends_in_y else f"{count:,} {noun}s"
+
+
+# Measured on code: 2.7 characters a token; prose has more, so the estimate errs on the high side.
+_CHARACTERS, _TOKENS = 27, 10
+
+
+def count_tokens(text: str) -> int:
+    """Return about how many tokens *text* has, rather too many than too few.
+
+    An estimate from lengths only: 2.7 ASCII characters a token, as in code (English prose has
+    more), and half a token for each byte of any other character.
+    """
+    if text.isascii():
+        return -(-len(text) * _TOKENS // _CHARACTERS)
+    narrow = len(text.encode("ascii", "ignore"))
+    wide_bytes = len(text.encode("utf-8", "surrogatepass")) - narrow
+    return -(-(narrow * _TOKENS * 2 + wide_bytes * _CHARACTERS) // (_CHARACTERS * 2))
+
+
+def clip_tokens(text: str, max_tokens: int, *, at: "Literal['middle', 'end']" = "middle") -> str:
+    """Return *text*, cut so that `count_tokens` of it is at most *max_tokens*."""
+    if count_tokens(text) <= max_tokens:
+        return text
+    low, high = 0, min(len(text), max(0, max_tokens) * _CHARACTERS // _TOKENS)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(clip(text, middle, at=at)) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return clip(text, low, at=at)
+
+
+def clip(text: str, max_chars: int, *, at: "Literal['middle', 'end']" = "middle") -> str:
+    """Return *text*, cut at the middle or at the end to at most *max_chars* characters.
+
+    The cut shows as `… [N characters cut] …`; where that does not fit, only the head is left.
+    """
+    if len(text) <= max_chars:
+        return text
+    rest = max_chars - len(_mark(len(text)))
+    if rest < 0:
+        return text[: max(0, max_chars)]
+    tail = rest // 2 if at == "middle" else 0
+    head = rest - tail
+    return text[:head] + _mark(len(text) - rest) + text[len(text) - tail :]
+
+
+def _mark(cut: int) -> str:
+    return f"… [{cut} characters cut] …"
+
+
+_CONTINUED = regex(r"\\\n[ \t]*")
+
+
+def mask_secrets(text: str) -> str:
+    """Return *text* with each secret replaced by a marker such as `<secret:github-token>`.
+
+    The same text gives the same result, and masking twice changes nothing more.
+    """
+    # A token may be broken: by what cannot be seen, or where a shell line goes on.
+    whole = _unbroken(text)
+    if whole != text and (count := _count(whole)) and count > _count(text):
+        text = whole
+    masked = _masked_once(text)
+    # A mask can uncover a neighbour: what touches a token is read as its continuation until then.
+    while masked != text:
+        text, masked = masked, _masked_once(masked)
+    return masked
+
+
+def _unbroken(text: str) -> str:
+    return _CONTINUED.sub("", visible(text)) if "\\\n" in text else visible(text)
+
+
+def _count(text: str) -> int:
+    return sum(1 for _ in _secrets(text))
+
+
+def mask_after(lead: str, value: str) -> str:
+    """*value* masked as what follows *lead*, such as ``"password": "``, and a quote ends."""
+    whole = mask_secrets(f'{lead}{value}"')
+    if whole.startswith(lead):
+        return whole.removeprefix(lead).removesuffix('"')
+    return mask_secrets(value)
+
+
+def masked_name(name: str) -> str:
+    """*name*, such as an instance id, as it is stored: to look up what was learned under it."""
+    return mask_secrets(clean(name))
+
+
+def may_hold_secrets(texts: Sequence[str], whole: str) -> Iterator[int]:
+    r"""Yield the indices of those of *texts* that a secret may be in, looking at all at once.
+
+    *whole* is all of them, joined by `\n`.
+    """
+    # No hint spans a line end, and every rule takes one for the end of its text.
+    if not whole.isascii() or "\\\n" in whole:
+        unbroken = ((at, text, _unbroken(text)) for at, text in enumerate(texts))
+        yield from (at for at, text, joined in unbroken if joined != text and _count(joined))
+    ends: list[int] = []
+    for hit, secret in _secrets(whole):
+        ends = ends or list(accumulate(len(text) + 1 for text in texts))
+        last = bisect_left(ends, secret.end)
+        yield from range(bisect_left(ends, hit.end()), last + 1)
+
+
+def hits(text: str) -> Iterator[re.Match[str]]:
+    """Yield the places of *text* where a secret may be; their positions are those of *text*."""
+    from contextgraph.text.secret_rules import hints
+
+    exact, folded, foreign = hints()
+    yield from _found(exact, text)
+    lowered = _folded(text)
+    yield from _found(folded, lowered)
+    if not text.isascii():
+        yield from _found(foreign, lowered)
+
+
+def _found(hints: "Sequence[Hint]", text: str) -> Iterator[re.Match[str]]:
+    for hint in hints:
+        if hint.first in text:
+            end = 0
+            while hit := hint.search(text, end):
+                yield hit
+                end = hit.end()
+
+
+def _folded(text: str) -> str:
+    folded = text.lower()
+    # The dotted capital I is the one character that lower case makes longer.
+    return folded if len(folded) == len(text) else text.replace("\u0130", "i").lower()
+
+
+def _masked_once(text: str) -> str:
+    secrets = sorted((secret for _, secret in _secrets(text)), key=_Secret.order)
+    if not secrets:
+        return text
+    parts: list[str] = []
+    end = 0
+    for secret in secrets:
+        if secret.start >= end:
+            parts += text[end : secret.start], f"<secret:{secret.kind}>"
+            end = secret.end
+    return "".join((*parts, text[end:]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    start: int
+    end: int
+    kind: str
+    rank: int
+
+    def order(self) -> tuple[int, int, int]:
+        """First come first, the longest of those, the most specific of those."""
+        return self.start, -self.end, self.rank
+
+
+def _secrets(text: str) -> Iterator[tuple[re.Match[str], _Secret]]:
+    """Each secret of *text*, and the hint that led to it; they may overlap."""
+    from contextgraph.text.secret_rules import RANKS, rules_of
+
+    before = end = 0
+    for hit in hits(text):
+        # Hints come in order, one kind after the other; what is in a secret is masked with it.
+        if before <= hit.start() < end:
+            continue
+        before, end = hit.start(), 0
+        for rule in rules_of(hit):
+            if span := rule.span(text, hit):
+                end = span[1]
+                yield hit, _Secret(*span, rule.kind, RANKS.get(rule.kind, 0))

@@ -1,1 +1,0 @@
-"""Whether an observation shows a failure, and which."""

@@ -1,1 +1,0 @@
-"""The errors that a run cleared, and the actions that cleared them."""
