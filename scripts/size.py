@@ -18,11 +18,11 @@ ADDED = {
         readers/pipelines.py""",
     "advice": """consolidation/gate.py model/playbook.py working_tree.py
         retrieval/evidence.py retrieval/files.py retrieval/freshness.py retrieval/names.py
-        retrieval/playbook.py trace/files.py trace/project.py trace/remedies/circumstances.py""",
+        retrieval/playbook.py trace/project.py""",
     "agents": """cli/service.py client/* experiment/*
         integrations/* live.py mcp_server/* page.py server/* telemetry.py""",
     "trust": """governance/evidence.py processes.py retrieval/credit.py
-        store/sqlite/checksums.py store/sqlite/health.py trace/remedies/hazards.py""",
+        store/sqlite/checksums.py store/sqlite/health.py trace/hazards.py""",
     "notes": """cli/notes.py governance/conflict.py governance/forgetting.py
         governance/forgetting.py keyed/* knowledge/* llm/chat.py model/note.py
         retrieval/notes.py sessions/* store/*/notes.py store/vector_index.py""",
