@@ -371,14 +371,15 @@ INTERCEPT = -6.03
 
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
     """At most *limit* files that *task* does not name, the most probable first; ties by path."""
-    probable = sorted(
-        (-_probability(features), path)
+    evidence = {
+        path: INTERCEPT + sum(map(mul, COEFFICIENTS.values(), features))
         for path, features in file_features(runs, task).items()
         if posixpath.basename(path) not in task
-    )
+    }
+    probable = sorted((-1 / (1 + exp(-known)), path) for path, known in evidence.items())[:limit]
     changed = _tasks_of((run.instance_id, run.changed) for run in runs)
     opened = _tasks_of((run.instance_id, run.opened) for run in runs)
-    symbols = _symbols(runs, frozenset(path for _, path in probable[:limit]))
+    symbols = _symbols(runs, frozenset(path for _, path in probable))
     terms = frozenset(words(task[:TASK_CHARS]))
     return tuple(
         PlaybookFile(
@@ -386,9 +387,15 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
             len(changed.get(path, ())),
             len(opened.get(path, ())),
             -negative,
-            tuple(_symbols_to_name(symbols.get(path, {}), terms)),
+            tuple(
+                name
+                for name, tasks in sorted(
+                    symbols.get(path, {}).items(), key=lambda entry: (-len(entry[1]), entry[0])
+                )
+                if len(tasks) > 1 or is_named(name, terms)
+            ),
         )
-        for negative, path in probable[:limit]
+        for negative, path in probable
     )
 
 
@@ -411,14 +418,6 @@ def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[
     return symbols
 
 
-def _symbols_to_name(
-    changed: Mapping[str, Collection[str]], terms: frozenset[str]
-) -> Iterator[str]:
-    for name, tasks in sorted(changed.items(), key=lambda entry: (-len(entry[1]), entry[0])):
-        if len(tasks) > 1 or is_named(name, terms):
-            yield name
-
-
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
     """The first files of *playbook* that at least five tasks and three of four changed.
 
@@ -426,10 +425,6 @@ def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
     """
     least = max(5, 0.75 * playbook.tasks)
     return [file for file in playbook.files[:_FILES_SHOWN] if file.changed >= least]
-
-
-def _probability(features: FileFeatures) -> float:
-    return 1 / (1 + exp(-INTERCEPT - sum(map(mul, COEFFICIENTS.values(), features))))
 
 
 def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:

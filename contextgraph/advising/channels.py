@@ -451,18 +451,12 @@ def by_notes(recall: Recall) -> Channel:
         if query.is_at_error or not title:
             return Findings()
         try:
-            recollections = recall(title, repo=query.state.repo, limit=_RECALLED)
+            recalled = recall(title, repo=query.state.repo, limit=_RECALLED)
             # Statements have a channel of their own.
-            notes = (one.note for one in recollections if one.note.kind is NoteKind.NOTE)
-            seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
+            notes = (one for one in recalled if one.note.kind is NoteKind.NOTE)
+            return Findings(notes=_readable(notes, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
-        ids = {note.id for note in seen}
-        return Findings(
-            notes=tuple(
-                recollection for recollection in recollections if recollection.note.id in ids
-            )
-        )
 
     return channel
 
@@ -479,19 +473,26 @@ def by_statements(for_request: ForRequest) -> Channel:
     """The channel of what people decided in earlier sessions, where a run begins."""
 
     def channel(query: Query, store: Store) -> Findings:
-        request, scope = query.state.task_description, query.scope
-        if query.is_at_error or query.state.last_action or not request.strip():
+        state = query.state
+        if query.is_at_error or state.last_action or not state.task_description.strip():
             return Findings()
         try:
-            found = for_request(request, repo=query.state.repo or None, as_of=scope.as_of)
-            notes = (recollection.note for recollection in found)
-            seen = readable(notes, store, scope.exclude_instances, scope.as_of)
+            as_of = query.scope.as_of
+            found = for_request(state.task_description, repo=state.repo or None, as_of=as_of)
+            return Findings(statements=_readable(found, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
-        ids = {note.id for note in seen}
-        return Findings(statements=tuple(one for one in found if one.note.id in ids))
 
     return channel
+
+
+def _readable(
+    found: Iterable[Recollection], query: Query, store: Store
+) -> tuple[Recollection, ...]:
+    by_id = {one.note.id: one for one in found}
+    notes = (one.note for one in by_id.values())
+    seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
+    return tuple(by_id[note.id] for note in seen)
 
 
 def readable(

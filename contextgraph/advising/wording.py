@@ -491,11 +491,8 @@ def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
         item = ShownItem(escape.id, advice_id(context.error, escape.actions), patterns)
         return _Entry(f"{head} Earlier runs: {escape.text}", item)
     repeated = f"`{loop.command}`" if loop.command else "it"
-    return _Entry(f"{head} Stop repeating {repeated}: {_OTHERWISE[_is_of_edit(context)]}.")
-
-
-def _is_of_edit(context: MemoryContext) -> bool:
-    return context.error is not None and context.error.family is Family.EDIT_REJECTED
+    is_of_edit = context.error is not None and context.error.family is Family.EDIT_REJECTED
+    return _Entry(f"{head} Stop repeating {repeated}: {_OTHERWISE[is_of_edit]}.")
 
 
 def remedy_line(remedy: Remedy) -> str:
@@ -532,10 +529,8 @@ def unsaid(remedy: Remedy) -> str:
 def remedy_text(remedy: Remedy) -> str:
     """The line of *remedy*, with what a language model said of it."""
     words = remedy.methodology.words if remedy.methodology else None
-    return (
-        "\n".join([remedy_line(remedy), *(f"   {line}" for line in words.lines)])
-        if words
-        else (remedy_line(remedy))
+    return "\n".join(
+        [remedy_line(remedy), *(f"   {line}" for line in (words.lines if words else ()))]
     )
 
 
