@@ -48,7 +48,7 @@ _CREDIBILITY, _REVIEWED = 0.85, 0.95
 _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
 _LISTED = 10_000
 # From here on two statements say the same, and are worth a comparison word by word.
-_SAME, _COMPARED, _FEWEST_STEMS = 0.7, 0.3, 3
+_SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
 # What is asked for once: afterwards it holds.
 _CARRIED_OUT = regex(
     r"\b(?:mov(?:e|ed|ing)|renam(?:e|ed|ing)|put\b.*\binto|change\b.*\bto)\b", re.IGNORECASE
