@@ -330,7 +330,11 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     load("contextgraph.store.sqlite")
     from contextgraph.store.sqlite import SqliteStore
 
-    return SqliteStore(settings.address, settings.tenant, read_only, create)
+    address = settings.address
+    # What only has keyed files is a memory as well: it reads as one without runs.
+    if read_only and not os.path.exists(address) and has_keyed(settings):
+        return SqliteStore(":memory:", settings.tenant)
+    return SqliteStore(address, settings.tenant, read_only, create)
 
 
 def _index_notes(store: Store, settings: Settings) -> VectorIndex:

@@ -99,3 +99,11 @@ def test_doctor_checks_the_files(store: Path) -> None:
     (store.with_name("team.keyed") / "state.jsonl").write_text("")
     (checkup,) = contextgraph("doctor", "--store", store, "--json").records
     assert [one["ok"] for one in checkup["checks"] if one["name"] == "keyed files"] == [False]
+
+
+def test_keyed_files_alone_are_recalled_and_shown(store: Path) -> None:
+    contextgraph("set", KEY, '"short answers"', "--store", store)
+    recalled = contextgraph("recall", "short answers", "--store", store)
+    assert (recalled.code, KEY in recalled.out) == (0, True)
+    assert "short answers" in contextgraph("snapshot", "a question", "--store", store).out
+    assert not store.exists()
