@@ -62,25 +62,24 @@ def described(*flags: str, **details: Any) -> Marker:
     return Marker(flags, details)
 
 
-def argument(**details: Any) -> Marker:
+def argument(metavar: str, help_text: str, **details: Any) -> Marker:
     """Describe an argument."""
-    return Marker((), details, is_argument=True)
+    return Marker((), {"metavar": metavar, "help": help_text, **details}, is_argument=True)
 
 
-def option(flag: str, metavar: str, help_text: str, default: str = "", **details: Any) -> Marker:
+def option(metavar: str, help_text: str, default: str = "", **details: Any) -> Marker:
     """Describe an option with a value; *default* is the text that the help shows for it."""
-    shown = default or False
-    return described(flag, metavar=metavar, help=help_text, show_default=shown, **details)
+    return described(metavar=metavar, help=help_text, show_default=default or False, **details)
 
 
-def flag(name: str, help_text: str) -> Marker:
+def flag(help_text: str) -> Marker:
     """Describe an option without a value."""
-    return described(name, help=help_text)
+    return described(help=help_text)
 
 
-def time_option(flag: str, help_text: str) -> Any:
-    """A flag for a time in ISO 8601; one without a zone is UTC."""
-    return option(flag, "TIME", help_text, parser=time_of)
+def time_option(help_text: str) -> Marker:
+    """Describe an option with a time in ISO 8601; one without a zone is UTC."""
+    return option("TIME", help_text, parser=time_of)
 
 
 def time_of(text: str) -> datetime:
@@ -93,13 +92,10 @@ def time_of(text: str) -> datetime:
         ) from error
 
 
-FollowLinks = Annotated[
-    bool, flag("--follow-links", "Follow links that lead out of a named folder.")
-]
+FollowLinks = Annotated[bool, flag("Follow links that lead out of a named folder.")]
 Workdir = Annotated[
     Path | None,
     option(
-        "--workdir",
         "FOLDER",
         "The checkout; files and symbols that it does not have are left out.",
         exists=True,
@@ -109,35 +105,25 @@ Workdir = Annotated[
 Git = Annotated[
     bool,
     flag(
-        "--git",
         "Check in git repositories on this machine whether later commits kept or reverted"
         " the changes of runs.",
     ),
 ]
-Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
+Strict = Annotated[bool, flag("Stop at a damaged run, instead of skipping it.")]
 Yes = Annotated[bool, described("--yes", "-y", help="Do not ask for confirmation.")]
-Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "Only this repository.")]
-AboutRepo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
-Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
+Repo = Annotated[str | None, option("OWNER/REPO", "Only this repository.")]
+AboutRepo = Annotated[str, option("OWNER/REPO", "The repository it is about.")]
+Tags = Annotated[list[str] | None, option("TAG", "A tag (repeatable).")]
 Limit = Annotated[int, described("--limit", metavar="N", min=1, help="At most N.")]
 Tokens = Annotated[int, described(metavar="N", min=1, help="At most N tokens.")]
-Question = Annotated[
-    str, argument(metavar="QUESTION", help="What to look for.", show_default=False)
-]
+Question = Annotated[str, argument("QUESTION", "What to look for.")]
 Paths = Annotated[
-    list[str],
-    argument(
-        metavar="PATH",
-        help="Trajectory files, folders or globs; - for standard input.",
-        show_default=False,
-    ),
+    list[str], argument("PATH", "Trajectory files, folders or globs; - for standard input.")
 ]
 # The memory of a command that uses one in RAM by default.
 TemporaryStore = Annotated[
     str | None,
-    option(
-        "--store", "ADDRESS", "The memory: a file, or a neo4j:// or bolt:// address.", ":memory:"
-    ),
+    option("ADDRESS", "The memory: a file, or a neo4j:// or bolt:// address.", ":memory:"),
 ]
 
 
@@ -152,8 +138,7 @@ def _option_of(setting: "Field[Any]") -> Any:
     """The option of a setting, as its field describes it."""
     details = dict(setting.metadata)
     help_text = f"{details.pop('help')} (or {ENV_PREFIX}{setting.name.upper()})."
-    name = f"--{setting.name.replace('_', '-')}"
-    made = option(name, details.pop("metavar"), help_text, details.pop("shown"), **details)
+    made = option(details.pop("metavar"), help_text, details.pop("shown"), **details)
     is_number = setting.type in (float, float | None)
     return Annotated[float | None, made] if is_number else Annotated[str | None, made]
 
@@ -163,11 +148,10 @@ SETTINGS: Mapping[str, Any] = {
     setting.name: _option_of(setting) for setting in fields(Settings) if setting.metadata
 }
 _COMMON: Mapping[str, Any] = {
-    "as_json": Annotated[bool, flag("--json", "Print JSON lines for programs.")],
+    "as_json": Annotated[bool, described("--json", help="Print JSON lines for programs.")],
     "store": Annotated[
         str | None,
         option(
-            "--store",
             "ADDRESS",
             "The memory: a file, :memory:, or an address with neo4j://, bolt:// or http://"
             " (or CONTEXTGRAPH_STORE).",
@@ -177,7 +161,6 @@ _COMMON: Mapping[str, Any] = {
     "tenant": Annotated[
         str | None,
         option(
-            "--tenant",
             "NAME",
             "The tenant whose memory it is (or CONTEXTGRAPH_TENANT).",
             "default",
@@ -479,7 +462,6 @@ def _parameter(parameter: Parameter) -> click.Parameter:
     if marker.is_argument:
         details["nargs"] = -1 if is_list else 1
         description = details.pop("help", "")
-        details.pop("show_default", None)
         return Described(parameter.name, description, **details)
     if hint is bool:
         del details["type"]

@@ -67,63 +67,48 @@ _FEW = 10
 def evaluate(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     paths: Annotated[
-        list[str] | None,
-        argument(metavar="PATH...", help="Runs to learn and to judge by.", show_default=False),
+        list[str] | None, argument("PATH...", "Runs to learn and to judge by.")
     ] = None,
     *,
-    online: Annotated[bool, flag("--online", "Judge by each run in order, then learn it.")] = False,
+    online: Annotated[bool, flag("Judge by each run in order, then learn it.")] = False,
     share: Annotated[
         float,
         described(
             "--split", metavar="SHARE", min=0, max=1, help="Learn this share, by hash of instance."
         ),
     ] = 0.7,
-    learn: Annotated[
-        list[str] | None, option("--learn", "PATH", "Runs to learn only (repeatable).")
-    ] = None,
+    learn: Annotated[list[str] | None, option("PATH", "Runs to learn only (repeatable).")] = None,
     judge: Annotated[
-        list[str] | None, option("--judge", "PATH", "Runs to judge by only (repeatable).")
+        list[str] | None, option("PATH", "Runs to judge by only (repeatable).")
     ] = None,
     related: Annotated[
-        Path | None,
-        option("--related", "FOLDER", "Past tasks, new tasks, and links between them."),
+        Path | None, option("FOLDER", "Past tasks, new tasks, and links between them.")
     ] = None,
-    judged: Annotated[
-        Path | None,
-        option("--judged", "FILE", "Items that people have judged."),
-    ] = None,
+    judged: Annotated[Path | None, option("FILE", "Items that people have judged.")] = None,
     compare: Annotated[
         tuple[str, str] | None,
         option(
-            "--compare",
-            "A B",
-            "Compare two configurations on these runs; without runs, two files of --details.",
+            "A B", "Compare two configurations on these runs; without runs, two files of --details."
         ),
     ] = None,
-    seed: Annotated[
-        int, described("--seed", metavar="N", help="The seed of all random draws.")
-    ] = 0,
+    seed: Annotated[int, described(metavar="N", help="The seed of all random draws.")] = 0,
     max_runs: Annotated[
-        int | None, option("--max-runs", "N", "Judge by at most N runs, drawn at random.")
+        int | None, option("N", "Judge by at most N runs, drawn at random.")
     ] = None,
     min_runs: Annotated[
-        int,
-        described(
-            "--min-runs", metavar="N", min=1, help="Judge by repositories with at least N runs."
-        ),
+        int, described(metavar="N", min=1, help="Judge by repositories with at least N runs.")
     ] = 1,
     details: Annotated[
-        Path | None, option("--details", "FILE", "Write the report with every judged moment.")
+        Path | None, option("FILE", "Write the report with every judged moment.")
     ] = None,
     plot: Annotated[
-        Path | None, option("--plot", "FOLDER", "Draw the figures (needs the extra 'plot').")
+        Path | None, option("FOLDER", "Draw the figures (needs the extra 'plot').")
     ] = None,
     html: Annotated[
-        Path | None,
-        option("--html", "FILE", "Write the report as an HTML page (needs the extra 'plot')."),
+        Path | None, option("FILE", "Write the report as an HTML page (needs the extra 'plot').")
     ] = None,
     figures: Annotated[
-        bool, flag("--figures", "Print every figure with its interval, and the configuration.")
+        bool, flag("Print every figure with its interval, and the configuration.")
     ] = False,
     follow_links: FollowLinks = False,
 ) -> None:
@@ -496,22 +481,16 @@ GROUPS = {"experiment": "Run an agent with and without a memory on the same task
 def run(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     *,
-    tasks: Annotated[Path, option("--tasks", "FILE", "Tasks, as JSON lines.")],
-    out: Annotated[Path, option("--out", "FOLDER", "The folder of the experiment.")],
-    agent: Annotated[
-        str, described("--agent", metavar="NAME", help="The agent.")
-    ] = "mini-swe-agent",
-    model: Annotated[
-        str | None, option("--model", "NAME", "The model, as the agent names it.")
-    ] = None,
+    tasks: Annotated[Path, option("FILE", "Tasks, as JSON lines.")],
+    out: Annotated[Path, option("FOLDER", "The folder of the experiment.")],
+    agent: Annotated[str, described(metavar="NAME", help="The agent.")] = "mini-swe-agent",
+    model: Annotated[str | None, option("NAME", "The model, as the agent names it.")] = None,
     config: Annotated[
-        list[str] | None,
-        option("--config", "SPEC", "As for mini: a file or key=value (default: mini.yaml)."),
+        list[str] | None, option("SPEC", "As for mini: a file or key=value (default: mini.yaml).")
     ] = None,
-    arms: Annotated[str, described("--arms", metavar="LIST", help="What to compare.")] = _ALL_ARMS,
+    arms: Annotated[str, described(metavar="LIST", help="What to compare.")] = _ALL_ARMS,
     attempts: Annotated[
-        int,
-        described("--attempts", metavar="N", min=1, help="Attempts at each task in each arm."),
+        int, described(metavar="N", min=1, help="Attempts at each task in each arm.")
     ] = 3,
     share: Annotated[
         float,
@@ -519,13 +498,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             "--split", metavar="SHARE", min=0, max=1, help="Share of the tasks to learn from."
         ),
     ] = 0.5,
-    seed: Annotated[
-        int, described("--seed", metavar="N", help="The seed of all random draws.")
-    ] = 42,
-    workers: Annotated[
-        int, described("--workers", metavar="N", min=1, help="Attempts at the same time.")
-    ] = 1,
-    retry_broken: Annotated[bool, flag("--retry-broken", "Retry broken attempts.")] = False,
+    seed: Annotated[int, described(metavar="N", help="The seed of all random draws.")] = 42,
+    workers: Annotated[int, described(metavar="N", min=1, help="Attempts at the same time.")] = 1,
+    retry_broken: Annotated[bool, flag("Retry broken attempts.")] = False,
 ) -> None:
     """Run an experiment, or the rest of one that was interrupted.
 
@@ -566,12 +541,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 @common_options(without=("store", "tenant"))
 def report(
     common: Common,
-    folder: Annotated[
-        Path,
-        argument(metavar="FOLDER", help="The folder that run has as --out.", show_default=False),
-    ],
+    folder: Annotated[Path, argument("FOLDER", "The folder that run has as --out.")],
     html: Annotated[
-        Path | None, option("--html", "FILE", "Write an HTML page instead; it works offline.")
+        Path | None, option("FILE", "Write an HTML page instead; it works offline.")
     ] = None,
 ) -> None:
     """Show the results of an experiment so far.

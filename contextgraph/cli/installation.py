@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from contextgraph.agents.hook_files import HookFiles
-from contextgraph.cli.commands import SETTINGS, Common, Yes, argument, common_options, flag, option
+from contextgraph.cli.commands import (
+    SETTINGS,
+    Common,
+    Yes,
+    argument,
+    common_options,
+    described,
+    flag,
+    option,
+)
 from contextgraph.cli.output import (
     DONE,
     FAILED,
@@ -76,16 +85,13 @@ _NAMED, _NAME_WIDTH = 10, 46
 @common_options()
 def doctor(
     common: Common,
-    secrets: Annotated[
-        bool, flag("--secrets", "Also look for secrets in all stored runs (slower).")
-    ] = False,
+    secrets: Annotated[bool, flag("Also look for secrets in all stored runs (slower).")] = False,
     stale: Annotated[
-        bool, flag("--stale", "Also list what of the playbook the checkout lacks or has changed.")
+        bool, flag("Also list what of the playbook the checkout lacks or has changed.")
     ] = False,
     workdir: Annotated[
         Path,
         option(
-            "--workdir",
             "FOLDER",
             "The checkout for --stale.",
             "the current folder",
@@ -133,10 +139,14 @@ class Checkup:
 
 def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
+    import sqlite3
+
     settings = common.settings()
     checks = *_installation(), *_memory(common, secrets), *_keyed(common), *_hooks(settings)
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    versions |= {name: version(name) for name in ("contextgraph-memory", *LIBRARIES)}
     extras = {extra: _installed(name) for extra, name in EXTRAS.items()}
-    return Checkup(settings.address, checks, _versions(), extras)
+    return Checkup(settings.address, checks, versions, extras)
 
 
 def _check(name: str, ok: bool, detail: str, remedy: str = "") -> "HealthCheck":
@@ -247,13 +257,6 @@ def _show_stale(stale: "list[Stale]") -> None:
     print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
-def _versions() -> dict[str, str]:
-    import sqlite3
-
-    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    return versions | {name: version(name) for name in ("contextgraph-memory", *LIBRARIES)}
-
-
 def _installed(name: str) -> bool:
     try:
         return bool(version(name))
@@ -306,11 +309,11 @@ def show(common: Common) -> None:
 def trust(
     common: Common,
     folder: Annotated[
-        Path, argument(metavar="FOLDER", help="The folder.", exists=True, file_okay=False)
+        Path, argument("FOLDER", "The folder.", exists=True, file_okay=False)
     ] = Path(),
     *,
-    listed: Annotated[bool, flag("--list", "List the trusted folders instead.")] = False,
-    revoke: Annotated[bool, flag("--revoke", "Trust the folder no longer.")] = False,
+    listed: Annotated[bool, described("--list", help="List the trusted folders instead.")] = False,
+    revoke: Annotated[bool, flag("Trust the folder no longer.")] = False,
     yes: Yes = False,
 ) -> None:
     """Let contextgraph.toml of a folder set everything.
@@ -377,20 +380,16 @@ def integrations(
     common: Common,
     action: Annotated[
         Literal["list", "install", "uninstall", "export"],
-        argument(metavar="[ACTION]", help="list, install, uninstall or export."),
+        argument("[ACTION]", "list, install, uninstall or export."),
     ] = "list",
     agents: Annotated[
         list[str] | None,
-        argument(
-            metavar="[AGENT]...",
-            help="Those that the list names; or --auto. Of export: a folder.",
-            show_default=False,
-        ),
+        argument("[AGENT]...", "Those that the list names; or --auto. Of export: a folder."),
     ] = None,
     *,
-    auto: Annotated[bool, flag("--auto", "All agents that are found on this machine.")] = False,
+    auto: Annotated[bool, flag("All agents that are found on this machine.")] = False,
     project: Annotated[
-        bool, flag("--project", "Settings of the project in this folder, not of the user.")
+        bool, flag("Settings of the project in this folder, not of the user.")
     ] = False,
 ) -> None:
     """Connect coding agents to the memory.
@@ -497,9 +496,7 @@ def _compile_now(common: Common, settings: "Settings") -> None:
 @common_options(without=("as_json", "store", "tenant"))
 def completion(
     common: Common,
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], argument(metavar="bash|zsh|fish", help="The shell.")
-    ],
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("bash|zsh|fish", "The shell.")],
 ) -> None:
     """Print what makes a shell complete commands and options.
 
@@ -526,9 +523,9 @@ def setup(
     common: Common,
     yes: Yes = False,
     exclude: Annotated[
-        list[str] | None, option("--exclude", "PATTERN", "Leave these files out (repeatable).")
+        list[str] | None, option("PATTERN", "Leave these files out (repeatable).")
     ] = None,
-    no_agents: Annotated[bool, flag("--no-agents", "Connect no agent.")] = False,
+    no_agents: Annotated[bool, flag("Connect no agent.")] = False,
 ) -> None:
     """Find the histories on this machine, learn them, connect agents.
 
@@ -541,8 +538,10 @@ def setup(
       contextgraph setup
       contextgraph setup --yes --json
     """
+    from contextgraph.readers import discover
+
     settings = common.settings()
-    histories = _histories(exclude or ())
+    histories = discover(exclude=exclude or ())
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, histories, asked)
     card = _card(common)
@@ -589,12 +588,6 @@ class _Questions:
             warn(f"{question} no: without a terminal, use --yes")
             return False
         return click.confirm(question, default=True, err=True)
-
-
-def _histories(exclude: Sequence[str]) -> "list[History]":
-    from contextgraph.readers import discover
-
-    return discover(exclude=exclude)
 
 
 def _learn(

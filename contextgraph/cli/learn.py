@@ -331,43 +331,43 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     paths: Annotated[
         list[str] | None,
-        argument(
-            metavar="[PATH]...",
-            help="Trajectory files, folders or globs; - for standard input.",
-            show_default=False,
-        ),
+        argument("[PATH]...", "Trajectory files, folders or globs; - for standard input."),
     ] = None,
     *,
     discover: Annotated[
-        bool,
-        flag("--discover", "Learn what coding agents have recorded on this machine; asks first."),
+        bool, flag("Learn what coding agents have recorded on this machine; asks first.")
     ] = False,
     queued: Annotated[
-        bool, flag("--queued", "Learn the sessions that the hook of an agent reported as ended.")
+        bool, flag("Learn the sessions that the hook of an agent reported as ended.")
     ] = False,
     exclude: Annotated[
-        list[str] | None, option("--exclude", "PATTERN", "Skip these files (repeatable).")
+        list[str] | None, option("PATTERN", "Skip these files (repeatable).")
     ] = None,
     yes: Yes = False,
     outcomes: Annotated[
         Path | None,
-        described(
-            metavar="PATH",
+        option(
+            "PATH",
+            "Which instances were solved: reports, predictions or logs of SWE-bench, or CSV; a file"
+            " or a folder.",
             exists=True,
-            help="Which instances were solved: reports, predictions or logs of SWE-bench, or CSV;"
-            " a file or a folder.",
-            show_default=False,
         ),
     ] = None,
     git: Git = False,
     filters: Annotated[
         list[str] | None,
-        option("--filter", "GLOB", "Only runs of this repository or instance (repeatable)."),
+        described(
+            "--filter",
+            metavar="GLOB",
+            help="Only runs of this repository or instance (repeatable).",
+        ),
     ] = None,
-    limit: Annotated[int | None, option("--limit", "N", "At most N runs.", min=1)] = None,
+    limit: Annotated[int | None, option("N", "At most N runs.", min=1)] = None,
     numbers: Annotated[
         str | None,
-        option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
+        described(
+            "--slice", metavar="A:B", help="Only the runs A to B - 1, as in Python; after --filter."
+        ),
     ] = None,
     workers: Annotated[
         int, described(metavar="N", min=1, help="Read and trace in N processes; one writes.")
@@ -375,14 +375,11 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     ray: Annotated[
         str,
         option(
-            "--ray",
             "ADDRESS",
             "Read, trace and embed on this Ray cluster; local starts one on this machine.",
         ),
     ] = "",
-    watch: Annotated[
-        bool, flag("--watch", "Keep learning new and changed files until interrupted.")
-    ] = False,
+    watch: Annotated[bool, flag("Keep learning new and changed files until interrupted.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Learn finished runs.

@@ -53,7 +53,7 @@ _CHANGES = ("examined", "created", "updated", "removed")
 def consolidate(
     common: Common,
     dry_run: Annotated[
-        bool, flag("--dry-run", "Print what a model would be sent and its cost; send nothing.")
+        bool, flag("Print what a model would be sent and its cost; send nothing.")
     ] = False,
 ) -> None:
     """Derive methodologies from runs.
@@ -123,7 +123,7 @@ def _show_wording_plan(plan: "WordingPlan") -> None:
 def reembed(
     common: Common,
     dry_run: Annotated[
-        bool, flag("--dry-run", "Print how many texts and tokens, and the cost at most.")
+        bool, flag("Print how many texts and tokens, and the cost at most.")
     ] = False,
 ) -> None:
     """Embed all runs with the configured embedder.
@@ -222,9 +222,7 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
 @common_options()
 def migrate(
     common: Common,
-    dry_run: Annotated[
-        bool, flag("--dry-run", "Print the migrations without applying them.")
-    ] = False,
+    dry_run: Annotated[bool, flag("Print the migrations without applying them.")] = False,
 ) -> None:
     """Bring the schema up to date, and mask secrets.
 
@@ -263,15 +261,10 @@ WithVectors = Annotated[
 ]
 _LISTED = 10
 
-Ids = Annotated[
-    list[str] | None,
-    argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
-]
-Instances = Annotated[
-    list[str] | None, option("--instance", "ID", "All runs of this instance (repeatable).")
-]
+Ids = Annotated[list[str] | None, argument("TRAJECTORY_ID", "Ids of runs.")]
+Instances = Annotated[list[str] | None, option("ID", "All runs of this instance (repeatable).")]
 Repos = Annotated[
-    list[str] | None, option("--repo", "OWNER/REPO", "All runs in this repository (repeatable).")
+    list[str] | None, option("OWNER/REPO", "All runs in this repository (repeatable).")
 ]
 
 
@@ -282,12 +275,9 @@ def forget(
     *,
     instance: Instances = None,
     repo: Repos = None,
-    everything: Annotated[bool, flag("--all", "All runs.")] = False,
-    older_than: Annotated[
-        int | None,
-        option("--older-than", "DAYS", "Only runs that are older.", min=1),
-    ] = None,
-    key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
+    everything: Annotated[bool, described("--all", help="All runs.")] = False,
+    older_than: Annotated[int | None, option("DAYS", "Only runs that are older.", min=1)] = None,
+    key: Annotated[str | None, option("KEY", "A keyed entry, and its history.")] = None,
     yes: Yes = False,
 ) -> None:
     """Remove runs and everything that only they support.
@@ -384,25 +374,21 @@ def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: 
 @common_options()
 def export(
     common: Common,
-    path: Annotated[
-        Path,
-        argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
-    ],
+    path: Annotated[Path, argument("FILE", "The file to write; for ATIF, a folder.")],
     file_format: Annotated[
         ExportFormat,
         described("--format", help="The memory itself, its graph, or its runs in ATIF."),
     ] = "archive",
     agents_md: Annotated[
-        str,
-        option("--agents-md", "OWNER/REPO", "Write a section of an AGENTS.md or SKILL.md instead."),
+        str, option("OWNER/REPO", "Write a section of an AGENTS.md or SKILL.md instead.")
     ] = "",
     diff: Annotated[
-        bool, flag("--diff", "With --agents-md: print what would change, and write nothing.")
+        bool, flag("With --agents-md: print what would change, and write nothing.")
     ] = False,
     vectors: WithVectors = True,
     strict: Strict = False,
     salvage: Annotated[
-        bool, flag("--salvage", "Leave out of an archive whatever else is damaged, too.")
+        bool, flag("Leave out of an archive whatever else is damaged, too.")
     ] = False,
 ) -> None:
     """Write a memory, its graph or its runs to a file.
@@ -518,7 +504,7 @@ def _export_agents_md(
 @common_options()
 def backup(
     common: Common,
-    path: Annotated[Path, argument(metavar="FILE", help="The new file to write.")],
+    path: Annotated[Path, argument("FILE", "The new file to write.")],
 ) -> None:
     """Copy a memory file while others may use it.
 
@@ -545,11 +531,9 @@ def backup(
 @common_options()
 def import_(
     common: Common,
-    path: Annotated[
-        Path, argument(metavar="FILE", help="A file that `export` wrote, or a file of rules.")
-    ],
+    path: Annotated[Path, argument("FILE", "A file that `export` wrote, or a file of rules.")],
     vectors: WithVectors = True,
-    repo: Annotated[str, option("--repo", "OWNER/REPO", "The repository of the rules.")] = "",
+    repo: Annotated[str, option("OWNER/REPO", "The repository of the rules.")] = "",
 ) -> None:
     """Add what `export` wrote, or the rules in a file as notes.
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 RepoOrNone = Annotated[
-    str | None, option("--repo", "OWNER/REPO", "Only notes about this repository, or about none.")
+    str | None, option("OWNER/REPO", "Only notes about this repository, or about none.")
 ]
 
 _FOUND_WIDTH = 160
@@ -54,22 +54,18 @@ _RULES = "## Rules that had to be repeated"
 @common_options()
 def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common: Common,
-    text: Annotated[str, argument(metavar="TEXT", help="The note; - for standard input.")],
+    text: Annotated[str, argument("TEXT", "The note; - for standard input.")],
     repo: AboutRepo = "",
     source: Annotated[
-        str, option("--source", "KIND[:NAME]", "user (default), file, tool, system, agent or web.")
+        str, option("KIND[:NAME]", "user (default), file, tool, system, agent or web.")
     ] = "user",
     tag: Tags = None,
-    locator: Annotated[
-        str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
-    ] = "",
-    pin: Annotated[bool, flag("--pin", "Keep it in every snapshot and playbook.")] = False,
+    locator: Annotated[str, option("TEXT", "Where the source says it; the web needs one.")] = "",
+    pin: Annotated[bool, flag("Keep it in every snapshot and playbook.")] = False,
     security: Annotated[
-        str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
+        str, option("LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
-    until: Annotated[
-        datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
-    ] = None,
+    until: Annotated[datetime | None, time_option("Recall it until then (ISO 8601, UTC).")] = None,
 ) -> None:
     """Store a note: what people or agents say.
 
@@ -109,19 +105,16 @@ def recall(
     question: Question = "",
     repo: RepoOrNone = None,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
+        list[str] | None, option("TAG", "Only notes with this tag (repeatable).")
     ] = None,
     limit: Limit = 5,
-    min_probability: Annotated[
-        float, option("--min-probability", "P", "Only what answers at least as probably.")
-    ] = 0.0,
+    min_probability: Annotated[float, option("P", "Only what answers at least as probably.")] = 0.0,
     strategy: Annotated[
         Literal["hybrid", "knowledge", "graph", "notes"],
-        option("--strategy", "NAME", "All; no entities and links; only those; only notes."),
+        option("NAME", "All; no entities and links; only those; only notes."),
     ] = "hybrid",
     saved: Annotated[
-        Path | None,
-        option("--saved", "FILE", "Instead, check questions whose answers are known."),
+        Path | None, option("FILE", "Instead, check questions whose answers are known.")
     ] = None,
 ) -> None:
     """Show notes, decisions and pages that answer a question.
@@ -192,27 +185,19 @@ def _check_saved(common: Common, file: Path, limit: int) -> None:
 def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common: Common,
     archive: Annotated[
-        list[str] | None,
-        option("--archive", "ID", "Archive this note; recall does not show it (repeatable)."),
+        list[str] | None, option("ID", "Archive this note; recall does not show it (repeatable).")
     ] = None,
-    forget: Annotated[
-        list[str] | None, option("--forget", "ID", "Delete this note (repeatable).")
-    ] = None,
+    forget: Annotated[list[str] | None, option("ID", "Delete this note (repeatable).")] = None,
     repo: Repo = None,
     pin: Annotated[
-        list[str] | None,
-        option("--pin", "ID", "Keep it in every snapshot and playbook (repeatable)."),
+        list[str] | None, option("ID", "Keep it in every snapshot and playbook (repeatable).")
     ] = None,
     unpin: Annotated[
-        list[str] | None, option("--unpin", "ID", "Keep it there no longer (repeatable).")
+        list[str] | None, option("ID", "Keep it there no longer (repeatable).")
     ] = None,
-    restore: Annotated[
-        list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
-    ] = None,
-    archived: Annotated[bool, flag("--archived", "Only archived or superseded notes.")] = False,
-    conflicts: Annotated[
-        bool, flag("--conflicts", "Only those that another note contradicts.")
-    ] = False,
+    restore: Annotated[list[str] | None, option("ID", "Recall it again (repeatable).")] = None,
+    archived: Annotated[bool, flag("Only archived or superseded notes.")] = False,
+    conflicts: Annotated[bool, flag("Only those that another note contradicts.")] = False,
 ) -> None:
     """List notes, or archive, restore, pin, unpin or delete some.
 
@@ -259,11 +244,9 @@ def _row(note: "Note") -> tuple[str, ...]:
 def prune(
     common: Common,
     repo: Repo = None,
-    before: Annotated[datetime | None, time_option("--before", "Remembered before.")] = None,
+    before: Annotated[datetime | None, time_option("Remembered before.")] = None,
     tag: Tags = None,
-    max_recalls: Annotated[
-        int | None, option("--max-recalls", "N", "Recalled at most so often.", min=0)
-    ] = None,
+    max_recalls: Annotated[int | None, option("N", "Recalled at most so often.", min=0)] = None,
 ) -> None:
     """Archive the notes that meet all given conditions.
 
@@ -286,9 +269,7 @@ def prune(
 def reset(
     common: Common,
     repo: Repo = None,
-    source: Annotated[
-        str | None, option("--source", "KIND[:NAME]", "Only what this source said.")
-    ] = None,
+    source: Annotated[str | None, option("KIND[:NAME]", "Only what this source said.")] = None,
     yes: Yes = False,
 ) -> None:
     """Delete all notes, or those of a repository or source.
@@ -332,9 +313,9 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
 @common_options()
 def search(
     common: Common,
-    question: Annotated[str, argument(metavar="QUESTION", help="What you want to know.")],
+    question: Annotated[str, argument("QUESTION", "What you want to know.")],
     repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only of this repository; without it, all.")
+        str | None, option("OWNER/REPO", "Only of this repository; without it, all.")
     ] = None,
     limit: Limit = 10,
 ) -> None:
@@ -365,12 +346,8 @@ def search(
 @common_options()
 def review(
     common: Common,
-    accept: Annotated[
-        list[str] | None, option("--accept", "ID", "Mark it as right (repeatable).")
-    ] = None,
-    reject: Annotated[
-        list[str] | None, option("--reject", "ID", "Never take it again (repeatable).")
-    ] = None,
+    accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
+    reject: Annotated[list[str] | None, option("ID", "Never take it again (repeatable).")] = None,
     repo: Repo = None,
 ) -> None:
     """Show what people said in learned sessions.
@@ -390,25 +367,18 @@ def review(
 @common_options()
 def decisions(
     common: Common,
-    repo: Annotated[
-        str | None, argument(metavar="[REPO]", help="owner/repo; without it, all.")
-    ] = None,
+    repo: Annotated[str | None, argument("[REPO]", "owner/repo; without it, all.")] = None,
     recurring: Annotated[
-        bool, flag("--recurring", "Only what people said in two sessions or more, most first.")
+        bool, flag("Only what people said in two sessions or more, most first.")
     ] = False,
-    accept: Annotated[
-        list[str] | None, option("--accept", "ID", "Mark it as right (repeatable).")
-    ] = None,
+    accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
     reject: Annotated[
-        list[str] | None, option("--reject", "ID", "Never show or take it again (repeatable).")
+        list[str] | None, option("ID", "Never show or take it again (repeatable).")
     ] = None,
-    edit: Annotated[
-        str, option("--edit", "ID", "Put --text in its place, and mark it as right.")
-    ] = "",
-    text: Annotated[str, option("--text", "TEXT", "The new text for --edit.")] = "",
+    edit: Annotated[str, option("ID", "Put --text in its place, and mark it as right.")] = "",
+    text: Annotated[str, option("TEXT", "The new text for --edit.")] = "",
     propose: Annotated[
-        Path | None,
-        option("--propose", "FILE", "Print what is recurring as a diff of CLAUDE.md or AGENTS.md."),
+        Path | None, option("FILE", "Print what is recurring as a diff of CLAUDE.md or AGENTS.md.")
     ] = None,
 ) -> None:
     """Show what people decided, corrected or required.
@@ -495,10 +465,8 @@ def _proposed(path: Path, recurring: "Sequence[Statement]") -> str:
 @common_options()
 def snapshot(
     common: Common,
-    trigger: Annotated[
-        str, argument(metavar="TRIGGER", help="What happened, such as a failed check.")
-    ],
-    focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
+    trigger: Annotated[str, argument("TRIGGER", "What happened, such as a failed check.")],
+    focus: Annotated[str, option("TEXT", "What the agent is about to work on.")] = "",
     repo: RepoOrNone = None,
     tokens: Tokens = 500,
 ) -> None:
@@ -548,24 +516,22 @@ GROUPS = {
     "entities": "Named entities with tags and relations.",
 }
 
-Id = Annotated[str, argument(metavar="ID", help="The id of the page.")]
-Name = Annotated[str, argument(metavar="NAME", help="The name of the entity.")]
+Id = Annotated[str, argument("ID", "The id of the page.")]
+Name = Annotated[str, argument("NAME", "The name of the entity.")]
 
 
 @common_options()
 def put(
     common: Common,
     page_id: Id,
-    title: Annotated[str, option("--title", "TEXT", "Its title.")],
-    summary: Annotated[str, option("--summary", "TEXT", "What it says, in a line.")] = "",
+    title: Annotated[str, option("TEXT", "Its title.")],
+    summary: Annotated[str, option("TEXT", "What it says, in a line.")] = "",
     repo: AboutRepo = "",
     tag: Tags = None,
     reference: Annotated[
-        list[str] | None, option("--reference", "ID", "A page that it refers to (repeatable).")
+        list[str] | None, option("ID", "A page that it refers to (repeatable).")
     ] = None,
-    mention: Annotated[
-        list[str] | None, option("--mention", "NAME", "An entity in it (repeatable).")
-    ] = None,
+    mention: Annotated[list[str] | None, option("NAME", "An entity in it (repeatable).")] = None,
 ) -> None:
     """Store a page; its content is read from standard input.
 
@@ -653,8 +619,10 @@ def remove(common: Common, page_id: Id) -> None:
 def add(
     common: Common,
     name: Name,
-    entity_type: Annotated[str, option("--type", "TYPE", "What it is, such as service.")] = "",
-    description: Annotated[str, option("--description", "TEXT", "What to know of it.")] = "",
+    entity_type: Annotated[
+        str, described("--type", metavar="TYPE", help="What it is, such as service.")
+    ] = "",
+    description: Annotated[str, option("TEXT", "What to know of it.")] = "",
     tag: Tags = None,
 ) -> None:
     """Store an entity. Without tags it gets those of its name.
@@ -672,9 +640,7 @@ def add(
 
 
 @common_options()
-def fill(
-    common: Common, repo: Annotated[str, argument(metavar="REPO", help="owner/repo.")]
-) -> None:
+def fill(common: Common, repo: Annotated[str, argument("REPO", "owner/repo.")]) -> None:
     """Store what the runs of a repository worked with.
 
     Files, symbols, tests and commands, with relations: which files change together.
@@ -692,10 +658,10 @@ def fill(
 def link(
     common: Common,
     source: Name,
-    relation: Annotated[str, argument(metavar="TYPE", help="Such as depends_on.")],
-    target: Annotated[str, argument(metavar="TARGET", help="The other entity.")],
+    relation: Annotated[str, argument("TYPE", "Such as depends_on.")],
+    target: Annotated[str, argument("TARGET", "The other entity.")],
     weight: Annotated[float, described(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
-    remove: Annotated[bool, flag("--remove", "Remove this relation.")] = False,
+    remove: Annotated[bool, flag("Remove this relation.")] = False,
 ) -> None:
     """Relate two entities, or remove their relation.
 
@@ -744,7 +710,7 @@ def related(
 @common_options()
 def find(
     common: Common,
-    question: Annotated[str, argument(metavar="QUESTION", help="Words of names or tags.")],
+    question: Annotated[str, argument("QUESTION", "Words of names or tags.")],
 ) -> None:
     """List the entities that words of a question name.
 
@@ -763,7 +729,7 @@ def find(
 @common_options()
 def tags(
     common: Common,
-    prefix: Annotated[str, argument(metavar="[PREFIX]", help="Only those.")] = "",
+    prefix: Annotated[str, argument("[PREFIX]", "Only those.")] = "",
 ) -> None:
     """List tags that begin with a prefix, to use an existing one.
 
@@ -799,10 +765,9 @@ def _report_removed(common: Common, removed: bool, what: str) -> None:
         fail(f"no {what} in the memory")
 
 
-Key = Annotated[str, argument(metavar="KEY", help="A path such as /user/preference/style.")]
+Key = Annotated[str, argument("KEY", "A path such as /user/preference/style.")]
 Content = Annotated[
-    str,
-    argument(metavar="JSON", help="What to store; null removes the key; - for standard input."),
+    str, argument("JSON", "What to store; null removes the key; - for standard input.")
 ]
 
 
@@ -812,12 +777,9 @@ def set_(
     key: Key,
     content: Content,
     source: Annotated[
-        str,
-        option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
+        str, option("NAME|JSON", "Its source: a name, or JSON with kind, name, … (user).")
     ] = "user",
-    isolate: Annotated[
-        bool, flag("--isolate", "Without a complete source, store below /untrusted.")
-    ] = False,
+    isolate: Annotated[bool, flag("Without a complete source, store below /untrusted.")] = False,
 ) -> None:
     """Store JSON under a key, on plain files.
 
@@ -846,11 +808,9 @@ def brief(
     common: Common,
     tokens: Tokens = 800,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
+        list[str] | None, option("TAG", "Prefer entries with this tag (repeatable).")
     ] = None,
-    newest_first: Annotated[
-        bool, flag("--newest-first", "Order by time, then importance, then tags.")
-    ] = False,
+    newest_first: Annotated[bool, flag("Order by time, then importance, then tags.")] = False,
 ) -> None:
     """Print the best keyed entries for the start of a prompt.
 

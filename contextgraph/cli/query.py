@@ -64,67 +64,45 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     source: Annotated[
         str | None,
         argument(
-            metavar="[ERROR]",
-            help="The error as it was printed; - for a state as JSON from standard input.",
-            show_default=False,
+            "[ERROR]", "The error as it was printed; - for a state as JSON from standard input."
         ),
     ] = None,
     *,
     batch: Annotated[
-        str | None, option("--batch", "FILE", "Read states as JSON lines; - for standard input.")
+        str | None, option("FILE", "Read states as JSON lines; - for standard input.")
     ] = None,
     repo: Annotated[
-        str,
-        option("--repo", "OWNER/REPO", "The repository.", "that of the current folder, if known"),
+        str, option("OWNER/REPO", "The repository.", "that of the current folder, if known")
     ] = "",
     error: Annotated[
-        str, option("--error", "TEXT", "The error as it was printed; - for standard input.")
+        str, option("TEXT", "The error as it was printed; - for standard input.")
     ] = "",
-    task: Annotated[str, option("--task", "TEXT", "The task, such as the text of the issue.")] = "",
-    phase: Annotated[
-        str | None, option("--phase", "PHASE", f"The phase of the work: {PHASES}.")
-    ] = None,
-    open_file: Annotated[str, option("--open-file", "PATH", "The file being looked at.")] = "",
-    last_action: Annotated[str, option("--last-action", "TEXT", "The latest command.")] = "",
-    last_outcome: Annotated[
-        str, option("--last-outcome", "TEXT", "The output of the latest command.")
-    ] = "",
-    repo_summary: Annotated[
-        str, option("--repo-summary", "TEXT", "A description of the repository.")
-    ] = "",
-    tool: Annotated[
-        list[str] | None, option("--tool", "NAME", "A tool the agent has (repeatable).")
-    ] = None,
-    instance: Annotated[
-        str | None, option("--instance", "ID", "The instance being worked on.")
-    ] = None,
+    task: Annotated[str, option("TEXT", "The task, such as the text of the issue.")] = "",
+    phase: Annotated[str | None, option("PHASE", f"The phase of the work: {PHASES}.")] = None,
+    open_file: Annotated[str, option("PATH", "The file being looked at.")] = "",
+    last_action: Annotated[str, option("TEXT", "The latest command.")] = "",
+    last_outcome: Annotated[str, option("TEXT", "The output of the latest command.")] = "",
+    repo_summary: Annotated[str, option("TEXT", "A description of the repository.")] = "",
+    tool: Annotated[list[str] | None, option("NAME", "A tool the agent has (repeatable).")] = None,
+    instance: Annotated[str | None, option("ID", "The instance being worked on.")] = None,
     exclude_instance: Annotated[
         list[str] | None,
-        option(
-            "--exclude-instance",
-            "ID",
-            "Ignore runs of this instance (repeatable); 'same' means that of the state.",
-        ),
+        option("ID", "Ignore runs of this instance (repeatable); 'same' means that of the state."),
     ] = None,
     as_of: Annotated[
         datetime | None,
-        time_option(
-            "--as-of", "Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC)."
-        ),
+        time_option("Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC)."),
     ] = None,
     limit: Annotated[
-        int,
-        described("--limit", metavar="N", min=1, help="At most this many items of each kind."),
+        int, described(metavar="N", min=1, help="At most this many items of each kind.")
     ] = 5,
     workdir: Workdir = None,
-    no_record: Annotated[
-        bool, flag("--no-record", "Do not record what was shown for `report`.")
-    ] = False,
+    no_record: Annotated[bool, flag("Do not record what was shown for `report`.")] = False,
     details: Annotated[
-        bool, flag("--details", "All that was found, with figures and where it is from.")
+        bool, flag("All that was found, with figures and where it is from.")
     ] = False,
     why: Annotated[
-        bool, flag("--why", "List what was found and not shown, with the step and the reason.")
+        bool, flag("List what was found and not shown, with the step and the reason.")
     ] = False,
 ) -> None:
     """Show what the memory knows for a task or an error.

@@ -70,11 +70,9 @@ _OUTCOME_STYLES = {"completed": "cyan", "recovered": "green", "failed": "red"}
 _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 SuggestingStore = Annotated[
-    str | None, option("--store", "ADDRESS", "A memory that suggests how to leave each loop.")
+    str | None, option("ADDRESS", "A memory that suggests how to leave each loop.")
 ]
-Instances = Annotated[
-    list[str] | None, option("--instance", "ID", "Only runs of this instance (repeatable).")
-]
+Instances = Annotated[list[str] | None, option("ID", "Only runs of this instance (repeatable).")]
 
 
 @common_options("max_run_size", without=("store", "tenant"))
@@ -82,17 +80,11 @@ def inspect(
     common: Common,
     paths: Paths,
     instance: Instances = None,
-    step: Annotated[
-        int | None,
-        option("--step", "N", "Show step N in full.", min=0),
-    ] = None,
+    step: Annotated[int | None, option("N", "Show step N in full.", min=0)] = None,
     html: Annotated[
         Path | None,
         option(
-            "--html",
-            "FILE",
-            "Write an HTML page with a timeline instead; it works offline.",
-            dir_okay=False,
+            "FILE", "Write an HTML page with a timeline instead; it works offline.", dir_okay=False
         ),
     ] = None,
     git: Git = False,
@@ -393,18 +385,14 @@ def runs(
     common: Common,
     *,
     repo: Repo = None,
-    agent: Annotated[str | None, option("--agent", "NAME", "Only runs of this agent.")] = None,
+    agent: Annotated[str | None, option("NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
         Literal["solved", "failed", "unknown"] | None,
-        described(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
+        option("OUTCOME", "solved, failed or unknown."),
     ] = None,
-    since: Annotated[
-        datetime | None, time_option("--since", "Only runs from then (ISO 8601, UTC).")
-    ] = None,
-    until: Annotated[
-        datetime | None, time_option("--until", "Only runs before then (ISO 8601, UTC).")
-    ] = None,
-    limit: Annotated[int | None, option("--limit", "N", "At most N.", min=1)] = None,
+    since: Annotated[datetime | None, time_option("Only runs from then (ISO 8601, UTC).")] = None,
+    until: Annotated[datetime | None, time_option("Only runs before then (ISO 8601, UTC).")] = None,
+    limit: Annotated[int | None, option("N", "At most N.", min=1)] = None,
 ) -> None:
     """List the runs in the memory, the newest first.
 
@@ -452,9 +440,7 @@ _ROWS, _SINGLE_ROWS = 10, 3
 _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 38, 42, 22
 _WHOLE = 2_000
 
-Repository = Annotated[
-    str, option("--repo", "OWNER/REPO", "The repository.", "that of the current folder")
-]
+Repository = Annotated[str, option("OWNER/REPO", "The repository.", "that of the current folder")]
 
 
 @common_options()
@@ -462,9 +448,7 @@ def playbook(
     common: Common,
     *,
     repo: Repository = "",
-    task: Annotated[
-        str, option("--task", "TEXT", "Rank the files for this task, such as an issue.")
-    ] = "",
+    task: Annotated[str, option("TEXT", "Rank the files for this task, such as an issue.")] = "",
     workdir: Workdir = None,
 ) -> None:
     """Show what runs of a repository agree on, and its notes.
@@ -495,9 +479,7 @@ def playbook(
 @common_options()
 def how(
     common: Common,
-    command: Annotated[
-        str, argument(metavar="COMMAND", help="A shell command.", show_default=False)
-    ],
+    command: Annotated[str, argument("COMMAND", "A shell command.")],
     *,
     repo: Repository = "",
 ) -> None:
@@ -582,29 +564,18 @@ def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...
 
 
 Advice = Annotated[
-    str,
-    argument(
-        metavar="ID",
-        help="Advice (adv_…) or a methodology (mth_…), as answers name them.",
-        show_default=False,
-    ),
+    str, argument("ID", "Advice (adv_…) or a methodology (mth_…), as answers name them.")
 ]
 
 
 @common_options("source")
 def report(
     common: Common,
-    context: Annotated[
-        str,
-        argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
-    ],
+    context: Annotated[str, argument("CONTEXT", "The id of an answer (ctx_…).")],
     helped: Annotated[
         bool | None, described("--helped/--hurt", help="Whether it helped.", show_default=False)
     ] = None,
-    item: Annotated[
-        int | None,
-        option("--item", "N", "Only the item of this number.", min=1),
-    ] = None,
+    item: Annotated[int | None, option("N", "Only the item of this number.", min=1)] = None,
 ) -> None:
     """Report whether the advice of an answer helped.
 
@@ -633,9 +604,10 @@ def report(
 def sources(
     common: Common,
     action: Annotated[
-        Literal["list", "trust", "distrust"], argument(help="list, trust or distrust.")
+        Literal["list", "trust", "distrust"],
+        argument("[list|trust|distrust]", "list, trust or distrust."),
     ] = "list",
-    name: Annotated[str, argument(metavar="[NAME]", help="The source.", show_default=False)] = "",
+    name: Annotated[str, argument("[NAME]", "The source.")] = "",
 ) -> None:
     """List who supplied runs and reports, or distrust a source.
 
@@ -712,12 +684,10 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
 @common_options()
 def outcome(
     common: Common,
-    instance: Annotated[str, argument(metavar="INSTANCE", help="The instance.")],
-    result: Annotated[
-        Literal["solved", "failed"], argument(metavar="solved|failed", help="Its outcome.")
-    ],
-    agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
-    run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
+    instance: Annotated[str, argument("INSTANCE", "The instance.")],
+    result: Annotated[Literal["solved", "failed"], argument("solved|failed", "Its outcome.")],
+    agent: Annotated[str, option("NAME", "Only runs of this agent.")] = "",
+    run: Annotated[str, option("ID", "Only the run of this id.")] = "",
 ) -> None:
     """Set by hand whether runs solved their task.
 

@@ -58,9 +58,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         int, described(metavar="PORT", min=0, max=65535, help="The port; 0 for a free one.")
     ] = 8642,
     tokens: Tokens = None,
-    no_auth: Annotated[
-        bool, flag("--no-auth", "Serve without tokens; on loopback addresses only.")
-    ] = False,
+    no_auth: Annotated[bool, flag("Serve without tokens; on loopback addresses only.")] = False,
     max_upload: Annotated[
         int, described(metavar="MIB", min=1, help="The largest upload of runs.")
     ] = 64,
@@ -119,13 +117,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
 def view(
     common: Common,
     *,
-    port: Annotated[
-        int,
-        described(metavar="PORT", min=0, max=65535, help="The port.", show_default="any free one"),
-    ] = 0,
-    no_browser: Annotated[
-        bool, flag("--no-browser", "Print the address and open no browser.")
-    ] = False,
+    port: Annotated[int, option("PORT", "The port.", "any free one", min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, flag("Print the address and open no browser.")] = False,
 ) -> None:
     """Open the console of the memory in a browser.
 
@@ -181,10 +174,7 @@ def create(
     common: Common,
     *,
     scope: Annotated[
-        list[ScopeName] | None,
-        described(
-            metavar="SCOPE", help="read, write or admin (repeatable).", show_default="read, write"
-        ),
+        list[ScopeName] | None, option("SCOPE", "read, write or admin (repeatable).", "read, write")
     ] = None,
     source: Annotated[
         str, described(metavar="NAME", help="Whose it is; runs learned with it name it.")
@@ -242,7 +232,7 @@ def list_(common: Common, tokens: Tokens = None) -> None:
 @common_options(without=("tenant",))
 def revoke(
     common: Common,
-    identity: Annotated[str, argument(metavar="ID", help="As `token list` shows it.")],
+    identity: Annotated[str, argument("ID", "As `token list` shows it.")],
     tokens: Tokens = None,
 ) -> None:
     """Revoke a token of the service.
@@ -355,7 +345,7 @@ _CLIENTS: Mapping[str, _Client] = {
 @common_options()
 def config(
     common: Common,
-    client: Annotated[str, option("--client", "NAME", f"The client: {', '.join(_CLIENTS)}.")],
+    client: Annotated[str, option("NAME", f"The client: {', '.join(_CLIENTS)}.")],
 ) -> None:
     """Print the configuration of an MCP client.
 

@@ -50,30 +50,21 @@ _COSTLY = 4
 @common_options()
 def stats(
     common: Common,
-    top: Annotated[int, described("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
-    repo: Annotated[
-        str,
-        option("--repo", "OWNER/REPO", "Failures in this repository."),
-    ] = "",
+    top: Annotated[int, described(metavar="N", min=1, help="Rows in each table.")] = 15,
+    repo: Annotated[str, option("OWNER/REPO", "Failures in this repository.")] = "",
     situation: Annotated[
         str,
         option(
-            "--situation",
             "WORDS",
             "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
         ),
     ] = "",
-    details: Annotated[bool, flag("--details", "All counts, and error sequences.")] = False,
-    people: Annotated[
-        bool, flag("--people", "Count what people wrote, stopped and refused.")
-    ] = False,
+    details: Annotated[bool, flag("All counts, and error sequences.")] = False,
+    people: Annotated[bool, flag("Count what people wrote, stopped and refused.")] = False,
     plot: Annotated[
         Path | None,
-        described(
-            metavar="FOLDER",
-            file_okay=False,
-            help="Draw errors, transitions and outcomes over time into it.",
-            show_default=False,
+        option(
+            "FOLDER", "Draw errors, transitions and outcomes over time into it.", file_okay=False
         ),
     ] = None,
 ) -> None:
@@ -263,10 +254,9 @@ def explain(
     node: Annotated[
         str,
         argument(
-            metavar="ID",
-            help="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
+            "ID",
+            "A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
             " (err_…), advice (adv_…) or note (note_…), as answers name them.",
-            show_default=False,
         ),
     ],
 ) -> None:
@@ -336,9 +326,7 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
 @common_options()
 def log(
     common: Common,
-    limit: Annotated[
-        int, described("--limit", metavar="N", min=1, help="The newest N answers.")
-    ] = 50,
+    limit: Annotated[int, described(metavar="N", min=1, help="The newest N answers.")] = 50,
 ) -> None:
     """Show the advice that hooks gave agents.
 
@@ -446,18 +434,13 @@ def receipt(
     common: Common,
     since: Annotated[
         datetime | None,
-        option("--since", "TIME", "From then on: 12h, 7d, 4w or an ISO time.", "7d", parser=_since),
+        option("TIME", "From then on: 12h, 7d, 4w or an ISO time.", "7d", parser=_since),
     ] = None,
-    limit: Annotated[
-        int, described("--limit", metavar="N", min=1, help="The newest N answers.")
-    ] = 10,
+    limit: Annotated[int, described(metavar="N", min=1, help="The newest N answers.")] = 10,
     html: Annotated[
         Path | None,
         option(
-            "--html",
-            "FILE",
-            "Write an HTML page with their texts instead; it works offline.",
-            dir_okay=False,
+            "FILE", "Write an HTML page with their texts instead; it works offline.", dir_okay=False
         ),
     ] = None,
 ) -> None:

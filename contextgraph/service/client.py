@@ -48,9 +48,7 @@ from contextgraph.model import (
     Exposure,
     FailurePattern,
     FittedGate,
-    Found,
     Json,
-    KnownSource,
     LearnReceipt,
     MemoryContext,
     MemoryCounts,
@@ -346,8 +344,8 @@ class _OverHttp:
         raise NeedsStoreError(f"{self._service.name} is a service, and this {OF_STORE}")
 
 
-def _requested(method: Callable[P, R], operation: str) -> Callable[P, R]:
-    """*method* of a part, called by the service; what it returns there."""
+def _requested(method: Callable[P, R], operation: str, answer: str = "value") -> Callable[P, R]:
+    """Return *method* of a part as a request, whose result is at the key *answer*."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -355,8 +353,15 @@ def _requested(method: Callable[P, R], operation: str) -> Callable[P, R]:
         assert isinstance(part, _OverHttp)
         content = encoded_call(method, given, kwargs)
         path = f"/v1/{operation.replace('.', '/')}"
-        answer = part.send("POST", path, json=content)
-        return cast(R, decoded_result(method, answer["value"]))
+        if answer == "value":
+            record = part.send("POST", path, json=content)
+        else:
+            record = part.send(
+                "GET",
+                path,
+                params={name: value for name, value in content.items() if value is not None},
+            )
+        return cast(R, decoded_result(method, record[answer]))
 
     return call
 
@@ -379,7 +384,7 @@ class _Part(_OverHttp):
 
 
 class Client(_OverHttp, AgentMemory):
-    """As `AgentMemory`, of the service at *url*, used with *token* (``CONTEXTGRAPH_TOKEN``).
+    """`AgentMemory` of the service at *url*, used with *token* (``CONTEXTGRAPH_TOKEN``).
 
     Methods that change the store as a whole, or files of its machine, raise `NeedsStoreError`.
 
@@ -414,27 +419,13 @@ class Client(_OverHttp, AgentMemory):
     forget = _requested(AgentMemory.forget, "forget")
     retire = _requested(AgentMemory.retire, "retire")
     maintain = _requested(AgentMemory.maintain, "maintain")
-
-    def search(
-        self,
-        question: str,
-        repo: str | None = None,
-        *,
-        limit: int = 10,
-        strategy: str = "hybrid",
-    ) -> tuple[Found, ...]:
-        params = {"question": question, "limit": limit, "strategy": strategy}
-        answer = self.send("GET", "/v1/search", params=params | ({"repo": repo} if repo else {}))
-        return decoded(tuple[Found, ...], answer["found"])
-
-    def sources(self) -> list[KnownSource]:
-        answer = self.send("GET", "/v1/sources")
-        return [decoded(KnownSource, source) for source in answer["sources"]]
+    search = _requested(AgentMemory.search, "search", "found")
+    sources = _requested(AgentMemory.sources, "sources", "sources")
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> ConsolidationReport:
-        """As of `AgentMemory`; *progress* is not called."""
+        """See `AgentMemory.consolidate`; *progress* is not called."""
         record = self.send("POST", "/v1/consolidate", accept=HTTPStatus.CONFLICT)
         known = {name: value for name, value in record.items() if value is not None}
         return decoded(ConsolidationReport, {**known, "usage": known})
@@ -467,7 +458,7 @@ class Client(_OverHttp, AgentMemory):
         return _Entities(self._service, _WRITE)
 
     def export(self, /, path: Path, *, vectors: bool = True, **callbacks: Any) -> Exported:
-        """As of `AgentMemory`; *callbacks* are not called."""
+        """See `AgentMemory.export`; *callbacks* are not called."""
         self.note_exposures()
         params = {"vectors": vectors}
         headers = self._service.save("/v1/export", path, self._retries, params=params)
@@ -498,28 +489,23 @@ class _Retriever(_Part, MemoryRetriever, path="retriever"):
         self.playbooks = _Playbooks(service, policy)
 
     def retrieve(self, *args: Any, **kwargs: Any) -> MemoryContext:
-        """As of `MemoryRetriever`; empty where the service does not answer."""
+        """See `MemoryRetriever.retrieve`; empty where the service does not answer."""
         try:
-            return _retrieve(self, *args, **kwargs)
+            return _requested(MemoryRetriever.retrieve, "retriever.retrieve")(self, *args, **kwargs)
         except StoreUnavailableError as failure:
             return MemoryContext(new_context_id(), degraded=(f"service: {failure}",))
-
-
-_retrieve = _requested(MemoryRetriever.retrieve, "retriever.retrieve")
 
 
 class _Playbooks(_Part, Playbooks, path="retriever.playbooks"):
     """Playbooks of the service."""
 
     def content_hashes(self, *args: Any, **kwargs: Any) -> Mapping[str, Sequence[str]]:
-        """As of `Playbooks`; none are known where the service does not answer."""
+        """See `Playbooks.content_hashes`; empty where the service does not answer."""
         try:
-            return _content_hashes(self, *args, **kwargs)
+            request = _requested(Playbooks.content_hashes, "retriever.playbooks.content_hashes")
+            return request(self, *args, **kwargs)
         except StoreUnavailableError:
             return {}
-
-
-_content_hashes = _requested(Playbooks.content_hashes, "retriever.playbooks.content_hashes")
 
 
 class _Writer(_Part, MemoryWriter, path="writer"):
@@ -574,7 +560,7 @@ class _Exposures(_Part, ExposureStore, path="store.exposures"):
 
     def add(self, exposures: Sequence[Exposure]) -> None:
         with suppress(SettingsError):
-            _add_exposures(self, exposures)
+            _requested(ExposureStore.add, "store.exposures.add")(self, exposures)
 
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
@@ -582,9 +568,6 @@ class _Exposures(_Part, ExposureStore, path="store.exposures"):
         _check_source(source)
         body = {"context": context_id, "helped": helped, "item": item}
         return bool(self.send("POST", "/v1/reports", json=body)["recorded"])
-
-
-_add_exposures = _requested(ExposureStore.add, "store.exposures.add")
 
 
 class _Notes(_Part, Notes, path="notes"):
@@ -608,7 +591,7 @@ class _Notes(_Part, Notes, path="notes"):
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
     ) -> Snapshot:
-        """As of `Notes`, with the keyed files of the service."""
+        """See `Notes.snapshot`; with the keyed files of the service."""
         params = {"trigger": trigger, "focus": focus, "max_tokens": max_tokens}
         answer = self.send("GET", "/v1/snapshot", params=params | ({"repo": repo} if repo else {}))
         return decoded(Snapshot, answer)
