@@ -159,20 +159,14 @@ def _installation() -> "list[HealthCheck]":
     import sqlite3
 
     running, database = platform.python_version(), f"sqlite {sqlite3.sqlite_version}"
-    remedy = "use a Python whose sqlite3 has FTS5"
-    return [
-        _check("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
-        _check("full text search", _has_full_text(), database, remedy),
-    ]
-
-
-def _has_full_text() -> bool:
-    import sqlite3
-
+    remedy, has_full_text = "use a Python whose sqlite3 has FTS5", False
     with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.OperationalError):
         connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
-        return True
-    return False
+        has_full_text = True
+    return [
+        _check("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
+        _check("full text search", has_full_text, database, remedy),
+    ]
 
 
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
@@ -544,7 +538,9 @@ def setup(
     histories = discover(exclude=exclude or ())
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, histories, asked)
-    card = _card(common)
+    card = None
+    with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
+        card = _card_of(memory)
     if card and not common.as_json:
         _show_card(card)
     connected = [] if no_agents or settings.is_service else [*_connect(common, settings, asked)]
@@ -656,15 +652,6 @@ class _Card:
                 for one in commands
             ],
         }
-
-
-def _card(common: Common) -> _Card | None:
-    """Return what the memory knows; None where there is none."""
-    try:
-        with common.open(read_only=True) as memory:
-            return _card_of(memory)
-    except MemoryNotFoundError:
-        return None
 
 
 def _card_of(memory: "AgentMemory") -> _Card | None:

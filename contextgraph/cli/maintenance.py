@@ -40,9 +40,8 @@ from contextgraph.text import masked_name, number_of, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, Trajectory, WordingPlan
+    from contextgraph.model import ConsolidationReport, Json, Trajectory
     from contextgraph.ports import RunStore
 
 
@@ -74,7 +73,15 @@ def consolidate(
             plan = memory.consolidator.plan_wording()
             estimate = {"editor": plan.summarizer, **record_of(plan.usage)}
             record = record_of(plan, "summarizer", "usage", **estimate)
-            common.answer(record, partial(_show_wording_plan, plan))
+            texts = [f"{plain(prompt)}\n" for prompt in plan.prompts]
+            texts.append(
+                f"{plan.summarizer}: {number_of(len(plan.prompts), 'methodology')} to word"
+            )
+            texts.append(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
+            none = (
+                "no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent"
+            )
+            common.answer(record, "\n".join(texts) if plan.summarizer else none)
             return
         errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
@@ -109,16 +116,6 @@ def _show_report(report: "ConsolidationReport") -> None:
         warn(f"{answers} of the language model could not be used: {report.fault}")
 
 
-def _show_wording_plan(plan: "WordingPlan") -> None:
-    if not plan.summarizer:
-        print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
-        return
-    for prompt in plan.prompts:
-        print(f"{plain(prompt)}\n")
-    print(f"{plan.summarizer}: {number_of(len(plan.prompts), 'methodology')} to word")
-    print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
-
-
 @common_options("embedder", "max_cost")
 def reembed(
     common: Common,
@@ -138,44 +135,32 @@ def reembed(
       contextgraph reembed --embedder local
       contextgraph reembed --embedder tfidf
     """
-    max_cost = common.settings().max_cost
+    max_cost, count = common.settings().max_cost, 0
     with common.open(create=False) as memory:
         plan = memory.spaces.plan()
         if dry_run:
-            _show_embedding_plan(common, plan)
+            text = (
+                f"{plan.space}: {number_of(plan.runs, 'run')} to embed, "
+                f"{number_of(plan.texts, 'text')}\n"
+                f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
+            )
+            common.answer(record_of(plan, "usage", **record_of(plan.usage)), text)
             return
         if max_cost is not None and plan.usage.cost > max_cost:
             fail(f"it may cost ${plan.usage.cost:.4f}, more than --max-cost; nothing was sent")
-        done = _reembed(memory, plan)
-    _show_reembedding(common, done)
+        with Progress(lambda: plan.runs) as progress:
 
+            def advance(runs: int) -> None:
+                nonlocal count
+                count += runs
+                progress.runs(count, plan.runs)
 
-def _reembed(memory: "AgentMemory", plan: "ReembeddingPlan") -> "Reembedding":
-    count = 0
-    with Progress(lambda: plan.runs) as progress:
-
-        def advance(runs: int) -> None:
-            nonlocal count
-            count += runs
-            progress.advance(runs)
-            progress.count(count)
-
-        return memory.reembed(progress=advance, waiting=_report_waiting)
-
-
-def _report_waiting(until: datetime) -> None:
-    warn(f"another process holds the lease; waiting, until {until:%H:%M:%S} UTC at most")
-
-
-def _show_embedding_plan(common: Common, plan: "ReembeddingPlan") -> None:
-    text = (
-        f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
-        f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
-    )
-    common.answer(record_of(plan, "usage", **record_of(plan.usage)), text)
-
-
-def _show_reembedding(common: Common, done: "Reembedding") -> None:
+            done = memory.reembed(
+                progress=advance,
+                waiting=lambda until: warn(
+                    f"another process holds the lease; waiting, until {until:%H:%M:%S} UTC at most"
+                ),
+            )
     text = (
         f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
         f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
@@ -198,25 +183,20 @@ def rebuild(common: Common, strict: Strict = False) -> None:
     """
     with common.open(create=False) as memory:
         damaged = DamagedRuns(strict, common.as_json)
-        done = _rebuild_all(memory, damaged)
+        done, total = 0, len(memory.store.runs.ids())
+        try:
+            with Progress(lambda: total) as progress:
+                for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
+                    if common.as_json:
+                        emit(record_of(receipt))
+                    progress.runs(done, total)
+        except KeyboardInterrupt:
+            warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
+            raise
         common.compile_for_hooks(memory, whole=True)
     text = f"rebuilt {number_of(done, 'trajectory')}"
     common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
     damaged.exit(done)
-
-
-def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
-    done, total = 0, len(memory.store.runs.ids())
-    try:
-        with Progress(lambda: total) as progress:
-            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
-                if damaged.as_json:
-                    emit(record_of(receipt))
-                progress.runs(done, total)
-    except KeyboardInterrupt:
-        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
-        raise
-    return done
 
 
 @common_options()
@@ -319,7 +299,14 @@ def forget(
         removed = memory.forget(run.id for run in selected)
         if removed:
             common.compile_for_hooks(memory, whole=True)
-    _show_forgotten(common, selected, removed)
+    text = f"removed {number_of(removed, 'run')} and everything that only they support"
+    common.answer({"forgotten": removed, "trajectories": [*map(record_of, selected)]}, text)
+    if removed and not common.as_json:
+        names = sorted({run.repo for run in selected if run.repo})
+        warn(
+            "learn and setup find their logs again, unless contextgraph.toml says: "
+            f"never_learn = {json.dumps(names or ['OWNER/REPO'])}"
+        )
 
 
 def _forget_key(common: Common, key: str, *, yes: bool) -> None:
@@ -349,26 +336,6 @@ def _confirm(runs: "Sequence[Trajectory]") -> None:
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     confirm(f"Forget {number_of(len(runs), 'run')}?", "nothing was removed")
-
-
-def _show_forgotten(common: Common, forgotten: "Sequence[Trajectory]", removed: int) -> None:
-    runs: list[Json] = [
-        {
-            "trajectory_id": run.id,
-            "instance_id": run.instance_id,
-            "repo": run.repo,
-            "outcome": str(run.outcome),
-        }
-        for run in forgotten
-    ]
-    text = f"removed {number_of(removed, 'run')} and everything that only they support"
-    common.answer({"forgotten": removed, "trajectories": runs}, text)
-    if removed and not common.as_json:
-        names = sorted({run.repo for run in forgotten if run.repo})
-        warn(
-            "learn and setup find their logs again, unless contextgraph.toml says: "
-            f"never_learn = {json.dumps(names or ['OWNER/REPO'])}"
-        )
 
 
 @common_options()
@@ -418,49 +385,39 @@ def export(
         common.open(read_only=True) as memory,
     ):
         if agents_md:
-            counts, change = _export_agents_md(memory, path, agents_md, dry_run=diff)
+            from contextgraph.agents.compile import agents_md as entries_of, write_agents_md
+
+            entries, tasks = entries_of(memory, agents_md), memory.playbook(agents_md).tasks
+            if not entries:
+                none = f"no two tasks of {agents_md} in this memory agree on anything"
+                fail(f"nothing is written: {none}")
+            change = write_agents_md(path, agents_md, tasks, entries, dry_run=diff)
+            counts = {"entries": len(entries), "tasks": tasks}
             if diff:
                 common.answer({**counts, "diff": change}, change.rstrip("\n"))
                 return
+        elif file_format == "archive":
+            total = len(memory.store.runs.ids())
+            with Progress(lambda: total) as progress:
+                done = memory.export(
+                    path,
+                    vectors=vectors,
+                    progress=progress.runs,
+                    on_damaged=damaged.handler,
+                    salvage=salvage,
+                )
+            counts = asdict(done)
+        elif file_format == "atif":
+            counts = _export_atif(memory, path, damaged)
         else:
-            counts = _export(memory, path, file_format, vectors, damaged, salvage)
+            memory.export_graph(path, file_format)
+            graph = memory.graph()
+            counts = {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
     common.answer({**counts, "seconds": seconds}, text)
     damaged.exit(counts.get("runs", 0))
-
-
-def _export(
-    memory: "AgentMemory",
-    path: Path,
-    file_format: ExportFormat,
-    vectors: bool,
-    damaged: DamagedRuns,
-    salvage: bool,
-) -> dict[str, int]:
-    if file_format == "archive":
-        return _export_archive(memory, path, vectors, damaged, salvage)
-    if file_format == "atif":
-        return _export_atif(memory, path, damaged)
-    memory.export_graph(path, file_format)
-    graph = memory.graph()
-    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
-
-
-def _export_archive(
-    memory: "AgentMemory", path: Path, vectors: bool, damaged: DamagedRuns, salvage: bool
-) -> dict[str, int]:
-    total = len(memory.store.runs.ids())
-    with Progress(lambda: total) as progress:
-        done = memory.export(
-            path,
-            vectors=vectors,
-            progress=progress.runs,
-            on_damaged=damaged.handler,
-            salvage=salvage,
-        )
-    return asdict(done)
 
 
 def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dict[str, int]:
@@ -487,18 +444,6 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     return {"runs": len(runs) - len(damaged.ids)}
-
-
-def _export_agents_md(
-    memory: "AgentMemory", path: Path, repo: str, *, dry_run: bool
-) -> tuple[dict[str, int], str]:
-    from contextgraph.agents.compile import agents_md, write_agents_md
-
-    entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
-    if not entries:
-        fail(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
-    change = write_agents_md(path, repo, tasks, entries, dry_run=dry_run)
-    return {"entries": len(entries), "tasks": tasks}, change
 
 
 @common_options()

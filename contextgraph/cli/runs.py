@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         Trajectory,
     )
     from contextgraph.ports import RunStore
-    from contextgraph.readers import Format
     from contextgraph.trace import Recovery, StepTrace
 
 
@@ -156,7 +155,10 @@ def loops(
                 partial(_show_loops, raw.instance_id, loops[-1]),
             )
     if loops and not common.as_json:
-        _show_loop_counts(loops)
+        found = [loop for of_run in loops for loop in of_run]
+        stuck = sum(loop.severity == "stuck" for loop in found)
+        total = f"{number_of(len(found), 'loop')} ({stuck} stuck)"
+        print(f"{total} in {sum(map(bool, loops))} of {number_of(len(loops), 'run')}")
     raise click.exceptions.Exit(intake.exit_code)
 
 
@@ -174,30 +176,36 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def _show_loop_counts(loops_of_runs: "Sequence[Sequence[LoopInfo]]") -> None:
-    """Print in one line how many loops all runs have."""
-    loops = [loop for of_run in loops_of_runs for loop in of_run]
-    stuck = sum(loop.severity == "stuck" for loop in loops)
-    affected = sum(map(bool, loops_of_runs))
-    total = f"{number_of(len(loops), 'loop')} ({stuck} stuck)"
-    print(f"{total} in {affected} of {number_of(len(loops_of_runs), 'run')}")
-
-
 def _show_timeline(inspection: "Inspection") -> None:
     """Print the run fragment by fragment: steps with their errors, loops and recoveries."""
-    screen = console()
-    _show_title(inspection)
+    screen, trace, raw = console(), inspection.trace, inspection.trace.raw
+    task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
+    errors = sum(1 for step in trace.steps if step.error)
+    facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
+    facts += [f"change {raw.change}"] if raw.change != "unknown" else []
+    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
+    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
+    facts += [number_of(len(trace.loops), "loop")]
+    title = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
+    print_box(raw.instance_id, title)
     for fragment in inspection.fragments:
-        screen.print(_border(fragment), no_wrap=True, overflow="ellipsis")
+        kind = fragment.fragment_type.replace("_", " ")
+        border = styled(
+            ("┌ ", "dim"),
+            (f"{kind}, {fragment.outcome}", f"bold {_OUTCOME_STYLES[fragment.outcome]}"),
+            (f"  {fragment.start}-{fragment.end}  ", "dim"),
+            (one_line(fragment.description, 240), "italic"),
+        )
+        screen.print(border, no_wrap=True, overflow="ellipsis")
         folded = _folded(fragment)
-        for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
+        for step in trace.steps[fragment.start : fragment.end + 1]:
             if step.index == folded.start and folded:
                 print_text((f"│       … {len(folded)} more steps of this loop", "dim"))
             if step.index not in folded:
                 for line in _lines(step, inspection, screen.width):
                     screen.print(line, no_wrap=True, overflow="ellipsis")
-    if inspection.trace.raw.is_talk:
-        for turn in inspection.trace.raw.steps:
+    if raw.is_talk:
+        for turn in raw.steps:
             print_text(("agent  ", "dim"), one_line(turn.thought, screen.width - 7))
             if turn.user_message:
                 print_text(("person ", "dim"), one_line(turn.user_message, screen.width - 7))
@@ -224,29 +232,6 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
         last = len(inspection.trace.steps) - 1
         warn(f"{instance}: no step {index}; the last is {last}")
     return bool(steps)
-
-
-def _show_title(inspection: "Inspection") -> None:
-    trace, raw = inspection.trace, inspection.trace.raw
-    task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
-    errors = sum(1 for step in trace.steps if step.error)
-    facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
-    facts += [f"change {raw.change}"] if raw.change != "unknown" else []
-    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
-    facts += [number_of(len(trace.loops), "loop")]
-    body = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
-    print_box(raw.instance_id, body)
-
-
-def _border(fragment: "Fragment") -> "Text":
-    kind = fragment.fragment_type.replace("_", " ")
-    return styled(
-        ("┌ ", "dim"),
-        (f"{kind}, {fragment.outcome}", f"bold {_OUTCOME_STYLES[fragment.outcome]}"),
-        (f"  {fragment.start}-{fragment.end}  ", "dim"),
-        (one_line(fragment.description, 240), "italic"),
-    )
 
 
 def _folded(fragment: "Fragment") -> range:
@@ -356,23 +341,14 @@ def formats(common: Common) -> None:
     """
     from contextgraph.readers import all_formats
 
-    for log_format in all_formats().values():
-        common.answer(
-            {
-                "name": log_format.name,
-                "recognised_by": log_format.description,
-                "keeps": log_format.keeps,
-                "experimental": log_format.experimental,
-            },
-            partial(_show_format, log_format),
-        )
-
-
-def _show_format(log_format: "Format") -> None:
-    mark = (" (experimental)", "yellow") if log_format.experimental else ""
-    print_text((log_format.name, "bold"), mark)
-    for label, text in (("recognised by", log_format.description), ("keeps", log_format.keeps)):
-        print_text((f"{label}: ", "dim"), text, indent=2)
+    for one in all_formats().values():
+        if common.as_json:
+            known = {"name": one.name, "recognised_by": one.description, "keeps": one.keeps}
+            emit({**known, "experimental": one.experimental})
+            continue
+        print_text((one.name, "bold"), (" (experimental)" if one.experimental else "", "yellow"))
+        print_text(("recognised by: ", "dim"), one.description, indent=2)
+        print_text(("keeps: ", "dim"), one.keeps, indent=2)
 
 
 _RUNS_AT_ONCE = 500
@@ -420,7 +396,14 @@ def runs(
     change = ("change",) if has_changes else ()
     columns = ("when", "outcome", *change, "steps", "agent", "instance")
     title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
-    rows = (_run_row(run, has_changes=has_changes) for run in shown)
+    rows = (
+        (
+            *(f"{run.seen_at:%Y-%m-%d}", str(run.outcome)),
+            *([str(run.change)] if has_changes else []),
+            *(f"{run.total_steps}", run.agent, run.instance_id),
+        )
+        for run in shown
+    )
     records, empty = map(record_of, shown), "no such run"
     common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
 
@@ -429,11 +412,6 @@ def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
     ids = iter(runs.ids(repo=repo))
     while some := list(islice(ids, _RUNS_AT_ONCE)):
         yield from runs.trajectories(some).values()
-
-
-def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
-    judged = (str(run.outcome), str(run.change)) if has_changes else (str(run.outcome),)
-    return f"{run.seen_at:%Y-%m-%d}", *judged, f"{run.total_steps}", run.agent, run.instance_id
 
 
 _ROWS, _SINGLE_ROWS = 10, 3
@@ -700,8 +678,15 @@ def outcome(
       contextgraph outcome owner__repo-12 failed --agent claude-code
     """
     with common.open(create=False) as memory:
-        if not (agent or run):
-            _refuse_several(memory.store.runs, instance)
+        runs = memory.store.runs
+        several = [] if agent or run else [*runs.trajectories(runs.ids(instance=instance)).values()]
+        if len(several) > 1:
+            for one in several:
+                click.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
+            fail(
+                f"{instance} has {len(several)} runs; name one by --run ID, "
+                "or those of an --agent NAME"
+            )
         changed = list(memory.set_outcome(instance, result == "solved", agent=agent, run=run))
     if not changed:
         named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
@@ -710,14 +695,3 @@ def outcome(
         {"instance_id": instance, "outcome": result, "trajectories": [*changed]},
         f"{instance}: {number_of(len(changed), 'run')} {result}",
     )
-
-
-def _refuse_several(runs: "RunStore", instance: str) -> None:
-    of_instance = runs.trajectories(runs.ids(instance=instance)).values()
-    if len(of_instance) > 1:
-        for run in of_instance:
-            click.echo(f"  {run.id}  {plain(run.agent) or 'no agent'}, {run.outcome}", err=True)
-        fail(
-            f"{instance} has {len(of_instance)} runs; name one by --run ID, "
-            "or those of an --agent NAME"
-        )

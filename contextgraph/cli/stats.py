@@ -29,7 +29,7 @@ from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contextgraph.learning.statistics import Friction, Interventions, MemoryStats
+    from contextgraph.learning.statistics import Friction, MemoryStats
     from contextgraph.model import (
         Effect,
         Evidence,
@@ -96,7 +96,13 @@ def stats(
         return
     print(f"Memory: {address}")
     if interventions:
-        _show_interventions(interventions)
+        counted = [
+            (f"{interventions.messages:,}", "messages of people after a step"),
+            (f"{interventions.interrupted:,}", "steps that they interrupted"),
+            (f"{interventions.denied:,}", "tool calls that they denied"),
+        ]
+        title = f"People, in {interventions.runs:,} of {number_of(interventions.total, 'run')}"
+        print_table(title, ("count", "what"), counted, numeric=("count",))
     elif repo or situation:
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
         _show_mistakes(scope, mistakes, () if situation else patterns, top)
@@ -139,17 +145,6 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
     ]
     columns = ("model", "requests", "tokens", "cost")
     print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
-
-
-def _show_interventions(interventions: "Interventions") -> None:
-    """Print how often people stepped in."""
-    rows = [
-        (f"{interventions.messages:,}", "messages of people after a step"),
-        (f"{interventions.interrupted:,}", "steps that they interrupted"),
-        (f"{interventions.denied:,}", "tool calls that they denied"),
-    ]
-    title = f"People, in {interventions.runs:,} of {number_of(interventions.total, 'run')}"
-    print_table(title, ("count", "what"), rows, numeric=("count",))
 
 
 def _effect_text(effect: "Effect") -> str:
@@ -411,23 +406,6 @@ class _Given:
         """Tokens of the text."""
         return count_tokens(self.text)
 
-    def record(self) -> "dict[str, Json]":
-        """Return its JSON form."""
-        return {
-            "context": self.context,
-            "at": self.at.isoformat(),
-            "agent": self.agent,
-            "repo": self.repo,
-            "text": self.text,
-            "advice": [*self.advice],
-            "why": [*self.why],
-            "followed": self.followed,
-            "cleared": self.cleared,
-            "steps_saved": self.steps_saved,
-            "tokens": self.tokens,
-            "off": self.is_off,
-        }
-
 
 @common_options()
 def receipt(
@@ -468,7 +446,9 @@ def receipt(
         "steps_saved": round(saved, 1) + 0,  # not -0.0
         "tokens": sum(one.tokens for one in given),
     }
-    items: list[Json] = [one.record() for one in given[-limit:]]
+    items: list[Json] = [
+        record_of(one, "is_off", off=one.is_off, tokens=one.tokens) for one in given[-limit:]
+    ]
     record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
     record["failures"] = [*failures]
     if html:
