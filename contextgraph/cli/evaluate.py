@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         Contrast,
         Evaluation,
         Moment,
-        Replay,
         ReplayCounts,
         ReplayMoment,
         Report,
@@ -127,10 +126,14 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
       contextgraph evaluate --compare before.json after.json
       contextgraph evaluate runs.jsonl.gz --compare default no-semantic
     """
+    from contextgraph.evaluation import compare as compare_moments, moments_in, report_record
+
     if not (paths or learn or judge or related):
         if not compare:
             raise click.BadParameter("name runs to judge by, --related, or --compare")
-        _compare_files(common, Path(compare[0]), Path(compare[1]), seed)
+        first, second = map(Path, compare)
+        contrasts = compare_moments(moments_in(first), moments_in(second), seed)
+        _show_contrasts(common, contrasts, first.name, second.name, {})
         return
     if paths and (learn or judge):
         raise click.BadParameter("give PATH, or --learn and --judge, not both")
@@ -142,12 +145,17 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         fail("no run to judge by: give more runs, or a smaller --split or --min-runs")
     if judged and online:
         raise click.BadParameter("--judged needs a split: leave out --online")
-    from contextgraph.evaluation import report_record
-
     trial = Trial(common, None if online else taught, judging, related, seed, judged)
     if compare:
-        _refuse_with_compare(common.store, details, plot, html, common.flags["configuration"])
-        _compare_configurations(trial, *compare)
+        if any((common.store, details, plot, html, common.flags["configuration"])):
+            raise click.BadParameter(
+                "--compare A B names the configurations; leave out --configuration, --store, "
+                "--details, --plot and --html"
+            )
+        reports = {name: trial.run(name) for name in compare}
+        before, after = (reports[name].moments for name in compare)
+        configs: dict[str, Json] = {name: dict(report.config) for name, report in reports.items()}
+        _show_contrasts(common, compare_moments(before, after, seed), *compare, configs)
     else:
         report = trial.run()
         _write(report, details, plot, html)
@@ -156,14 +164,6 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         common.answer(record, partial(show, report))
     if any(intake.counts.failed for intake in intakes):
         raise click.exceptions.Exit(PARTLY_DONE)
-
-
-def _refuse_with_compare(*given: object) -> None:
-    if any(given):
-        raise click.BadParameter(
-            "--compare A B names the configurations; leave out --configuration, --store, "
-            "--details, --plot and --html"
-        )
 
 
 def _show_summary(report: "Report") -> None:
@@ -230,22 +230,6 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
     if html:
         write_evaluation(html, report)
         warn(f"wrote {html}")
-
-
-def _compare_files(common: Common, first: Path, second: Path, seed: int) -> None:
-    from contextgraph.evaluation import compare, moments_in
-
-    contrasts = compare(moments_in(first), moments_in(second), seed)
-    _show_contrasts(common, contrasts, first.name, second.name, {})
-
-
-def _compare_configurations(trial: "Trial", first: str, second: str) -> None:
-    from contextgraph.evaluation import compare
-
-    reports = {name: trial.run(name) for name in (first, second)}
-    contrasts = compare(reports[first].moments, reports[second].moments, trial.seed)
-    configs: dict[str, Json] = {name: dict(report.config) for name, report in reports.items()}
-    _show_contrasts(trial.common, contrasts, first, second, configs)
 
 
 def _show_contrasts(
@@ -383,7 +367,7 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
       contextgraph replay runs/ --store team.db --json
     """
     from contextgraph.cli.learn import Intake
-    from contextgraph.evaluation import Replay
+    from contextgraph.evaluation import Replay, ReplayMoment
 
     common = common.or_temporary()
     intake = Intake(paths, common.settings(), follow_links=follow_links)
@@ -392,7 +376,14 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
     with common.open() as memory, progress:
         replayed = Replay(memory, runs)
         try:
-            _show_all(common, replayed, progress)
+            for item in replayed:
+                if not isinstance(item, ReplayMoment):
+                    progress.advance(1)
+                    progress.count(replayed.counts.runs)
+                elif common.as_json:
+                    emit(_moment_record(item))
+                elif item.answered:
+                    _show_moment(item)
         except KeyboardInterrupt:
             warn(f"interrupted after {replayed.counts.runs} of {number_of(len(runs), 'run')}")
             raise
@@ -405,19 +396,6 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
             if common.as_json or counts.runs:
                 common.answer({"summary": summary}, partial(_show_counts, counts))
     raise click.exceptions.Exit(intake.exit_code)
-
-
-def _show_all(common: Common, replayed: "Replay", progress: Progress) -> None:
-    from contextgraph.evaluation import ReplayMoment
-
-    for item in replayed:
-        if not isinstance(item, ReplayMoment):
-            progress.advance(1)
-            progress.count(replayed.counts.runs)
-        elif common.as_json:
-            emit(_moment_record(item))
-        elif item.answered:
-            _show_moment(item)
 
 
 def _show_moment(moment: "ReplayMoment") -> None:
@@ -452,26 +430,21 @@ def _show_counts(counts: "ReplayCounts") -> None:
 
 
 def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
+    items: dict[str, Json] = {}
+    if moment.loop is not None:
+        escapes: list[Json] = [suggestion.text for suggestion in moment.escapes]
+        items = {"loop": record_of(moment.loop), "escapes": escapes}
+    elif moment.context is not None:
+        shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
+        record = context_record(moment.context, "")
+        items = {name: record[name] for name in shown}
     return {
         "instance_id": moment.raw.instance_id,
         "step": moment.step,
         "kind": str(moment.kind),
         "answered": moment.answered,
-        "items": _items_record(moment),
+        "items": items,
     }
-
-
-def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
-    if moment.loop is not None:
-        return {
-            "loop": record_of(moment.loop),
-            "escapes": [suggestion.text for suggestion in moment.escapes],
-        }
-    if moment.context is None:
-        return {}
-    shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
-    record = context_record(moment.context, "")
-    return {name: record[name] for name in shown}
 
 
 GROUPS = {"experiment": "Run an agent with and without a memory on the same tasks."}

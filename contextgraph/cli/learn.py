@@ -48,9 +48,13 @@ from contextgraph.text import number_of
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.errors import ReadError
-    from contextgraph.model import RawTrajectory
-    from contextgraph.readers import History, ReadCounts, SkippedError
+    from contextgraph.learning.writer import Spool
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
+    from contextgraph.readers import ReadCounts, ReadFiles, SkippedError
     from contextgraph.readers.sources import StrPath
+
+    Record: TypeAlias = RawTrajectory | ReadError
 
 
 _MIB = 1 << 20
@@ -195,6 +199,7 @@ class Intake:
 
     def _selected(self) -> "Generator[RawTrajectory]":
         from contextgraph.readers import SkippedError
+        from contextgraph.readers.outcomes import change_status
 
         numbers, number = self.selection.numbers, 0
         with closing(self._all()) as runs:
@@ -206,21 +211,15 @@ class Intake:
                     self._leave_out(raw, "does not match --filter")
                     continue
                 if number in numbers:
-                    yield self._chosen(raw)
+                    self.counts.runs += 1
+                    chosen = replace(raw, change=change_status(raw)) if self.git else raw
+                    self._keep(chosen)
+                    yield chosen
                 else:
                     self._leave_out(raw, "is not in --slice")
                 number += 1
                 if number >= numbers.stop:
                     return
-
-    def _chosen(self, raw: "RawTrajectory") -> "RawTrajectory":
-        self.counts.runs += 1
-        if self.git:
-            from contextgraph.readers.outcomes import change_status
-
-            raw = replace(raw, change=change_status(raw))
-        self._keep(raw)
-        return raw
 
     def _all(self) -> "Generator[RawTrajectory]":
         yield from self._read(
@@ -281,12 +280,20 @@ def discovered_paths(
     Exits where there are none, or the user declines. *yes* answers the question. *new* leaves out
     those that are known; where all are, nothing is asked.
     """
+    from rich.filesize import decimal
+
     from contextgraph.readers import discover
 
     histories = discover(exclude=exclude)
     if not histories:
         fail("no history of a coding agent found on this machine")
-    rows = [_history_row(history) for history in histories]
+    rows = (
+        (
+            f"{one.agent} (experimental)" if one.experimental else one.agent,
+            *(f"{one.runs:,}", decimal(one.bytes), str(one.folder)),
+        )
+        for one in histories
+    )
     columns = ("agent", "runs", "size", "folder")
     print_table(
         "Histories on this machine", columns, rows, numeric=("runs", "size"), on_stderr=True
@@ -301,23 +308,6 @@ def discovered_paths(
         confirm(f"Learn about {number_of(count, 'run')} into {address}?", "nothing was learned")
     return [str(file) for file in unknown]
 
-
-def _history_row(history: "History") -> tuple[str, ...]:
-    from rich.filesize import decimal
-
-    agent = f"{history.agent} (experimental)" if history.experimental else history.agent
-    return agent, f"{history.runs:,}", decimal(history.bytes), str(history.folder)
-
-
-if TYPE_CHECKING:
-    from contextgraph.config import Settings
-    from contextgraph.learning.writer import Spool
-    from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
-    from contextgraph.readers import ReadFiles
-    from contextgraph.readers.sources import StrPath
-
-    Record: TypeAlias = RawTrajectory | ReadError
 
 # So many seconds pass before a watched folder is looked at again.
 _WATCH_SECONDS = 2.0
@@ -526,6 +516,9 @@ class Learning:
         records: "Iterator[Record]",
         results: "_Results",
     ) -> None:
+        """Learn the runs in *spool*, then *records*."""
+        from contextgraph.learning import RUNS_AT_ONCE
+
         settings = self.common.settings()
         if self.ray or self.workers > 1:
             from contextgraph.agents.workers import WorkersReader
@@ -536,7 +529,18 @@ class Learning:
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:
             HookFiles(settings).note_shown(memory.store)
-        _learn_all(memory, spool, records, results)
+        waiting, progress = results.waiting, results.progress
+        with progress, memory.batch(progress.consolidating, results.reports.append):
+            for run in spool or ():
+                failed = results.intake.counts.failed
+                _learn_some(memory, [run.raw], results, run.source)
+                if results.intake.counts.failed > failed:  # kept, and not tried again
+                    run.path.replace(run.path.with_name(f"{run.path.name}.failed"))
+                run.path.unlink(missing_ok=True)  # another process may have learned it, too
+            while some := list(islice(records, RUNS_AT_ONCE)):
+                waiting += some
+                _learn_some(memory, waiting, results)
+            progress.embedding()
         for path in self.queue:
             path.unlink(missing_ok=True)
         if not memory.is_service:
@@ -710,29 +714,6 @@ def _spool_rest(
     )
     if next(rest, None):
         warn("the others were not read: repeat the command to continue")
-
-
-def _learn_all(
-    memory: "AgentMemory",
-    spool: "Spool | None",
-    records: "Iterator[Record]",
-    results: _Results,
-) -> None:
-    """Learn the runs in *spool*, then *records*."""
-    from contextgraph.learning import RUNS_AT_ONCE
-
-    waiting, progress = results.waiting, results.progress
-    with progress, memory.batch(progress.consolidating, results.reports.append):
-        for run in spool or ():
-            failed = results.intake.counts.failed
-            _learn_some(memory, [run.raw], results, run.source)
-            if results.intake.counts.failed > failed:  # kept, and not tried again
-                run.path.replace(run.path.with_name(f"{run.path.name}.failed"))
-            run.path.unlink(missing_ok=True)  # another process may have learned it, too
-        while some := list(islice(records, RUNS_AT_ONCE)):
-            waiting += some
-            _learn_some(memory, waiting, results)
-        progress.embedding()
 
 
 def _learn_some(
