@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -61,6 +62,7 @@ _HEADERS = {
 }
 
 Values = Mapping[str, Any]
+F = TypeVar("F", bound=Callable[..., Values])
 
 
 class SignedOutError(Exception):
@@ -93,6 +95,40 @@ Word = Annotated[str, Query(max_length=500)]
 Page = Annotated[int, Query(ge=0, le=1_000_000)]
 Days = Annotated[int, Query(ge=1, le=3650)]
 Decision = Annotated[str, Form(max_length=20)]
+
+
+def _page(path: str, here: str, template: str) -> Callable[[F], F]:
+    """Serve a function of a memory, which returns the values of *template*, at *path*.
+
+    It runs in a thread; a value "template" names another one. *here* is a part of the menu.
+    """
+
+    def decorate(function: F) -> F:
+        async def endpoint(visitor: Caller, **given: Any) -> Response:
+            return await visitor.service.answer(page, visitor, given)
+
+        def page(visitor: Caller, given: Values) -> Response:
+            is_admin = visitor.token.allows(TokenScope.ADMIN)
+            common = {"signed_in": True, "here": here, "is_admin": is_admin}
+            try:
+                # One state of the store, without waiting for what is being written.
+                with visitor.memory.store.snapshot():
+                    found = {"template": template, **function(visitor.memory, **given)}
+            except HTTPException as error:
+                title = "Not found" if error.status_code == 404 else "Not possible"
+                problem = _html("problem.html", title=title, reason=error.detail, **common)
+                problem.status_code = error.status_code
+                return problem
+            return _html(found.pop("template"), **common, **found)
+
+        _, *asked = signature(function).parameters.values()
+        visitor = Parameter("visitor", Parameter.KEYWORD_ONLY, annotation=Visitor)
+        keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in asked]
+        cast(Any, endpoint).__signature__ = Signature([visitor, *keywords])
+        router.add_api_route(path, endpoint, name=function.__name__)
+        return function
+
+    return decorate
 
 
 async def signed_out(_request: Request, _error: Exception) -> Response:
@@ -145,27 +181,21 @@ def with_token(request: Request, token: str) -> Response:
     return response
 
 
-@router.get("")
-async def overview(
-    visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS
-) -> Response:
+@_page("", "overview", "overview.html")
+def overview(memory: AgentMemory, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS) -> Values:
     """Show what the memory did lately, what costs most steps, and the newest runs."""
-
-    def values(memory: AgentMemory) -> Values:
-        since = datetime.now(UTC) - timedelta(days=days)
-        newest = memory.store.runs.listed(RunFilter(), _CHARTED)
-        return {
-            "title": "Overview",
-            "days": days,
-            "tiles": _tiles(memory, memory.store.exposures.tally(since)),
-            "runs_known": memory.store.runs.word_counts([]).total,
-            "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
-            "runs": newest[:_FEW],
-            "periods": outcomes_over_time(newest),
-            "problems": [check.name for check in memory.health(quick=True) if not check.ok],
-        }
-
-    return await _page(visitor, "overview", "overview.html", values)
+    since = datetime.now(UTC) - timedelta(days=days)
+    newest = memory.store.runs.listed(RunFilter(), _CHARTED)
+    return {
+        "title": "Overview",
+        "days": days,
+        "tiles": _tiles(memory, memory.store.exposures.tally(since)),
+        "runs_known": memory.store.runs.word_counts([]).total,
+        "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
+        "runs": newest[:_FEW],
+        "periods": outcomes_over_time(newest),
+        "problems": [check.name for check in memory.health(quick=True) if not check.ok],
+    }
 
 
 def _tiles(memory: AgentMemory, tally: ShownTally) -> list[tuple[str, str, str]]:
@@ -205,39 +235,31 @@ class RunQuestion:
         return RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
 
 
-@router.get("/health")
-async def health(visitor: Visitor, whole: bool = False) -> Response:
+@_page("/health", "overview", "health.html")
+def health(memory: AgentMemory, whole: bool = False) -> Values:
     """Say what is not well; the *whole* check reads all that is stored."""
-
-    def values(memory: AgentMemory) -> Values:
-        return {"title": "Health", "checks": memory.health(quick=not whole), "whole": whole}
-
-    return await _page(visitor, "overview", "health.html", values)
+    return {"title": "Health", "checks": memory.health(quick=not whole), "whole": whole}
 
 
-@router.get("/runs")
-async def runs(visitor: Visitor, wanted: Annotated[RunQuestion, Depends()]) -> Response:
+@_page("/runs", "runs", "runs.html")
+def runs(memory: AgentMemory, wanted: Annotated[RunQuestion, Depends()]) -> Values:
     """List runs, fifty to a page; those with words come by relevance."""
     filter_ = wanted.filter()
-
-    def values(memory: AgentMemory) -> Values:
-        skip = wanted.page * _ROWS
-        if wanted.text:
-            found = _runs_about(memory, wanted.text, filter_)
-            page, more = found[skip : skip + _ROWS], len(found) > skip + _ROWS
-        else:
-            listed = memory.store.runs.listed(filter_, _ROWS + 1, skip)
-            page, more = [*listed[:_ROWS]], len(listed) > _ROWS
-        return {
-            "title": "Runs",
-            "wanted": wanted,
-            "runs": page,
-            "address": wanted.address,
-            "first": wanted.address() if wanted.page else None,
-            "next": wanted.address(page=wanted.page + 1) if more else None,
-        }
-
-    return await _page(visitor, "runs", "runs.html", values)
+    skip = wanted.page * _ROWS
+    if wanted.text:
+        found = _runs_about(memory, wanted.text, filter_)
+        page, more = found[skip : skip + _ROWS], len(found) > skip + _ROWS
+    else:
+        listed = memory.store.runs.listed(filter_, _ROWS + 1, skip)
+        page, more = [*listed[:_ROWS]], len(listed) > _ROWS
+    return {
+        "title": "Runs",
+        "wanted": wanted,
+        "runs": page,
+        "address": wanted.address,
+        "first": wanted.address() if wanted.page else None,
+        "next": wanted.address(page=wanted.page + 1) if more else None,
+    }
 
 
 def _runs_about(memory: AgentMemory, text: str, wanted: RunFilter) -> list[Trajectory]:
@@ -252,42 +274,39 @@ def _runs_about(memory: AgentMemory, text: str, wanted: RunFilter) -> list[Traje
     ]
 
 
-@router.get("/runs/{identity}")
-async def run(visitor: Visitor, identity: str) -> Response:
+@_page("/runs/{identity}", "runs", "run.html")
+def run(memory: AgentMemory, identity: str) -> Values:
     """Show a run step by step."""
-    return await _reading(visitor, identity)
+    return _reading(memory, identity)
 
 
-@router.get("/compare")
-async def compare(visitor: Visitor, a: Word, b: Word) -> Response:
+@_page("/compare", "runs", "run.html")
+def compare(memory: AgentMemory, a: Word, b: Word) -> Values:
     """Show two runs side by side."""
-    return await _reading(visitor, a, b)
+    return _reading(memory, a, b)
 
 
-async def _reading(visitor: Caller, *identities: str) -> Response:
-    def values(memory: AgentMemory) -> Values:
-        views = []
-        for identity in identities:
-            raw = memory.store.runs.raw(identity)
-            if raw is None:
-                raise HTTPException(404, f"no run {identity}")
-            views.append(run_view(memory.inspect(raw), _advice_in(memory, raw)))
-        raw = views[0].raw
-        again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
-        others = [
-            *memory.store.runs.trajectories(again if raw.instance_id else ()).values(),
-            *memory.store.runs.listed(RunFilter(raw.repo or None), _FEW),
-        ]
-        return {
-            "title": raw.instance_id or identities[0],
-            "views": views,
-            "repo": raw.repo,
-            "identity": identities[0],
-            "comparing": len(views) > 1,
-            "others": {one.id: one for one in others if one.id not in identities}.values(),
-        }
-
-    return await _page(visitor, "runs", "run.html", values)
+def _reading(memory: AgentMemory, *identities: str) -> Values:
+    views = []
+    for identity in identities:
+        raw = memory.store.runs.raw(identity)
+        if raw is None:
+            raise HTTPException(404, f"no run {identity}")
+        views.append(run_view(memory.inspect(raw), _advice_in(memory, raw)))
+    raw = views[0].raw
+    again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
+    others = [
+        *memory.store.runs.trajectories(again if raw.instance_id else ()).values(),
+        *memory.store.runs.listed(RunFilter(raw.repo or None), _FEW),
+    ]
+    return {
+        "title": raw.instance_id or identities[0],
+        "views": views,
+        "repo": raw.repo,
+        "identity": identities[0],
+        "comparing": len(views) > 1,
+        "others": {one.id: one for one in others if one.id not in identities}.values(),
+    }
 
 
 def _advice_in(memory: AgentMemory, raw: RawTrajectory) -> dict[int, list[str]]:
@@ -300,117 +319,99 @@ def _advice_in(memory: AgentMemory, raw: RawTrajectory) -> dict[int, list[str]]:
     return advice
 
 
-@router.get("/errors")
-async def errors(visitor: Visitor) -> Response:
+@_page("/errors", "errors", "errors.html")
+def errors(memory: AgentMemory) -> Values:
     """Show the errors that cost most steps, and the most frequent ones."""
-
-    def values(memory: AgentMemory) -> Values:
-        return {
-            "title": "Errors",
-            "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
-            "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
-        }
-
-    return await _page(visitor, "errors", "errors.html", values)
+    return {
+        "title": "Errors",
+        "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
+        "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
+    }
 
 
-@router.get("/errors/{identity}")
-async def error(visitor: Visitor, identity: str) -> Response:
+@_page("/errors/{identity}", "errors", "error.html")
+def error(memory: AgentMemory, identity: str) -> Values:
     """Show an error: how often it was met, how it goes now, what cleared it."""
-
-    def values(memory: AgentMemory) -> Values:
-        node = memory.store.admin.explain(identity)
-        if node is None or node.label != "ErrorPattern":
-            raise HTTPException(404, f"no error {identity}")
-        (history,) = memory.store.recoveries.histories([identity], _LOOKED_AT)
-        met = history.occurrences
-        known = memory.store.runs.trajectories({one.trajectory_id for one in met})
-        since = datetime.now(UTC) - _RECENT
-        recent = sum(1 for run in known.values() if run.seen_at >= since)
-        clearances = history.clearances
-        fragments = [clearance.recovered.fragment_id for clearance in clearances[:_RECOVERIES]]
-        return {
-            "title": node.name,
-            "node": node,
-            "history": {
-                "runs": len(met),
-                "cleared": len({clearance.trajectory_id for clearance in clearances}),
-                "recent": recent,
-                "looked_at": len(met),
-            },
-            "periods": outcomes_over_time(known.values()),
-            "recoveries": [
-                recovery
-                for recovery in memory.store.recoveries.of_fragments(fragments)
-                if recovery.error_id == identity
-            ],
-            **_methodologies(visitor, memory.store.methodologies.get(errors=[identity])),
-        }
-
-    return await _page(visitor, "errors", "error.html", values)
+    node = memory.store.admin.explain(identity)
+    if node is None or node.label != "ErrorPattern":
+        raise HTTPException(404, f"no error {identity}")
+    (history,) = memory.store.recoveries.histories([identity], _LOOKED_AT)
+    met = history.occurrences
+    known = memory.store.runs.trajectories({one.trajectory_id for one in met})
+    since = datetime.now(UTC) - _RECENT
+    recent = sum(1 for run in known.values() if run.seen_at >= since)
+    clearances = history.clearances
+    fragments = [clearance.recovered.fragment_id for clearance in clearances[:_RECOVERIES]]
+    return {
+        "title": node.name,
+        "node": node,
+        "history": {
+            "runs": len(met),
+            "cleared": len({clearance.trajectory_id for clearance in clearances}),
+            "recent": recent,
+            "looked_at": len(met),
+        },
+        "periods": outcomes_over_time(known.values()),
+        "recoveries": [
+            recovery
+            for recovery in memory.store.recoveries.of_fragments(fragments)
+            if recovery.error_id == identity
+        ],
+        **_methodologies(memory, memory.store.methodologies.get(errors=[identity])),
+    }
 
 
-@router.get("/repositories")
-async def repositories(visitor: Visitor, repo: Word = "", page: Page = 0) -> Response:
+@_page("/repositories", "repositories", "repositories.html")
+def repositories(memory: AgentMemory, repo: Word = "", page: Page = 0) -> Values:
     """List repositories, or show one: playbook, commands, decisions, advice, runs."""
     if repo:
-        return await _page(visitor, "repositories", "repository.html", _repository(visitor, repo))
-
-    def values(memory: AgentMemory) -> Values:
-        found = memory.store.runs.repositories(_ROWS + 1, page * _ROWS)
-        return {
-            "title": "Repositories",
-            "repositories": found[:_ROWS],
-            "first": "/pages/repositories" if page else None,
-            "next": f"/pages/repositories?page={page + 1}" if len(found) > _ROWS else None,
-        }
-
-    return await _page(visitor, "repositories", "repositories.html", values)
+        return _repository(memory, repo)
+    found = memory.store.runs.repositories(_ROWS + 1, page * _ROWS)
+    return {
+        "title": "Repositories",
+        "repositories": found[:_ROWS],
+        "first": "/pages/repositories" if page else None,
+        "next": f"/pages/repositories?page={page + 1}" if len(found) > _ROWS else None,
+    }
 
 
-def _repository(visitor: Caller, repo: str) -> Callable[[AgentMemory], Values]:
-    def values(memory: AgentMemory) -> Values:
-        playbook = memory.playbook(repo)
-        store = memory.store.methodologies
-        return {
-            "title": repo,
-            "repo": repo,
-            "playbook": playbook,
-            "lines": [line.text for line in playbook_lines(playbook)],
-            "commands": [
-                record
-                for records in (playbook.tests, playbook.scripts, playbook.setup)
-                for record in records[:_COMMANDS]
-            ],
-            "decisions": memory.statements.of(repo)[:_FEW],
-            "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
-            "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
-            "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
-            **_methodologies(visitor, store.get(store.ids(repo, limit=_ROWS))),
-        }
-
-    return values
+def _repository(memory: AgentMemory, repo: str) -> Values:
+    playbook = memory.playbook(repo)
+    store = memory.store.methodologies
+    return {
+        "title": repo,
+        "template": "repository.html",
+        "repo": repo,
+        "playbook": playbook,
+        "lines": [line.text for line in playbook_lines(playbook)],
+        "commands": [
+            record
+            for records in (playbook.tests, playbook.scripts, playbook.setup)
+            for record in records[:_COMMANDS]
+        ],
+        "decisions": memory.statements.of(repo)[:_FEW],
+        "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
+        "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
+        "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
+        **_methodologies(memory, store.get(store.ids(repo, limit=_ROWS))),
+    }
 
 
-@router.get("/advice")
-async def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Response:
+@_page("/advice", "advice", "advice.html")
+def advice(memory: AgentMemory, page: Page = 0, after: Word = "") -> Values:
     """List what was shown, newest first, and what several runs agree on."""
-
-    def values(memory: AgentMemory) -> Values:
-        shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
-        store = memory.store.methodologies
-        ids = store.ids(after=after, limit=_ROWS + 1)
-        later = f"/pages/advice?after={quote(ids[_ROWS - 1])}" if len(ids) > _ROWS else None
-        return {
-            "title": "Advice",
-            **_shown(memory, shown[:_ROWS]),
-            "first": "/pages/advice" if page else None,
-            "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
-            "next_methodologies": later,
-            **_methodologies(visitor, store.get(ids[:_ROWS])),
-        }
-
-    return await _page(visitor, "advice", "advice.html", values)
+    shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
+    store = memory.store.methodologies
+    ids = store.ids(after=after, limit=_ROWS + 1)
+    later = f"/pages/advice?after={quote(ids[_ROWS - 1])}" if len(ids) > _ROWS else None
+    return {
+        "title": "Advice",
+        **_shown(memory, shown[:_ROWS]),
+        "first": "/pages/advice" if page else None,
+        "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
+        "next_methodologies": later,
+        **_methodologies(memory, store.get(ids[:_ROWS])),
+    }
 
 
 def _shown(memory: AgentMemory, shown: Sequence[Exposure]) -> Values:
@@ -439,10 +440,10 @@ def _switched_off(memory: AgentMemory, names: Sequence[str]) -> Mapping[str, dat
     return {one.advice: one.decided_at for one in verdicts if one.is_quarantined}
 
 
-def _methodologies(visitor: Caller, found: Iterable[Methodology]) -> Values:
+def _methodologies(memory: AgentMemory, found: Iterable[Methodology]) -> Values:
     """Return methodologies, surest first, each with whether it is switched off."""
     ranked = sorted(found, key=lambda methodology: (-methodology.confidence, methodology.id))
-    off = _switched_off(visitor.memory, [methodology.id for methodology in ranked])
+    off = _switched_off(memory, [methodology.id for methodology in ranked])
     return {"methodologies": [(methodology, methodology.id in off) for methodology in ranked]}
 
 
@@ -461,44 +462,40 @@ async def decide(
     return _back(request, "/pages/advice")
 
 
-@router.get("/notes")
-async def notes(
-    visitor: Visitor,
+@_page("/notes", "notes", "notes.html")
+def notes(
+    memory: AgentMemory,
     text: Word = "",
     repo: Word = "",
     show: Literal["live", "archived"] = "live",
     page: Page = 0,
-) -> Response:
+) -> Values:
     """List decisions, and notes: those about *text* by relevance, else newest first."""
-
-    def values(memory: AgentMemory) -> Values:
-        if text:
-            recalled = memory.notes.recall(
-                text, repo=repo or None, limit=_ROWS, strategy=Strategy.NOTES
-            )
-            found: Sequence[Note] = [recollection.note for recollection in recalled]
-        else:
-            found = memory.notes.of(repo or None, archived=show == "archived")
-        named = {*words(text)}
-        decided = [
-            one for one in memory.statements.of(repo or None) if named <= {*words(one.note.content)}
-        ]
-        address = "/pages/notes?" + urlencode({"text": text, "repo": repo, "show": show})
-        skip = page * _ROWS
-        return {
-            "title": "Decisions and notes",
-            "text": text,
-            "repo": repo,
-            "show": show,
-            "decisions": decided[skip : skip + _ROWS],
-            "notes": [*map(without_secret, found[skip : skip + _ROWS])],
-            "first": address if page else None,
-            "next": f"{address}&page={page + 1}"
-            if max(len(found), len(decided)) > skip + _ROWS
-            else None,
-        }
-
-    return await _page(visitor, "notes", "notes.html", values)
+    if text:
+        recalled = memory.notes.recall(
+            text, repo=repo or None, limit=_ROWS, strategy=Strategy.NOTES
+        )
+        found: Sequence[Note] = [recollection.note for recollection in recalled]
+    else:
+        found = memory.notes.of(repo or None, archived=show == "archived")
+    named = {*words(text)}
+    decided = [
+        one for one in memory.statements.of(repo or None) if named <= {*words(one.note.content)}
+    ]
+    address = "/pages/notes?" + urlencode({"text": text, "repo": repo, "show": show})
+    skip = page * _ROWS
+    return {
+        "title": "Decisions and notes",
+        "text": text,
+        "repo": repo,
+        "show": show,
+        "decisions": decided[skip : skip + _ROWS],
+        "notes": [*map(without_secret, found[skip : skip + _ROWS])],
+        "first": address if page else None,
+        "next": f"{address}&page={page + 1}"
+        if max(len(found), len(decided)) > skip + _ROWS
+        else None,
+    }
 
 
 @router.post("/notes/{identity}")
@@ -532,21 +529,17 @@ def _back(request: Request, otherwise: str) -> Response:
     return RedirectResponse(path if path.startswith("/pages/") else otherwise, 303)
 
 
-@router.get("/search")
-async def search(visitor: Visitor, q: Word = "") -> Response:
+@_page("/search", "search", "search.html")
+def search(memory: AgentMemory, q: Word = "") -> Values:
     """Find repositories, sessions, decisions, notes and remedies, and the node with this id."""
-
-    def values(memory: AgentMemory) -> Values:
-        found = memory.search(q, limit=_ROWS) if q.strip() else ()
-        return {
-            "title": "Search",
-            "query": q,
-            "node": memory.store.admin.explain(q),
-            "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
-            "found": [{"found": item, "address": _address(item)} for item in found],
-        }
-
-    return await _page(visitor, "search", "search.html", values)
+    found = memory.search(q, limit=_ROWS) if q.strip() else ()
+    return {
+        "title": "Search",
+        "query": q,
+        "node": memory.store.admin.explain(q),
+        "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
+        "found": [{"found": item, "address": _address(item)} for item in found],
+    }
 
 
 def _address(found: Found) -> str:
@@ -555,34 +548,29 @@ def _address(found: Found) -> str:
     return f"/pages/{page}/{quote(found.id, safe='')}"
 
 
-@router.get("/graph/{identity}")
-async def graph(visitor: Visitor, identity: str) -> Response:
+@_page("/graph/{identity}", "graph", "graph.html")
+def graph(memory: AgentMemory, identity: str) -> Values:
     """Show a node of the graph with its neighbours; each leads to its own."""
-
-    def values(memory: AgentMemory) -> Values:
-        node = memory.explain(identity)
-        if node is None:
-            raise HTTPException(404, f"nothing has the id {identity}")
-        facts = [(name.replace("_", " "), value) for name, value in node.facts.items()]
-        if evidence := node.evidence:
-            facts += [(name.replace("_", " "), value) for name, value in asdict(evidence).items()]
-        count = number_of(len(node.relations), "relation")
-        is_off = evidence is not None and evidence.is_quarantined
-        return {
-            "title": node.name,
-            "node": node,
-            "facts": [(name, value) for name, value in facts if value not in (None, "")],
-            "can_decide": node.label in ("Methodology", "Advice")
-            and visitor.token.allows(TokenScope.ADMIN),
-            "decision": "release" if is_off else "quarantine",
-            "drawing": _drawing(node) if node.relations else None,
-            "relations": node.relations[:_RELATIONS],
-            "count": count
-            if len(node.relations) <= _RELATIONS
-            else f"The first {_RELATIONS} of {count}",
-        }
-
-    return await _page(visitor, "graph", "graph.html", values)
+    node = memory.explain(identity)
+    if node is None:
+        raise HTTPException(404, f"nothing has the id {identity}")
+    facts = [(name.replace("_", " "), value) for name, value in node.facts.items()]
+    if evidence := node.evidence:
+        facts += [(name.replace("_", " "), value) for name, value in asdict(evidence).items()]
+    count = number_of(len(node.relations), "relation")
+    is_off = evidence is not None and evidence.is_quarantined
+    return {
+        "title": node.name,
+        "node": node,
+        "facts": [(name, value) for name, value in facts if value not in (None, "")],
+        "is_advice": node.label in ("Methodology", "Advice"),
+        "decision": "release" if is_off else "quarantine",
+        "drawing": _drawing(node) if node.relations else None,
+        "relations": node.relations[:_RELATIONS],
+        "count": count
+        if len(node.relations) <= _RELATIONS
+        else f"The first {_RELATIONS} of {count}",
+    }
 
 
 def _drawing(node: Explanation) -> dict[str, Any]:
@@ -641,31 +629,6 @@ def _example(operation: Any) -> str:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     example = content.get("example")
     return orjson.dumps(example).decode() if example else ""
-
-
-async def _page(
-    visitor: Caller, here: str, template: str, values: Callable[[AgentMemory], Values]
-) -> Response:
-    """Return the page of *template*, whose values are read in a thread."""
-
-    def page() -> Response:
-        common = {
-            "signed_in": True,
-            "here": here,
-            "is_admin": visitor.token.allows(TokenScope.ADMIN),
-        }
-        try:
-            # One state of the store, without waiting for what is being written.
-            with visitor.memory.store.snapshot():
-                found = values(visitor.memory)
-        except HTTPException as error:
-            title = "Not found" if error.status_code == 404 else "Not possible"
-            problem = _html("problem.html", title=title, reason=error.detail, **common)
-            problem.status_code = error.status_code
-            return problem
-        return _html(template, **common, **found)
-
-    return await visitor.service.answer(page)
 
 
 def _html(template: str, **values: Any) -> Response:
