@@ -43,6 +43,7 @@ from contextgraph.model import (
 )
 from contextgraph.ranking import FixedCounts, bm25, ranks_in, word_counts
 from contextgraph.text import quoted_names
+from contextgraph.text.strings import is_cut
 from contextgraph.trace import (
     MISSING_PROGRAM,
     AdviceKey,
@@ -64,9 +65,7 @@ from contextgraph.trace import (
     names_in,
     shows_cause,
 )
-from contextgraph.trace.advice import INSTEAD
-from contextgraph.trace.edits import Term
-from contextgraph.trace.wording import is_cut
+from contextgraph.trace.advice import INSTEAD, Term
 
 NAMED_RUNS = 10
 # So many more instances, without evidence, keep one or two from looking like agreement. Of recorded

@@ -47,7 +47,7 @@ from contextgraph.trace import (
     pattern_key,
     read_action,
 )
-from contextgraph.trace.edits import leaves_open
+from contextgraph.trace.advice import leaves_open
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.

@@ -34,6 +34,7 @@ from contextgraph.text import (
     mask_secrets,
     words,
 )
+from contextgraph.text.strings import joined_lines
 from contextgraph.trace import (
     ActionKind,
     StateTracker,
@@ -41,7 +42,6 @@ from contextgraph.trace import (
     StepTrace,
     error_of,
 )
-from contextgraph.trace.wording import one_line
 
 _TABLE = """CREATE TABLE IF NOT EXISTS item (
     scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,
@@ -436,11 +436,12 @@ def _field_text(value: Json) -> str:
 
 def _line_of(read: StepTrace) -> str:
     """Return the action and the end of a step, in one line."""
-    did = one_line(read.step.action.text, _LINE_CHARS)
+    did = joined_lines(read.step.action.text, _LINE_CHARS)
     if read.error:
-        return f"{did} -> {one_line(f'{read.error.error_type}: {read.error.message}', _LINE_CHARS)}"
+        shown = f"{read.error.error_type}: {read.error.message}"
+        return f"{did} -> {joined_lines(shown, _LINE_CHARS)}"
     last = (read.step.observation or "").strip().rpartition("\n")[2]
-    return f"{did} -> {one_line(last, _LINE_CHARS) or 'no output'}"
+    return f"{did} -> {joined_lines(last, _LINE_CHARS) or 'no output'}"
 
 
 def _cost(texts: Sequence[str]) -> int:

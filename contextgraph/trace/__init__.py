@@ -13,33 +13,27 @@ if TYPE_CHECKING:
     )
     from contextgraph.trace.advice import (
         AdviceKey as AdviceKey,
+        Construct as Construct,
+        Edited as Edited,
+        Lesson as Lesson,
+        Names as Names,
+        Term as Term,
         advice_id as advice_id,
         advice_key as advice_key,
         command_lines as command_lines,
         describe_change as describe_change,
         describe_pattern as describe_pattern,
         describe_remedy as describe_remedy,
+        edited as edited,
         is_advice_id as is_advice_id,
         is_common_setting as is_common_setting,
         is_general as is_general,
+        is_import as is_import,
         is_retry as is_retry,
+        lessons_of as lessons_of,
+        names_in as names_in,
         pattern_key as pattern_key,
         sets_own_variable as sets_own_variable,
-    )
-    from contextgraph.trace.causes import (
-        Lesson as Lesson,
-        environment_of as environment_of,
-        lessons_of as lessons_of,
-        usual_environment as usual_environment,
-    )
-    from contextgraph.trace.edits import (
-        Construct as Construct,
-        Edited as Edited,
-        Names as Names,
-        Term as Term,
-        edited as edited,
-        is_import as is_import,
-        names_in as names_in,
     )
     from contextgraph.trace.hazards import (
         is_hazardous as is_hazardous,
@@ -47,7 +41,6 @@ if TYPE_CHECKING:
     )
     from contextgraph.trace.loops import (
         LoopTracker as LoopTracker,
-        error_of as error_of,
         is_same_predicament as is_same_predicament,
         loop_in as loop_in,
         loops_of as loops_of,
@@ -58,8 +51,10 @@ if TYPE_CHECKING:
         CommandUse as CommandUse,
         ProjectFacts as ProjectFacts,
         command_use as command_use,
+        environment_of as environment_of,
         patch_summary as patch_summary,
         project_facts as project_facts,
+        usual_environment as usual_environment,
     )
     from contextgraph.trace.recovery import (
         Recovery as Recovery,
@@ -88,7 +83,11 @@ if TYPE_CHECKING:
         is_own_module as is_own_module,
         names_program as names_program,
     )
-    from contextgraph.trace.signature import recognise as recognise, signature_of as signature_of
+    from contextgraph.trace.signature import (
+        error_of as error_of,
+        recognise as recognise,
+        signature_of as signature_of,
+    )
     from contextgraph.trace.steps import (
         Change as Change,
         PhaseTracker as PhaseTracker,
@@ -110,14 +109,12 @@ _MODULES = (
     "steps",
     "loops",
     "shell",
-    "edits",
     "project",
     "open_errors",
     "advice",
     "recovery",
     "run",
     "hazards",
-    "causes",
 )
 
 if not TYPE_CHECKING:

@@ -1,30 +1,312 @@
-"""Words remedies: concretely, or in general terms for another repository."""
+"""Advice: the general terms of remedies, their wording, and the key by which they are the same."""
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TypeAlias
+from itertools import chain, product
+from typing import NamedTuple, TypeAlias
 
-from contextgraph.lazy import regex, replace
-from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace.commands import ANY_VERSION
-from contextgraph.trace.edits import (
-    GENERIC_ROLES,
-    IN_ENVIRONMENT,
-    Construct,
-    Edited,
-    ImportPath,
-    Names,
-    Term,
-    edited,
-    term_of,
-    wording_of,
-)
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
+from contextgraph.model import Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.text import quoted_names
+from contextgraph.text.strings import ELLIPSIS, code, is_cut, joined_lines, shortened
 from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import Change
-from contextgraph.trace.wording import ELLIPSIS, code, is_cut, one_line, shortened
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+ANY_VERSION = "any version"
+IN_ENVIRONMENT = "environment variable"
+
+
+class Term(StrEnum):
+    """A general term in a pattern, with the advice that it comes to, where it says what to do.
+
+    *is_open*: it states the kind of action and leaves out its object.
+    """
+
+    wording: str
+    is_open: bool
+
+    def __new__(cls, value: str, wording: str = "", is_open: bool = False) -> "Self":
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.wording, member.is_open = wording, is_open
+        return member
+
+    # Names in messages
+    UNDEFINED_NAME = "<the undefined name>"
+    ATTRIBUTE = "<the attribute>"
+    MISSING_MODULE = "<the missing module>"
+
+    # Paths, and how a wrong one is put right
+    CURRENT_FOLDER = "<current folder>", "leave the path out"
+    ABSOLUTE = "<path from the root>", "give the path from the root, with a leading `/`"
+    RELATIVE = (
+        "<path without the leading slash>",
+        "leave out the leading `/`: the path starts where you are",
+    )
+    WITHOUT_REPOSITORY = (
+        "<path without the name of the repository>",
+        "leave out the leading name of the repository: paths are taken from its root",
+    )
+    WITHOUT_DOUBLED = (
+        "<path without the doubled folder>",
+        "leave out the folder that the path names twice",
+    )
+    WITHOUT_FOLDER = (
+        "<path without its leading folder>",
+        "leave out the leading folder of the path",
+        True,
+    )
+    WITH_FOLDER = "<path with its folder>", "put the folder it is in before the path", True
+    ELSEWHERE = (
+        "<same name elsewhere>",
+        "the file is in another folder: look it up by its name",
+        True,
+    )
+    ANOTHER_PATH = "<another path>", "", True
+    ANOTHER_LINE = "<another line>", "give a line that the file has", True
+
+    # Folders and files
+    PARENT_FOLDER = "<parent folder>", "look in the folder above"
+    REPOSITORY_ROOT = "<repository root>", "run it in the root of the repository"
+    SUBFOLDER = "<subfolder>", "run it in the subfolder it belongs to", True
+    ANOTHER_FOLDER = "<another folder>", "", True
+    SOURCE_FOLDER = "<source folder>"
+    FOLDER = "<folder>", "", True
+    FILE = "<file>", "", True
+    FILE_TO_EDIT = "<the file to edit>"
+    FILE_TO_LOOK_AT = "<the file to look at>"
+    FILE_AT_FAULT = "<the file at fault>"
+    FILE_JUST_EDITED = "<the file just edited>"
+    SCRIPT_THAT_WAS_RUN = "<the script that was run>"
+    A_TEST = "<a test>"
+    ANOTHER_FILE = "<another file>"
+    WORKING_TREE = "<working tree>"
+
+    # Commands and packages
+    ITS_ARGUMENT = "<its argument>"
+    OTHER_ARGUMENTS = "<other arguments>", "", True
+    MORE_ARGUMENTS = "<more arguments>", "", True
+    FEWER_ARGUMENTS = "<fewer arguments>", "", True
+    UNKNOWN_COMMAND = "<unknown command>", "", True
+    REQUIREMENTS = "<requirements file>"
+    THE_REPOSITORY = "<the repository itself>"
+
+    # Edits that were refused, sent again
+    MORE_LINES = (
+        "<more lines>",
+        (
+            "send the same text for a range that ends later, so that nothing of the old "
+            "statement is left over"
+        ),
+    )
+    MORE_LINES_BEFORE = (
+        "<more lines before>",
+        "start the range earlier, so that it replaces the line before it as well",
+    )
+    MORE_LINES_REPEATED = (
+        "<more lines, repeated in the text>",
+        (
+            "take more lines into the range and repeat in the text those that are to stay: the "
+            "edit cut a statement in two"
+        ),
+    )
+    FEWER_LINES = (
+        "<fewer lines>",
+        "send the edit for fewer lines, so that the lines around it stay",
+    )
+    OTHER_LINES = (
+        "<other lines>",
+        (
+            "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
+            "where the statement is now"
+        ),
+    )
+    LINES_DELETED = "<lines deleted>", "delete the lines instead"
+    NO_FILE_NAME = (
+        "<no file name>",
+        "leave out the file name: the edit goes to the file that is open",
+    )
+    INDENTED = (
+        "<indentation as around>",
+        "send the same text again, indented like the lines around it",
+    )
+    REORDERED = (
+        "<another order or indentation>",
+        "check the indentation of the text, then send it again",
+    )
+    BLOCK_LINE = (
+        "<the line that opens the block>",
+        (
+            "send the line that opens the block (`if …:`, `def …:`, `try:`) in the same edit as "
+            "its body, with the range starting there"
+        ),
+    )
+    WITHOUT_UNDEFINED = (
+        "<text without the undefined name>",
+        "write the edit without the undefined name",
+    )
+    CORRECTED_TEXT = "<corrected text>", "", True
+    OTHER_TEXT = "<other text>", "", True
+
+    # Code
+    ANOTHER_NAME = "<another name>", "", True
+    ANOTHER_MODULE = "<another module>", "", True
+
+
+_TERMS: dict[str, Term] = {str(member): member for member in Term}
+
+
+def term_of(target: str) -> Term | None:
+    """Return the term that *target* is; None for anything else."""
+    return _TERMS.get(target)
+
+
+def leaves_open(target: str) -> bool:
+    """True for a term that states the kind of action and leaves out its object."""
+    term = _TERMS.get(target)
+    return target == SCRIPT or (term is not None and term.is_open)
+
+
+def wording_of(target: str) -> str:
+    """Return what to do where a pattern has this *target*; empty where that says nothing."""
+    found = _TERMS.get(target)
+    return found.wording if found else ""
+
+
+_PATH = "<the path>"
+_ROLES = {
+    "F821": (Term.UNDEFINED_NAME,),
+    "F822": (Term.UNDEFINED_NAME,),
+    "NameError": (Term.UNDEFINED_NAME,),
+    "UnboundLocalError": ("<the variable>",),
+    "ImportError": ("<the name>", "<the package>"),
+    "AttributeError": ("<the class>", Term.ATTRIBUTE),
+    "KeyError": ("<the key>",),
+    "TypeError": ("<the argument>",),
+    "FileNotFoundError": (_PATH,),
+}
+_MISSING_MODULE = "No module named"
+_PATH_ERRORS = regex(r"not found$|No such file|can't open")
+GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
+
+
+class Construct(StrEnum):
+    """Targets of an edit; CODE: no name of the error."""
+
+    IMPORT = "import"
+    DEFINITION = "definition"
+    ASSIGNMENT = "assignment"
+    USE = "use"
+    CODE = "code"
+
+    @property
+    def binds(self) -> bool:
+        """True for what gives a name its value."""
+        return self in (Construct.IMPORT, Construct.DEFINITION, Construct.ASSIGNMENT)
+
+
+class ImportPath(StrEnum):
+    """The path by which a name is now imported; ANY: the path did not change."""
+
+    ANY = ""
+    RELATIVE = "by a relative path"
+    ABSOLUTE = "by an absolute path"
+    SUBMODULE = "from <a module of the package>"
+    PARENT = "from the package above"
+    OTHER = "from another module"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A *construct* of the *name*, or in the file, that has this placeholder.
+
+    *target* stands for it in a `RemedyPattern`; `edited` is the inverse.
+    """
+
+    construct: Construct
+    name: str
+    path: ImportPath = ImportPath.ANY
+
+    @property
+    def target(self) -> str:
+        preposition = "in" if self.construct is Construct.CODE else "of"
+        return f"{self.construct} {preposition} {self.name} {self.path}".rstrip()
+
+
+_NAMES = {*chain.from_iterable(_ROLES.values()), Term.MISSING_MODULE, *GENERIC_ROLES}
+_OF_NAMES = (Construct.DEFINITION, Construct.ASSIGNMENT, Construct.USE)
+_FILES = (
+    Term.SCRIPT_THAT_WAS_RUN,
+    Term.FILE_AT_FAULT,
+    Term.A_TEST,
+    Term.ANOTHER_FILE,
+)
+_EDITED = {
+    edit.target: edit
+    for edit in (
+        *(Edited(construct, name) for construct, name in product(_OF_NAMES, _NAMES)),
+        *(Edited(Construct.IMPORT, name, path) for name, path in product(_NAMES, ImportPath)),
+        *(Edited(Construct.CODE, file) for file in _FILES),
+    )
+}
+
+
+def edited(target: str) -> Edited | None:
+    """Return what a pattern with this *target* edits; None where it names no construct."""
+    return _EDITED.get(target)
+
+
+def is_import(target: str) -> bool:
+    """True for the *target* of a pattern that edits an import."""
+    edit = edited(target)
+    return edit is not None and edit.construct is Construct.IMPORT
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that an error message quotes, and the placeholder of each."""
+
+    names: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    def mask(self, text: str) -> str:
+        """*text* with the names replaced by their placeholders, longest names first."""
+        for name, role in sorted(self._pairs(), key=lambda pair: -len(pair[0])):
+            text = re.sub(rf"(?<![\w<]){re.escape(name)}(?![\w>])", role, text)
+        return text
+
+    def fill(self, text: str) -> str:
+        """*text* with the placeholders replaced by the names."""
+        for name, role in self._pairs():
+            text = text.replace(role, name)
+        return text
+
+    def role_of(self, name: str) -> str:
+        """The placeholder of *name*, empty where the message does not quote it."""
+        return next((role for known, role in self._pairs() if known == name), "")
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        return list(zip(self.names, self.roles, strict=True))
+
+
+@lru_cache(4_096)
+def names_in(error_type: str, message: str) -> Names:
+    """The names in a *message* of an error of this type."""
+    names = quoted_names(message)[: len(GENERIC_ROLES)]
+    kind = error_type.split(maxsplit=1)[0] if error_type else ""
+    known = (Term.MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
+    if not known and _PATH_ERRORS.search(error_type):
+        known = (_PATH,)
+    return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
+
 
 ACTION_CHARS = 200
 # A parameter of an action that replaces what the agent typed, and not what another run did.
@@ -72,7 +354,7 @@ def command_lines(actions: Sequence[RemedyAction]) -> tuple[str, ...]:
 
     A command stands as it was typed; an edit with its file and the text that it puts in.
     """
-    lines = (one_line(_command_line(action), ACTION_CHARS) for action in actions)
+    lines = (joined_lines(_command_line(action), ACTION_CHARS) for action in actions)
     return tuple(dict.fromkeys(line for line in lines if line))[-_ACTIONS:]
 
 
@@ -475,3 +757,74 @@ def _without_numbers(action: RemedyAction) -> RemedyAction:
         replaced=_NUMBER.sub("", action.replaced),
         parameters=(),
     )
+
+
+_PROGRAM = regex(r"[A-Za-z][\w.+-]*")
+_WHOLE_PROJECT = (Term.THE_REPOSITORY, Term.REQUIREMENTS)
+_MISSING = regex(r"No such file|not found|can't open|not a valid editable")
+
+
+# What edits are refused for, and what to do: several remedies are of one cause.
+_UNDEFINED = "an undefined name", "put its import or definition in before its use"
+_CUT = "lines that cut a statement in two", "replace whole statements"
+_INDENTATION = "their indentation", "indent like the lines around"
+_REFUSED: Mapping[str, tuple[str, str]] = {
+    Term.WITHOUT_UNDEFINED: _UNDEFINED,
+    Term.MORE_LINES: _CUT,
+    Term.MORE_LINES_BEFORE: _CUT,
+    Term.MORE_LINES_REPEATED: _CUT,
+    Term.BLOCK_LINE: _CUT,
+    Term.FEWER_LINES: _CUT,
+    Term.OTHER_LINES: ("lines that had moved", "look at the line numbers again first"),
+    Term.FILE_TO_EDIT: ("another file being open", "open the file that you mean first"),
+    Term.INDENTED: _INDENTATION,
+    Term.REORDERED: _INDENTATION,
+}
+
+
+class Lesson(NamedTuple):
+    """Lesson about a machine: a *cause*, what *fails* and what *works* there.
+
+    *fails* and *works* are programs, packages or commands, of edits a reason and what to do; empty
+    where the cause says it all.
+    """
+
+    cause: Cause
+    fails: str = ""
+    works: str = ""
+
+
+def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Lesson]:
+    """Return the lesson of *actions* about the machine; edits of code give none."""
+    for action in actions:
+        lesson = _lesson(action, error_type)
+        if lesson is not None:
+            yield lesson
+
+
+def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
+    pattern = action.pattern
+    match pattern.kind:
+        case RemedyKind.USE if _are_programs(pattern.target, pattern.replaced):
+            return Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
+        case RemedyKind.CWD:
+            return Lesson(Cause.KEPT_FOLDER if _repeats_a_folder(action) else Cause.FOLDER)
+        case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER and _MISSING.search(error_type):
+            return Lesson(Cause.FOLDER)
+        case RemedyKind.INSTALL if not (action.is_general or pattern.target in _WHOLE_PROJECT):
+            installer = " ".join(action.values_of("command")[:1]).split()[:2]
+            return Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
+        case RemedyKind.EDIT if action.values_of("placing"):
+            return Lesson(Cause.EDIT, *_UNDEFINED)
+        case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
+            return Lesson(Cause.EDIT, *_REFUSED[pattern.target])
+    return None
+
+
+def _are_programs(*names: str) -> bool:
+    return all(map(_PROGRAM.fullmatch, names)) and len({*names}) > 1
+
+
+def _repeats_a_folder(action: RemedyAction) -> bool:
+    """True where the shell was in the folder already that the command changed to again."""
+    return action.replaced.startswith(f"{action.target}/")

@@ -16,6 +16,7 @@ from contextgraph.model import (
     State,
     Step,
 )
+from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import (
     SHELL_TOOLS,
     ActionKind,
@@ -23,9 +24,8 @@ from contextgraph.trace.actions import (
     imported_names,
     read_action,
 )
-from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.signature import action_in, error_of, recognise
 from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines
-from contextgraph.trace.wording import one_line
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 _VOLATILE = regex(
@@ -33,7 +33,6 @@ _VOLATILE = regex(
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
-_HEAD = 80
 # The file that a command puts back as it was, from git or from a copy that was made before.
 _RESTORED = regex(
     r"git (?:checkout|restore)\b(?: \S+)*? (?P<file>[\w./+-]+\.[A-Za-z]\w{0,4}|\.)(?: |$)"
@@ -104,7 +103,7 @@ class Predicament:
     @property
     def name(self) -> str:
         """A few words that name the attempt and its outcome for a reader."""
-        what = one_line(self.command, 80)
+        what = joined_lines(self.command, 80)
         if self.text:
             what = f"{what} in {self.goal.partition(':')[2]}"
         return f"{what} → {self.error.error_type}" if self.error else what
@@ -164,38 +163,9 @@ def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | 
     return predicament_of(_step_in(state, answer))
 
 
-# People paste the message of an exception without its type.
-_PYTHON_MESSAGES = (
-    (regex(r"No module named "), "ModuleNotFoundError"),
-    (regex(r"cannot import name "), "ImportError"),
-    (regex(r"name '\w+' is not defined"), "NameError"),
-    (
-        regex(r"(?:'\w+' object|module '[\w.]+'|type object '\w+') has no attribute "),
-        "AttributeError",
-    ),
-)
-
-
-def error_of(state: State) -> ErrorSignature | None:
-    """The failure that the current error of *state* shows, None where it is not recognised.
-
-    Where it is the answer to the last action it is read as such, as in recorded runs.
-    """
-    if state.last_action.strip() and state.current_error:
-        error = _step_in(state, state.current_error).error
-        if error and error.message[:_HEAD] in (state.last_outcome or state.current_error):
-            return error
-    error = signature_of(state.current_error)
-    if error is None:
-        for message, kind in _PYTHON_MESSAGES:
-            if message.match(state.current_error):
-                return signature_of(f"{kind}: {state.current_error}")
-    return error
-
-
 def _step_in(state: State, answer: str) -> StepTrace:
     """The last step as *state* shows it."""
-    action = Action(next(iter(state.last_action.split(maxsplit=1)), ""), state.last_action)
+    action = action_in(state)
     reading = read_action(action, None, state.open_file or None)
     error = recognise(action, answer, reading=reading)
     return StepTrace(Step(0, "", action, answer), reading, state.phase or Phase.FIXING, error)

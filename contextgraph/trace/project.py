@@ -1,6 +1,8 @@
 """Facts about a project that a run shows: commands that ran, failing tests, changed files."""
 
 import posixpath
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import intern
@@ -16,6 +18,7 @@ from contextgraph.model import (
     RawTrajectory,
     Step,
 )
+from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import (
     KIND_OF_PROGRAM,
     SHELL_TOOLS,
@@ -28,7 +31,6 @@ from contextgraph.trace.actions import (
     shell_line,
     within_repository,
 )
-from contextgraph.trace.causes import environment_of
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path, what_ran
 from contextgraph.trace.steps import (
     content_hashes,
@@ -38,7 +40,6 @@ from contextgraph.trace.steps import (
     listed_files,
     names_shown,
 )
-from contextgraph.trace.wording import identifiers
 
 TESTS = "<tests>"
 
@@ -398,3 +399,61 @@ def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
     from contextgraph.trace.signature import error_at
 
     return error_at(step, reading)
+
+
+_VERSION_ASKED = regex(r"(?:^|&& )([A-Za-z][\w.+-]*) (?:--version|-V|version)(?: 2>&1)?$")
+_VERSION = regex(r"(?<![\w.])v?(\d+\.\d+)(?=[.\s,)]|$)")
+_OF_PYTHON = regex(r"lib/python(\d\.\d+)/|^platform \w+ -- Python (\d+\.\d+)", re.MULTILINE)
+_PYTHON = regex(r"(?:^|&& |/)(python[\d.]*|pip[\d.]*|pytest) [^&|;]*(?:$|2>&1|\|)")
+_SYSTEMS = (
+    ("darwin", regex(r"^platform darwin|/opt/homebrew/|/Users/", re.MULTILINE)),
+    ("win32", regex(r"^platform win32|\b[A-Z]:\\\\?(?:Users|Program)", re.MULTILINE)),
+    ("linux", regex(r"^platform linux|/usr/lib/python|x86_64-linux|/home/", re.MULTILINE)),
+)
+_MOST_READ, _FEW_LINES = 2_000, 4
+
+
+def environment_of(raw: RawTrajectory) -> Environment:
+    """Return what the commands of *raw*, and what they printed, show of its machine.
+
+    Only what interpreters print is read: files that an agent looks at may quote other machines.
+    """
+    systems, roots = Counter[str](), Counter[str]()
+    versions: dict[str, Counter[str]] = {}
+    for step in raw.steps:
+        line, cwd = step.action.text, step.cwd or ""
+        output = ""
+        if cwd.startswith(("/", "./")):
+            roots[cwd] += 1
+        if len(line) < _MOST_READ and "\n" not in line:
+            asked, ran = _VERSION_ASKED.search(line), _PYTHON.search(line)
+            output = (step.observation or "")[:_MOST_READ] if asked or ran else ""
+            shown = _OF_PYTHON.search(output)
+            if asked and output.count("\n") < _FEW_LINES:
+                versions.setdefault(asked[1], Counter()).update(_VERSION.findall(output)[:1])
+            elif ran and shown:
+                versions.setdefault(ran[1], Counter())[shown[1] or shown[2]] += 1
+        if output or roots[cwd] == 1:
+            place = f"{cwd}\n{output}"
+            systems.update([name for name, marks in _SYSTEMS if marks.search(place)][:1])
+    return Environment(
+        _most_common(systems),
+        _most_common(roots),
+        tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()) if seen),
+    )
+
+
+def usual_environment(environments: Iterable[Environment]) -> Environment:
+    """Return the most frequent value of each property of *environments*, without the folder."""
+    systems = Counter[str]()
+    versions: dict[str, Counter[str]] = {}
+    for one in environments:
+        systems.update([one.system] if one.system else [])
+        for name, version in one.versions:
+            versions.setdefault(name, Counter())[version] += 1
+    usual = tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()))
+    return Environment(_most_common(systems), "", usual)
+
+
+def _most_common(counted: Counter[str]) -> str:
+    return max(counted, key=lambda name: counted[name], default="")

@@ -25,18 +25,16 @@ from contextgraph.trace.actions import (
     run_of,
     stateful_part,
 )
-from contextgraph.trace.commands import looked_up, opened, other_command, shell_action
-from contextgraph.trace.edits import (
+from contextgraph.trace.advice import Construct, Names, Term, edited, is_import, names_in
+from contextgraph.trace.changes import (
     IMPORTING,
     UNDEFINED,
-    Construct,
-    Names,
-    Term,
     code_change,
-    edited,
-    is_import,
-    names_in,
+    looked_up,
+    opened,
+    other_command,
     refused_edit,
+    shell_action,
 )
 from contextgraph.trace.open_errors import (
     MISSING_PROGRAM,

@@ -4,7 +4,7 @@ import re
 from functools import partial
 
 from contextgraph.lazy import regex, replace
-from contextgraph.model import Action, ErrorSignature, Family, Step
+from contextgraph.model import Action, ErrorSignature, Family, State, Step
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.findings import (
     Finding,
@@ -519,6 +519,42 @@ def signature_of(text: str) -> ErrorSignature | None:
     text = without_banners(plain(text))
     finding = _first((*_TOOLS, *_TESTS), text) or _first(_PROGRAMS, after_passed_tests(text))
     return signature_for(finding) if finding else None
+
+
+# People paste the message of an exception without its type.
+_PYTHON_MESSAGES = (
+    (regex(r"No module named "), "ModuleNotFoundError"),
+    (regex(r"cannot import name "), "ImportError"),
+    (regex(r"name '\w+' is not defined"), "NameError"),
+    (
+        regex(r"(?:'\w+' object|module '[\w.]+'|type object '\w+') has no attribute "),
+        "AttributeError",
+    ),
+)
+
+
+def error_of(state: State) -> ErrorSignature | None:
+    """The failure that the current error of *state* shows, None where it is not recognised.
+
+    Where it is the answer to the last action it is read as such, as in recorded runs.
+    """
+    if state.last_action.strip() and state.current_error:
+        action = action_in(state)
+        reading = read_action(action, None, state.open_file or None)
+        error = recognise(action, state.current_error, reading=reading)
+        if error and error.message[:80] in (state.last_outcome or state.current_error):
+            return error
+    error = signature_of(state.current_error)
+    if error is None:
+        for message, kind in _PYTHON_MESSAGES:
+            if message.match(state.current_error):
+                return signature_of(f"{kind}: {state.current_error}")
+    return error
+
+
+def action_in(state: State) -> Action:
+    """The last action of *state*, whose tool is its first word."""
+    return Action(next(iter(state.last_action.split(maxsplit=1)), ""), state.last_action)
 
 
 def _found(text: str, reading: ActionReading, *, is_display: bool) -> Finding | None:

@@ -29,7 +29,7 @@ from contextgraph.model import (
 from contextgraph.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import Lesson, environment_of, lessons_of
-from contextgraph.trace.edits import Term
+from contextgraph.trace.advice import Term
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 

@@ -21,7 +21,7 @@ from contextgraph.trace import (
     names_in,
     trace,
 )
-from contextgraph.trace.edits import Construct, Edited, Term
+from contextgraph.trace.advice import Construct, Edited, Term
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.sessions import Session
 

@@ -31,7 +31,7 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.store.sqlite import SqliteStore
-from contextgraph.trace.edits import Term
+from contextgraph.trace.advice import Term
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(

@@ -1,309 +1,340 @@
-"""Placeholders: general terms for names and paths of one project."""
+"""Remedies from what was changed: the command, the edit, the file, and preparations for them."""
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
-from functools import lru_cache
-from itertools import chain, product
+from collections.abc import Iterable, Iterator, Sequence
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
+from contextgraph.lazy import regex, replace
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.text import quoted_names
-from contextgraph.trace.shell import SCRIPT
-from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
-from contextgraph.trace.wording import identifiers, informative_lines, shortened
-
-if TYPE_CHECKING:
-    from typing import Self
-
-
-IN_ENVIRONMENT = "environment variable"
-
-
-class Term(StrEnum):
-    """A general term in a pattern, with the advice that it comes to, where it says what to do.
-
-    *is_open*: it states the kind of action and leaves out its object.
-    """
-
-    wording: str
-    is_open: bool
-
-    def __new__(cls, value: str, wording: str = "", is_open: bool = False) -> "Self":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.wording, member.is_open = wording, is_open
-        return member
-
-    # Names in messages
-    UNDEFINED_NAME = "<the undefined name>"
-    ATTRIBUTE = "<the attribute>"
-    MISSING_MODULE = "<the missing module>"
-
-    # Paths, and how a wrong one is put right
-    CURRENT_FOLDER = "<current folder>", "leave the path out"
-    ABSOLUTE = "<path from the root>", "give the path from the root, with a leading `/`"
-    RELATIVE = (
-        "<path without the leading slash>",
-        "leave out the leading `/`: the path starts where you are",
-    )
-    WITHOUT_REPOSITORY = (
-        "<path without the name of the repository>",
-        "leave out the leading name of the repository: paths are taken from its root",
-    )
-    WITHOUT_DOUBLED = (
-        "<path without the doubled folder>",
-        "leave out the folder that the path names twice",
-    )
-    WITHOUT_FOLDER = (
-        "<path without its leading folder>",
-        "leave out the leading folder of the path",
-        True,
-    )
-    WITH_FOLDER = "<path with its folder>", "put the folder it is in before the path", True
-    ELSEWHERE = (
-        "<same name elsewhere>",
-        "the file is in another folder: look it up by its name",
-        True,
-    )
-    ANOTHER_PATH = "<another path>", "", True
-    ANOTHER_LINE = "<another line>", "give a line that the file has", True
-
-    # Folders and files
-    PARENT_FOLDER = "<parent folder>", "look in the folder above"
-    REPOSITORY_ROOT = "<repository root>", "run it in the root of the repository"
-    SUBFOLDER = "<subfolder>", "run it in the subfolder it belongs to", True
-    ANOTHER_FOLDER = "<another folder>", "", True
-    SOURCE_FOLDER = "<source folder>"
-    FOLDER = "<folder>", "", True
-    FILE = "<file>", "", True
-    FILE_TO_EDIT = "<the file to edit>"
-    FILE_TO_LOOK_AT = "<the file to look at>"
-    FILE_AT_FAULT = "<the file at fault>"
-    FILE_JUST_EDITED = "<the file just edited>"
-    SCRIPT_THAT_WAS_RUN = "<the script that was run>"
-    A_TEST = "<a test>"
-    ANOTHER_FILE = "<another file>"
-    WORKING_TREE = "<working tree>"
-
-    # Commands and packages
-    ITS_ARGUMENT = "<its argument>"
-    OTHER_ARGUMENTS = "<other arguments>", "", True
-    MORE_ARGUMENTS = "<more arguments>", "", True
-    FEWER_ARGUMENTS = "<fewer arguments>", "", True
-    UNKNOWN_COMMAND = "<unknown command>", "", True
-    REQUIREMENTS = "<requirements file>"
-    THE_REPOSITORY = "<the repository itself>"
-
-    # Edits that were refused, sent again
-    MORE_LINES = (
-        "<more lines>",
-        (
-            "send the same text for a range that ends later, so that nothing of the old "
-            "statement is left over"
-        ),
-    )
-    MORE_LINES_BEFORE = (
-        "<more lines before>",
-        "start the range earlier, so that it replaces the line before it as well",
-    )
-    MORE_LINES_REPEATED = (
-        "<more lines, repeated in the text>",
-        (
-            "take more lines into the range and repeat in the text those that are to stay: the "
-            "edit cut a statement in two"
-        ),
-    )
-    FEWER_LINES = (
-        "<fewer lines>",
-        "send the edit for fewer lines, so that the lines around it stay",
-    )
-    OTHER_LINES = (
-        "<other lines>",
-        (
-            "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
-            "where the statement is now"
-        ),
-    )
-    LINES_DELETED = "<lines deleted>", "delete the lines instead"
-    NO_FILE_NAME = (
-        "<no file name>",
-        "leave out the file name: the edit goes to the file that is open",
-    )
-    INDENTED = (
-        "<indentation as around>",
-        "send the same text again, indented like the lines around it",
-    )
-    REORDERED = (
-        "<another order or indentation>",
-        "check the indentation of the text, then send it again",
-    )
-    BLOCK_LINE = (
-        "<the line that opens the block>",
-        (
-            "send the line that opens the block (`if …:`, `def …:`, `try:`) in the same edit as "
-            "its body, with the range starting there"
-        ),
-    )
-    WITHOUT_UNDEFINED = (
-        "<text without the undefined name>",
-        "write the edit without the undefined name",
-    )
-    CORRECTED_TEXT = "<corrected text>", "", True
-    OTHER_TEXT = "<other text>", "", True
-
-    # Code
-    ANOTHER_NAME = "<another name>", "", True
-    ANOTHER_MODULE = "<another module>", "", True
-
-
-_TERMS: dict[str, Term] = {str(member): member for member in Term}
-
-
-def term_of(target: str) -> Term | None:
-    """Return the term that *target* is; None for anything else."""
-    return _TERMS.get(target)
-
-
-def leaves_open(target: str) -> bool:
-    """True for a term that states the kind of action and leaves out its object."""
-    term = _TERMS.get(target)
-    return target == SCRIPT or (term is not None and term.is_open)
-
-
-def wording_of(target: str) -> str:
-    """Return what to do where a pattern has this *target*; empty where that says nothing."""
-    found = _TERMS.get(target)
-    return found.wording if found else ""
-
-
-_PATH = "<the path>"
-_SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})
-_ROLES = {
-    "F821": (Term.UNDEFINED_NAME,),
-    "F822": (Term.UNDEFINED_NAME,),
-    "NameError": (Term.UNDEFINED_NAME,),
-    "UnboundLocalError": ("<the variable>",),
-    "ImportError": ("<the name>", "<the package>"),
-    "AttributeError": ("<the class>", Term.ATTRIBUTE),
-    "KeyError": ("<the key>",),
-    "TypeError": ("<the argument>",),
-    "FileNotFoundError": (_PATH,),
-}
-_MISSING_MODULE = "No module named"
-_PATH_ERRORS = regex(r"not found$|No such file|can't open")
-GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
-
-
-class Construct(StrEnum):
-    """Targets of an edit; CODE: no name of the error."""
-
-    IMPORT = "import"
-    DEFINITION = "definition"
-    ASSIGNMENT = "assignment"
-    USE = "use"
-    CODE = "code"
-
-    @property
-    def binds(self) -> bool:
-        """True for what gives a name its value."""
-        return self in (Construct.IMPORT, Construct.DEFINITION, Construct.ASSIGNMENT)
-
-
-class ImportPath(StrEnum):
-    """The path by which a name is now imported; ANY: the path did not change."""
-
-    ANY = ""
-    RELATIVE = "by a relative path"
-    ABSOLUTE = "by an absolute path"
-    SUBMODULE = "from <a module of the package>"
-    PARENT = "from the package above"
-    OTHER = "from another module"
-
-
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """A *construct* of the *name*, or in the file, that has this placeholder.
-
-    *target* stands for it in a `RemedyPattern`; `edited` is the inverse.
-    """
-
-    construct: Construct
-    name: str
-    path: ImportPath = ImportPath.ANY
-
-    @property
-    def target(self) -> str:
-        preposition = "in" if self.construct is Construct.CODE else "of"
-        return f"{self.construct} {preposition} {self.name} {self.path}".rstrip()
-
-
-_NAMES = {*chain.from_iterable(_ROLES.values()), Term.MISSING_MODULE, *GENERIC_ROLES}
-_OF_NAMES = (Construct.DEFINITION, Construct.ASSIGNMENT, Construct.USE)
-_FILES = (
-    Term.SCRIPT_THAT_WAS_RUN,
-    Term.FILE_AT_FAULT,
-    Term.A_TEST,
-    Term.ANOTHER_FILE,
+from contextgraph.text.strings import command_text, identifiers, informative_lines, shortened
+from contextgraph.trace.actions import looks, run_of
+from contextgraph.trace.advice import (
+    ANY_VERSION,
+    GENERIC_ROLES,
+    IN_ENVIRONMENT,
+    Construct,
+    Edited,
+    ImportPath,
+    Names,
+    Term,
+    names_in,
 )
-_EDITED = {
-    edit.target: edit
-    for edit in (
-        *(Edited(construct, name) for construct, name in product(_OF_NAMES, _NAMES)),
-        *(Edited(Construct.IMPORT, name, path) for name, path in product(_NAMES, ImportPath)),
-        *(Edited(Construct.CODE, file) for file in _FILES),
+from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
+from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
+
+COMMAND_CHARS = 200
+
+_SHAPE_CHARS = 60
+_PROGRAM = regex(r"(?:python)?[A-Za-z_][\w+-]*|python[\d.]+")
+_TOKEN = regex(r"\"[^\"]*\"|'[^']*'|\S+")
+_UNDOING = frozenset({"git checkout", "git restore", "git reset", "git stash", "git revert"})
+_FILE_NAMES = frozenset({"__init__.py", "conftest.py", "setup.py", "setup.cfg", "pytest.ini"})
+_SEARCHING = frozenset({"ls", "find", "grep", "tree", "rg", "find_file", "search_dir"})
+_SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})
+_FOLDER_NAMES = frozenset({"src", "tests", "test", "lib", "docs"})
+
+Parameters = list[tuple[str, str]]
+
+
+def other_command(failed: StepTrace, worked: StepTrace, repo_name: str) -> list[RemedyAction]:
+    """Return how the command that *worked* differs from the one that *failed*."""
+    was, now = run_of(failed), run_of(worked)
+    actions = [*_other_folder(failed, worked)]
+    old, new = map(_commands, (failed, worked))
+    if old and new and was.split() != now.split():
+        actions += _replacement(old[-1], new[-1], was, now, repo_name)
+    return actions or [retry(_line(now))]
+
+
+def _commands(step: StepTrace) -> tuple[Command, ...]:
+    # The text of an edit is not a command.
+    is_edit = step.reading.verb == "edit"
+    return commands_in(step.reading.command if is_edit else run_of(step))
+
+
+def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAction]:
+    """The listing or search among *between* that showed the path which was then used."""
+    source = next((step for step in reversed(between) if _shows(step, worked)), None)
+    if source is None or source.reading.command == worked.reading.command:
+        return []
+    command = _line(source.step.action.text)
+    pattern = RemedyPattern(RemedyKind.SEARCH, _lookup_shape(source.step.action.text))
+    return [RemedyAction(RemedyKind.SEARCH, command, pattern)]
+
+
+def opened(file: str, command: str) -> RemedyAction:
+    """The *file* that had to be open for *command*."""
+    pattern = RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_LOOK_AT)
+    return RemedyAction(RemedyKind.OPEN, file, pattern, parameters=(("command", command),))
+
+
+def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyAction | None:
+    """Return what one command of a shell line changes; None where it bears on nothing.
+
+    *edited* are the files that were changed since the error.
+    """
+    commands = commands_in(part)
+    if not commands:
+        return None
+    command = commands[0]
+    if command.program == "export":
+        return next(iter(_settings(command, part)), None)
+    if command.installs or command.program.endswith("setup.py"):
+        return _installed(command, part, names)
+    if command.program in _UNDOING and not _is_branch(command):
+        return _reverted(command, part, edited)
+    if command.program in ("mkdir", "touch"):
+        return _created(command, part, names)
+    if command.program in ("rm", "rmdir", "unlink"):
+        return _deleted(command, part, names)
+    return _done(_line(part), RemedyPattern(RemedyKind.OTHER, command.name), part)
+
+
+def _other_folder(failed: StepTrace, worked: StepTrace) -> Iterator[RemedyAction]:
+    """The folder in which *worked* ran, where *failed* ran in another."""
+    if not worked.reading.kind.runs:
+        return
+    was = _folder(failed, failed.step.cwd or "")
+    now = _folder(worked, failed.step.cwd or "")
+    if not was or not now or now == was:
+        return
+    pattern = RemedyPattern(RemedyKind.CWD, folder_placeholder(was, now))
+    yield RemedyAction(RemedyKind.CWD, now, pattern, was, (("command", _line(run_of(worked))),))
+
+
+def _folder(step: StepTrace, before: str) -> str:
+    """The folder in which the line of *step* ran, which was given while in *before*."""
+    folder, cwd = folder_of(step.step.action.text), step.step.cwd or ""
+    # Where the shell stays in the folder, the log shows it after the step.
+    if not folder.startswith("/") and cwd != before:
+        folder = cwd
+    return posixpath.normpath(posixpath.join(cwd, folder)) if folder or cwd else ""
+
+
+def _replacement(
+    old: Command, new: Command, was: str, now: str, repo_name: str
+) -> Iterator[RemedyAction]:
+    settings = tuple(setting for setting in new.settings if setting not in old.settings)
+    yield from _settings(Command(new.program, settings=settings), now)
+    if new.installs:
+        yield _reinstalled(old, new, was, now) if old.installs else _installed(new, now, Names())
+    elif old.launcher != new.launcher:
+        yield _other_program(old, new, was, now, repo_name)
+    elif (old.words, old.flags) != (new.words, new.flags):
+        yield _other_arguments(old, new, was, now, repo_name)
+    elif not settings:
+        pattern = RemedyPattern(RemedyKind.RUN, new.name, parameters=(Term.OTHER_ARGUMENTS,))
+        yield RemedyAction(RemedyKind.RUN, _line(now), pattern, _line(was))
+
+
+def _reinstalled(old: Command, new: Command, was: str, now: str) -> RemedyAction:
+    """An installation of other packages than those of *old*, or of other versions."""
+    action = _installed(new, now, Names())
+    pattern = action.pattern
+    if old.packages.keys() == new.packages.keys() and old.packages != new.packages:
+        version = pattern.parameters or (ANY_VERSION,)
+        pattern = RemedyPattern(pattern.kind, pattern.target, "", version)
+    return RemedyAction(action.kind, action.target, pattern, _line(was), action.parameters)
+
+
+def _settings(command: Command, line: str) -> Iterator[RemedyAction]:
+    for setting in command.settings:
+        name, _, value = setting.partition("=")
+        is_folder = "/" in value or value in (".", "src", "lib") or value.startswith("$PWD")
+        general = Term.SOURCE_FOLDER if is_folder or name == "PYTHONPATH" else value
+        yield _done(setting, RemedyPattern(RemedyKind.SET_ENV, f"{name}={general}"), line)
+
+
+def _other_program(old: Command, new: Command, was: str, now: str, repo_name: str) -> RemedyAction:
+    """Another program instead of *old*; `find.` for `find .` is the same, run together."""
+    letters = (re.sub(r"\W", "", command.program) for command in (old, new))
+    if old.program != new.program and len(set(letters)) == 1:
+        pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{Term.ITS_ARGUMENT}")
+    elif old.program == new.program:
+        launchers = (new.interpreter, old.interpreter)
+        if not all(launchers) or old.runner != new.runner:
+            launchers = (new.launcher, old.launcher)
+        pattern = RemedyPattern(RemedyKind.USE, *launchers)
+    elif looks(old.program) or looks(new.program):
+        pattern = RemedyPattern(RemedyKind.USE, _shape(now), _shape(was))
+    else:
+        was_name, name = _shared_name(old, repo_name), _shared_name(new, repo_name)
+        if was_name.endswith(f" {SCRIPT}") and name.endswith(f" {SCRIPT}"):
+            was_name, name = old.program, new.program
+        pattern = RemedyPattern(RemedyKind.USE, name, was_name)
+    return RemedyAction(RemedyKind.USE, _line(now), pattern, _line(was))
+
+
+def _shared_name(command: Command, repo_name: str) -> str:
+    """The name of a program; a placeholder for the project's own, and for one that is none."""
+    if command.program.replace("_", "-").lower() == repo_name.replace("_", "-").lower():
+        return SCRIPT
+    is_program = _PROGRAM.fullmatch(command.program.partition(" ")[0]) is not None
+    return command.name if is_program or command.name.startswith("<") else Term.UNKNOWN_COMMAND
+
+
+def _other_arguments(
+    old: Command, new: Command, was: str, now: str, repo_name: str
+) -> RemedyAction:
+    """The same program with other flags, paths or words."""
+    came = [word for word in new.words if word not in old.words]
+    went = [word for word in old.words if word not in new.words]
+    flags = [flag for flag in new.flags if flag not in old.flags]
+    dropped = [flag for flag in old.flags if flag not in new.flags]
+    parameters: Parameters = [("flag", flag) for flag in flags]
+    parameters += [("without_flag", flag) for flag in dropped]
+    parameters += [("from", word) for word in went] + [("to", word) for word in came]
+    kind = _kind_of(new)
+    pattern = _path_pattern(kind, new, went, came, repo_name) or RemedyPattern(
+        kind,
+        _shared_name(new, repo_name),
+        replaced=" ".join(_flag_names(dropped)),
+        parameters=_flag_names(flags) if flags or dropped else _other_words(went, came),
     )
-}
+    return RemedyAction(kind, _line(now), pattern, _line(was), tuple(parameters))
 
 
-def edited(target: str) -> Edited | None:
-    """Return what a pattern with this *target* edits; None where it names no construct."""
-    return _EDITED.get(target)
+def _kind_of(command: Command) -> RemedyKind:
+    if command.program == "cd":
+        return RemedyKind.CWD
+    if command.program in _SEARCHING:
+        return RemedyKind.SEARCH
+    return RemedyKind.OPEN if looks(command.program) else RemedyKind.RUN
 
 
-def is_import(target: str) -> bool:
-    """True for the *target* of a pattern that edits an import."""
-    edit = edited(target)
-    return edit is not None and edit.construct is Construct.IMPORT
+def _path_pattern(
+    kind: RemedyKind, new: Command, went: Sequence[str], came: Sequence[str], repo_name: str
+) -> RemedyPattern | None:
+    """How a path was put right; None where something else was changed."""
+    if new.program == "goto" and came:
+        return RemedyPattern(kind, Term.ANOTHER_LINE)
+    looking = kind is not RemedyKind.RUN
+    wrong = [word for word in went if is_path(word) or (looking and word.isidentifier())]
+    right = [word for word in came if is_path(word) or (looking and word.isidentifier())]
+    if len(went) == len(came) == 1 and wrong and right:
+        path = path_placeholder(wrong[0], right[0], repo_name)
+    elif wrong and not came and kind is RemedyKind.SEARCH:
+        path = Term.CURRENT_FOLDER
+    elif wrong and right and kind is RemedyKind.SEARCH:
+        path = Term.ANOTHER_PATH
+    else:
+        return None
+    old = wrong[0].strip("/")
+    replaced = old if path == Term.ANOTHER_PATH and old in _FOLDER_NAMES else ""
+    program = (new.name,) if kind in (RemedyKind.SEARCH, RemedyKind.RUN) else ()
+    return RemedyPattern(kind, path, replaced, program)
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names that an error message quotes, and the placeholder of each."""
-
-    names: tuple[str, ...] = ()
-    roles: tuple[str, ...] = ()
-
-    def mask(self, text: str) -> str:
-        """*text* with the names replaced by their placeholders, longest names first."""
-        for name, role in sorted(self._pairs(), key=lambda pair: -len(pair[0])):
-            text = re.sub(rf"(?<![\w<]){re.escape(name)}(?![\w>])", role, text)
-        return text
-
-    def fill(self, text: str) -> str:
-        """*text* with the placeholders replaced by the names."""
-        for name, role in self._pairs():
-            text = text.replace(role, name)
-        return text
-
-    def role_of(self, name: str) -> str:
-        """The placeholder of *name*, empty where the message does not quote it."""
-        return next((role for known, role in self._pairs() if known == name), "")
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        return list(zip(self.names, self.roles, strict=True))
+def _flag_names(flags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(flag.partition("=")[0] for flag in flags)
 
 
-@lru_cache(4_096)
-def names_in(error_type: str, message: str) -> Names:
-    """The names in a *message* of an error of this type."""
-    names = quoted_names(message)[: len(GENERIC_ROLES)]
-    kind = error_type.split(maxsplit=1)[0] if error_type else ""
-    known = (Term.MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
-    if not known and _PATH_ERRORS.search(error_type):
-        known = (_PATH,)
-    return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
+def _other_words(went: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
+    """Of words that are not flags only that they differ."""
+    if came and went:
+        return (Term.OTHER_ARGUMENTS,)
+    return (Term.FEWER_ARGUMENTS,) if went else (Term.MORE_ARGUMENTS,)
+
+
+def _installed(command: Command, line: str, names: Names) -> RemedyAction:
+    packages = command.packages
+    name, version = next(iter(packages.items()), (".", ""))
+    target = " ".join(f"{package}{version}" for package, version in packages.items()) or "."
+    program = command.program.partition(" ")[0]
+    parameters: tuple[str, ...] = (version,) if version else ()
+    if program not in ("pip", "conda", "python"):
+        parameters = (version, program)
+    package = _package_placeholder(name, names)
+    pattern = RemedyPattern(RemedyKind.INSTALL, package, parameters=parameters)
+    return _done(target, pattern, line)
+
+
+def _package_placeholder(name: str, names: Names) -> str:
+    if name == ".":
+        return Term.THE_REPOSITORY
+    if name.endswith((".txt", ".toml", ".yml", ".yaml")):
+        return Term.REQUIREMENTS
+    wanted = {module.partition(".")[0].lower().replace("_", "-") for module in names.names}
+    return Term.MISSING_MODULE if name in wanted else name
+
+
+def _is_branch(command: Command) -> bool:
+    """True for a checkout of another commit rather than of files."""
+    named = command.words
+    return (
+        command.program == "git checkout"
+        and bool(named)
+        and not any(is_path(word) or word == "." for word in named)
+    )
+
+
+def _reverted(command: Command, part: str, edited: frozenset[str]) -> RemedyAction:
+    files = [word for word in command.words if is_path(word)]
+    is_edited = any(file in edited for file in files) or (edited and not files)
+    general = Term.FILE_JUST_EDITED if is_edited else Term.WORKING_TREE
+    target = " ".join(files) or command.program
+    return _done(target, RemedyPattern(RemedyKind.REVERT, general), part)
+
+
+def _created(command: Command, part: str, names: Names) -> RemedyAction:
+    path = next(iter(command.words), "")
+    name = posixpath.basename(path)
+    if command.program == "mkdir":
+        named = any(missing.strip("/").startswith(f"{path.strip('/')}/") for missing in names.names)
+        general = names.role_of(path) or (Term.PARENT_FOLDER if named else Term.FOLDER)
+    elif name in _FILE_NAMES:
+        general = name
+    else:
+        general = names.role_of(path) or Term.FILE
+    return _done(path, RemedyPattern(RemedyKind.CREATE, general), part)
+
+
+def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
+    path = next(iter(command.words), "")
+    return _done(path, RemedyPattern(RemedyKind.DELETE, names.role_of(path) or Term.FILE), part)
+
+
+def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:
+    """Read the command *line*; returned with the line itself."""
+    return RemedyAction(pattern.kind, target, pattern, parameters=(("command", _line(line)),))
+
+
+def _shows(step: StepTrace, worked: StepTrace) -> bool:
+    if not step.reading.kind.searches:
+        return False
+    shown = step.step.observation or ""
+    return any(posixpath.basename(target) in shown for target in worked.reading.targets)
+
+
+def _lookup_shape(line: str) -> str:
+    """The program of a search or listing, with what it goes by."""
+    command = commands_in(line)[-1] if commands_in(line) else Command("ls")
+    if command.program == "ls":
+        return "ls <folder>" if command.words else "ls"
+    return f"{command.program} {'<file name>' if command.program.startswith('find') else '<text>'}"
+
+
+def _shape(line: str) -> str:
+    """A command with placeholders for its arguments; its program where that is long."""
+    tokens = _TOKEN.findall(line)
+    shape = [token if _PROGRAM.fullmatch(token) else Term.UNKNOWN_COMMAND for token in tokens[:1]]
+    if shape == [Term.UNKNOWN_COMMAND]:
+        return Term.UNKNOWN_COMMAND
+    for token in tokens[1:]:
+        if token.startswith("-") and len(token) > 1:
+            shape.append(token)
+        elif token[0] in "\"'":
+            shape.append("<text>")
+        elif token.isdecimal():
+            shape.append("<line>")
+        else:
+            shape.append("<path>" if is_path(token) else "<text>")
+    text = " ".join(shape)
+    return text if len(text) <= _SHAPE_CHARS else shape[0]
+
+
+def _line(text: str) -> str:
+    return command_text(text, COMMAND_CHARS)
 
 
 def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
@@ -368,8 +399,6 @@ _LINE_READ = 500
 _MAX_IDENTIFIERS = 24
 
 IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
-
-Parameters = list[tuple[str, str]]
 
 
 def refused_edit(
