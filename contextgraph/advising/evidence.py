@@ -202,14 +202,6 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         level = signature_level(signature, candidate)
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
-        if (
-            len(wording.actions) == 1
-            and is_hazardous(wording.actions)
-            # A package is named in general terms, too.
-            and wording.actions[0].kind is not RemedyKind.INSTALL
-            and about.general.description
-        ):
-            wording = about.general
         silence = unfit(wording)
         if has_own and harness(candidate.agent) not in own:
             silence = silence or "it helped another agent"
@@ -343,7 +335,8 @@ def _near_wording(
 ) -> Wording:
     """The wording of *about* in the repository of *candidate*, at an error of *signature*.
 
-    Where the message names no path, the action that failed decides.
+    Where the message names no path, the action that failed decides. One action that may not be said
+    as it was done is worded in general terms, but for a package, which these name, too.
     """
     ours, theirs = quoted_names(signature.message), quoted_names(candidate.message)
     if ours and theirs:
@@ -351,7 +344,11 @@ def _near_wording(
     else:
         replaced = about.near.actions[0].replaced if about.near.actions else ""
         is_about_others = bool(replaced) and replaced not in query.state.last_action
-    return about.near_about_others if is_about_others else about.near
+    wording = about.near_about_others if is_about_others else about.near
+    if len(wording.actions) != 1 or wording.actions[0].kind is RemedyKind.INSTALL:
+        return wording
+    is_better = is_hazardous(wording.actions) and about.general.description
+    return about.general if is_better else wording
 
 
 def _is_complete(pattern: RemedyPattern) -> bool:
