@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.ablation import RULES
 from contextgraph import State
 from contextgraph.advising.channels import Findings, Query, query_of
 from contextgraph.advising.evidence import Sighting, counted, found as sighted, same
@@ -521,3 +522,9 @@ def test_what_is_expected_to_save_nothing_is_not_shown(store):
         [recovery(1), recovery(2)],
     )
     assert "cost" in CONSERVATIVE.refusal(replace(costly, worth=-0.2))
+
+
+def test_the_ablation_names_rules_that_exist() -> None:
+    for without in RULES.values():
+        with without():
+            pass
