@@ -19,7 +19,9 @@ from contextgraph.advising.channels import (
 from contextgraph.advising.gate import (
     NO_CREDITS,
     Credits,
+    expected_detour,
     expected_worth,
+    kind_of,
     probability,
 )
 from contextgraph.lazy import dataclass, regex, replace
@@ -54,6 +56,7 @@ from contextgraph.trace import (
     circumstances_of,
     could_apply,
     describe_remedy,
+    detour,
     edited,
     is_common_setting,
     is_general,
@@ -650,8 +653,9 @@ class _Counts:
         seen = {one.candidate.trajectory_id: one.candidate.seen_at for one in sightings}
         runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
         likely = 0.0 if group.silence else probability(features, self._query.gate)
-        taken = [one.candidate.cleared_step - one.candidate.error_step for one in sightings]
-        steps = sum(taken) / len(taken)
+        steps = expected_detour([_detour(one.candidate) for one in sightings])
+        kind = kind_of(harness(self._query.state.agent), best.wording.actions)
+        tried = self._query.gate.tried.get(kind, (0.0, 0.0))
         return Remedy(
             actions=best.wording.actions,
             description=_description(self._query, best.wording),
@@ -677,7 +681,7 @@ class _Counts:
             features=features,
             probability=likely,
             steps=steps,
-            worth=expected_worth(likely, steps, self._query.gate),
+            worth=expected_worth(likely, steps, tried),
             silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
         )
 
@@ -696,6 +700,10 @@ class _Counts:
         if (group.instances > 1 or is_only_one) and is_supported:
             return of_template, 0.0, of_type
         return 0.0, of_template, 0.0
+
+
+def _detour(done: RecoveryCandidate) -> int:
+    return detour(done.actions, done.family, done.cleared_step - done.error_step)
 
 
 def _shares(sightings: Iterable[Sighting]) -> tuple[Shares, Shares, Shares]:

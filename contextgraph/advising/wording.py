@@ -304,8 +304,8 @@ def _needed(
     programs = {fact.works for fact in playbook.facts if fact.cause is Cause.PROGRAM}
     failed = sum(record.tried - record.worked for record in records)
     for best in _agreed(records)[:1]:
-        is_needed = best.is_news or not programs.isdisjoint(best.command.split())
-        if is_needed or failed >= max(_AGREEING, playbook.tasks / 5):
+        is_other_program = not programs.isdisjoint(best.command.split())
+        if is_other_program or failed >= max(_AGREEING, playbook.tasks / 5):
             yield best
 
 

@@ -4,12 +4,14 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
+from contextgraph.advising.channels import harness
 from contextgraph.advising.freshness import with_content_hashes
+from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, NeverLearnedError, StoreError
 from contextgraph.knowledge.sessions import WorkingMemory
@@ -24,8 +26,6 @@ from contextgraph.model import (
     FailureWarning,
     LearnReceipt,
     LoopInfo,
-    LoopKind,
-    LoopSeverity,
     MemoryContext,
     Outcome,
     RawTrajectory,
@@ -45,6 +45,7 @@ from contextgraph.trace import (
     state_at,
 )
 from contextgraph.trace.actions import new_text, read_action
+from contextgraph.trace.loops import STUCK_AFTER, is_alarming
 from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400
@@ -286,13 +287,8 @@ class LiveRun:
         return replace(loop, escape_suggestions=suggestions)
 
     def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
-        """*loop* where it is stuck and the agent has not been warned of it.
-
-        To put a file back between trials that fail in no way is work.
-        """
-        if loop is None or loop.severity is not LoopSeverity.STUCK:
-            return None
-        if loop.kind is LoopKind.OSCILLATION and not loop.error_types:
+        """*loop* where a warning pays and the agent has not been warned of it."""
+        if loop is None or not is_alarming(loop) or loop.repetitions < self._alarm_after:
             return None
         attempt, continues = loop.signatures[0], loop.start <= self._alarmed_until
         self._alarmed_until = loop.end
@@ -300,6 +296,16 @@ class LiveRun:
             return None
         self._alarms.add(attempt)
         return loop
+
+    @cached_property
+    def _alarm_after(self) -> int:
+        """The repetitions after which loops of this agent lasted; six where that is not known."""
+        try:
+            gate = stored_gate(self._memory.store) or SHIPPED
+        except StoreError as error:
+            _log.warning("the agent is warned late: %s", error)
+            gate = SHIPPED
+        return gate.alarms.get(harness(self._raw.agent), STUCK_AFTER)
 
     def _decided(self, *, request: str = "", names: Sequence[str] = ()) -> str:
         def search() -> MemoryContext:

@@ -5,7 +5,7 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from contextgraph.advising.gate import TOKENS_OF_A_STEP, is_open, remedy_of
+from contextgraph.advising.gate import MOST_OF_LOOP, TOKENS_OF_A_STEP, is_open, remedy_of
 from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
@@ -41,6 +41,7 @@ from contextgraph.trace import (
     pattern_key,
     trace,
 )
+from contextgraph.trace.loops import is_alarming
 
 MOMENTS = (
     MomentKind.START,
@@ -49,8 +50,6 @@ MOMENTS = (
     MomentKind.LOOP,
     MomentKind.SUBMIT,
 )
-# An alarm saves the rest of the loop, but no more than readers saw of it who judged such texts.
-MOST_OF_LOOP = 10
 CEILING, ALL = "ceiling", "all"
 
 
@@ -132,7 +131,7 @@ class LiveReplays:
 
     def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[str, int]:
         at_start, at_errors, in_loops = set[int](), set[int](), set[int]()
-        for loop in read.loops:  # the first repetition shows it
+        for loop in filter(is_alarming, read.loops):  # the first repetition shows it
             in_loops.update(_rest_of_loop(loop, loop.start + 1))
         met = set[RemedyPattern]()
         for recovery in _cleared(read):
@@ -141,8 +140,8 @@ class LiveReplays:
                 again = not met.isdisjoint(action.pattern for action in done.actions)
                 met.update(action.pattern for action in done.actions)
                 at_start.update(range(recovery.error_step, recovery.cleared_step))
-                first = recovery.error_step + (not again)
-                at_errors.update(range(first, recovery.cleared_step))
+                at_errors.update([recovery.error_step] if again else ())
+                at_errors.update(_detour(recovery, recovery.error_step))
         return {
             ALL: len(at_start | in_loops),
             MomentKind.START: len(at_start),
@@ -194,6 +193,14 @@ def _cleared(read: Trace) -> Iterator[Recovery]:
 def _rest_of_loop(loop: LoopInfo, at: int) -> range:
     """Return the steps of *loop* that an alarm at step *at* saves."""
     return range(at + 1, min(loop.end, at + MOST_OF_LOOP) + 1)
+
+
+def _detour(recovery: Recovery, at: int) -> range:
+    """Return the steps after *at*, where the error was, that doing at once what cleared it saves.
+
+    They are as many as the remedy itself does not need.
+    """
+    return range(at + 1, recovery.error_step + 1 + recovery.detour)
 
 
 def _wasted(read: Trace) -> set[int]:
@@ -275,7 +282,7 @@ class _Run:
         named = [end for end in ends if self._is_named(end, said.text, items)]
         steps = self._later(said.text, items, said.step)
         for end in named:
-            steps.update(range(said.step + 1, end.cleared_step))
+            steps.update(_detour(end, said.step))
         return steps, len(items) if ends and not named and not steps else 0
 
     def _in_loop(self, said: Said) -> tuple[set[int], int]:
@@ -291,7 +298,9 @@ class _Run:
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
             pattern = patterns.get(pattern_key(action.pattern, names))
             spelled = action.target.split("\n")[0].strip()
-            if pattern and (not is_open(pattern) or spelled in text):
+            about = [n for n in names.names if names.role_of(n) in action.pattern.target]
+            is_said = pattern and (spelled in text or _is_closed(pattern, about))
+            if is_said and all(name in text for name in about):
                 return True
             if action.kind is RemedyKind.INSTALL and _installs(text, action.target):
                 return True
@@ -320,6 +329,11 @@ class _Run:
 
     def _step(self, index: int) -> StepTrace:
         return self._read.steps[index - self._first]
+
+
+def _is_closed(pattern: RemedyPattern, about: Sequence[str]) -> bool:
+    """Return whether *pattern* says all that there is to do *about* the names in the message."""
+    return not is_open(pattern) or (pattern.kind is RemedyKind.EDIT and bool(about))
 
 
 def _quoted(text: str) -> Collection[str]:

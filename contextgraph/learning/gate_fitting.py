@@ -1,8 +1,8 @@
 """Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
-from itertools import islice
+from math import fsum
 from typing import TypeAlias
 
 import numpy as np
@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from contextgraph.advising.channels import (
     CHANNELS,
     Channel,
+    harness,
     query_of,
 )
 from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import (
+    MOST_OF_LOOP,
     MOST_STEPS,
+    READING,
     SHIPPED,
     RepoRemedy,
+    kind_of,
+    probability,
     remedy_of,
     same_remedy,
     stored_gate,
@@ -26,20 +31,25 @@ from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     FittedGate,
     RawTrajectory,
+    RemedyAction,
     RemedyFeatures,
     State,
 )
 from contextgraph.ports import Store, id_pages
 from contextgraph.trace import (
+    LoopTracker,
     Names,
     Trace,
     names_in,
     states_of,
     trace,
 )
+from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
 
 # Below these the shipped gate is used; more errors than the last cost time and change little.
 LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
+# Of fewer loops it is not known how long they last.
+LEAST_LOOPS = 10
 # How firmly the coefficients are held at the shipped ones, and for how many errors the shipped
 # calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
 _PRIOR, _SHIPPED_ERRORS = 20.0, 300
@@ -53,14 +63,16 @@ Numbers: TypeAlias = NDArray[np.float64]
 class JudgedRemedy:
     """A remedy that was found at an error of *instance*, and whether it is what cleared it.
 
-    In earlier runs it came after *steps* on average; this one took *taken*.
+    In earlier runs it came *steps* later than it could have. Said at this error, it would have
+    *saved* so many, also at later errors of the run. *kind* is its key in `FittedGate.tried`.
     """
 
     instance: str
     features: RemedyFeatures
     is_right: bool
+    kind: str = ""
     steps: float = 0.0
-    taken: int = 0
+    saved: float = 0.0
 
 
 def gate_due(store: Store) -> bool:
@@ -75,10 +87,19 @@ def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
     The same where nothing could be advised at any of them. Runs are taken in the order of their
     ids, which is random. *check* is called at each.
     """
-    errors = list(islice(_judged(store, check), MOST_ERRORS))
+    errors: list[list[JudgedRemedy]] = []
+    loops: dict[str, list[Mapping[int, int]]] = {}
+    for raw in _stored(store):
+        check()
+        run = trace(raw)
+        loops.setdefault(harness(raw.agent), []).extend(_rests(run))
+        errors += judged_remedies(store, run)
+        if len(errors) >= MOST_ERRORS:
+            break
+    runs, alarms = _runs(store), _alarms(loops)
     if len(errors) < LEAST_ERRORS or not any(errors):
-        return replace(SHIPPED, runs=_runs(store))
-    return gate_of(errors, _runs(store))
+        return replace(SHIPPED, runs=runs, alarms=alarms)
+    return replace(gate_of(errors[:MOST_ERRORS], runs), alarms=alarms)
 
 
 def judged_remedies(
@@ -88,8 +109,8 @@ def judged_remedies(
 
     Runs of its instance are hidden, and later ones.
     """
-    raw = run.raw
-    for state, done, names, taken in _cleared(run):
+    raw, cleared = run.raw, list(_cleared(run))
+    for at, (state, done, names, _) in enumerate(cleared):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
         candidates = {name: channel(query, store).recoveries for name, channel in channels.items()}
         judged = []
@@ -97,22 +118,24 @@ def judged_remedies(
             advised = remedy_of(remedy.actions, remedy.repo)
             if remedy.silence is None:
                 is_right = same_remedy(done, advised, names)
+                saved = fsum(
+                    lost + (later > 0)  # said before, it prevents the failing step, too
+                    for later, (_, cure, about, lost) in enumerate(cleared[at:])
+                    if same_remedy(cure, advised, about)
+                    and _filled(remedy.actions, names) == _filled(remedy.actions, about)
+                )
+                kind = kind_of(harness(raw.agent), remedy.actions)
                 judged.append(
                     JudgedRemedy(
-                        raw.instance_id,
-                        remedy.features,
-                        is_right,
-                        remedy.steps,
-                        taken,
+                        raw.instance_id, remedy.features, is_right, kind, remedy.steps, saved
                     )
                 )
         yield judged
 
 
-def _judged(store: Store, check: Callable[[], None]) -> Iterator[list[JudgedRemedy]]:
-    for raw in _stored(store):
-        check()
-        yield from judged_remedies(store, trace(raw))
+def _filled(actions: Iterable[RemedyAction], names: Names) -> list[str]:
+    """Return what *actions* are about, in general terms, at an error with these *names*."""
+    return [names.fill(action.pattern.target) for action in actions]
 
 
 def _stored(store: Store) -> Iterator[RawTrajectory]:
@@ -125,7 +148,9 @@ def _runs(store: Store) -> int:
 
 
 def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
-    """The states at errors that were verifiably cleared, and what cleared them, each once."""
+    """The states at errors that were verifiably cleared, what cleared them, each once, and after
+    how many steps more than that takes.
+    """
     states = list(states_of(run.raw))
     seen: set[tuple[str, str, RepoRemedy]] = set()
     for recovery in run.recoveries:
@@ -134,8 +159,33 @@ def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
         if recovery.verified and not recovery.workaround and done and not again:
             seen.add((recovery.error.error_type, recovery.error.message, done))
             names = names_in(recovery.error.error_type, recovery.error.message)
-            taken = recovery.cleared_step - recovery.error_step
-            yield states[recovery.error_step - run.steps[0].index + 1], done, names, taken
+            lost = min(recovery.detour, MOST_STEPS)
+            yield states[recovery.error_step - run.steps[0].index + 1], done, names, lost
+
+
+def _rests(run: Trace) -> Iterator[Mapping[int, int]]:
+    """Of each loop of which an agent is warned: by repetition, how many steps it still went on."""
+    tracker = LoopTracker()
+    reached: dict[int, dict[int, int]] = {}
+    for at, step in enumerate(run.steps):
+        if (loop := tracker.push(step)) and is_alarming(loop):
+            reached.setdefault(loop.start, {}).setdefault(loop.repetitions, at)
+    for loop in run.loops:
+        if loop.start in reached:
+            yield {often: loop.end - at for often, at in reached[loop.start].items()}
+
+
+def _alarms(loops: Mapping[str, Sequence[Mapping[int, int]]]) -> dict[str, int]:
+    """By agent, the least repetitions at which a warning pays; only where it had enough loops."""
+    alarms = {}
+    for agent, of_agent in loops.items():
+        for often in range(MIN_REPEAT, STUCK_AFTER):
+            rests = [rest[often] for rest in of_agent if often in rest]
+            saved = sum(min(rest, MOST_OF_LOOP) - (rest == 0) - READING for rest in rests)
+            if len(rests) >= LEAST_LOOPS and saved > 0:
+                alarms[agent] = often
+                break
+    return alarms
 
 
 def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
@@ -146,23 +196,25 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
     *coefficients, intercept = _coefficients(features, right).tolist()
     raw = _held_out(features, right, [remedy.instance for remedy in remedies])
     names = [field.name for field in fields(RemedyFeatures)]
-    return FittedGate(
+    gate = FittedGate(
         coefficients=dict(zip(names, coefficients, strict=True)),
         intercept=intercept,
         calibration=_blended(raw, right, len(errors)),
         errors=len(errors),
         runs=runs,
-        saving=_saving([remedy for remedy in remedies if remedy.is_right]),
     )
+    return replace(gate, tried=_tried(remedies, gate))
 
 
-def _saving(right: Sequence[JudgedRemedy]) -> tuple[float, float]:
-    """The steps that *right* remedies would have saved, by those they took in earlier runs."""
-    steps = np.array([(1.0, min(one.steps, MOST_STEPS) - 1) for one in right]).reshape(-1, 2)
-    saved = np.array([max(0, min(one.taken, MOST_STEPS) - 1) for one in right])
-    shipped, prior = np.array(SHIPPED.saving), _PRIOR * np.eye(2)
-    least, each = np.linalg.solve(steps.T @ steps + prior, steps.T @ saved + _PRIOR * shipped)
-    return round(float(least), 4), round(float(each), 4)
+def _tried(remedies: Iterable[JudgedRemedy], gate: FittedGate) -> dict[str, tuple[float, float]]:
+    """Return `FittedGate.tried` by those of *remedies* that have evidence."""
+    tried: dict[str, tuple[float, float]] = {}
+    for one in remedies:
+        if not one.features.unsupported:
+            expected, saved = tried.get(one.kind, (0.0, 0.0))
+            expected += probability(one.features, gate) * one.steps
+            tried[one.kind] = expected, saved + one.saved
+    return {kind: (round(expected, 2), saved) for kind, (expected, saved) in tried.items()}
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:

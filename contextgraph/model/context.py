@@ -366,8 +366,9 @@ class FittedGate:
 
     *calibration* has the probability before it and the share that was right, ascending; between two
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
-    the one that is shipped. The steps that a right remedy saves are the first of *saving*, plus the
-    second for each step by which it came later than at once in earlier runs.
+    the one that is shipped. *tried* has, by agent and kind of remedy, how many steps remedies were
+    expected to save at these errors, and how many they would have saved. *alarms*: by agent, after
+    how many repetitions saying that it is in a loop pays.
     """
 
     coefficients: Mapping[str, float]
@@ -375,7 +376,8 @@ class FittedGate:
     calibration: tuple[tuple[float, float], ...]
     errors: int = 0
     runs: int = 0
-    saving: tuple[float, float] = (1.3, 0.12)
+    tried: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    alarms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,9 +462,9 @@ class Remedy:
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
     remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
     the fragment of an instance of *repo*; *methodology* is what was abstracted from such, if any.
-    *probability* is that of clearing the error, *steps* how many such an error cost on average,
-    *worth* the steps that saying it is expected to save; *score* is the probability times the trust
-    in it.
+    *probability* is that of clearing the error, *steps* how many more than the remedy itself takes
+    such an error cost on average, *worth* the steps that saying it is expected to save; *score* is
+    the probability times the trust in it.
 
     *silence* says why it is not shown; None for what is shown. *rank* is from 1 among those
     that passed the gate, 0 for others.

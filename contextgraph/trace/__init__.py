@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Recovery as Recovery,
         circumstances_of as circumstances_of,
         could_apply as could_apply,
+        detour as detour,
         patterns_tried as patterns_tried,
         recoveries_of as recoveries_of,
         replaced_program as replaced_program,

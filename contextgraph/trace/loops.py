@@ -560,6 +560,11 @@ class _Loop:
         )
 
 
+def is_alarming(loop: LoopInfo) -> bool:
+    """Return False where a file is put back between trials that fail in no way: that is work."""
+    return loop.kind is not LoopKind.OSCILLATION or bool(loop.error_types)
+
+
 def _kind(attempts: Sequence[Predicament]) -> LoopKind:
     if any(attempt.restored for attempt in attempts):
         return LoopKind.OSCILLATION

@@ -353,7 +353,8 @@ class Recovery:
     *error_step* is where it was first met, *cleared_step* the first later step at which the same
     goal is reached. *actions* are what was done about it, in order. *verified*: the answer of
     *cleared_step* shows the error gone. *workaround*: it was avoided rather than solved.
-    *circumstances* are those of the first attempt.
+    *circumstances* are those of the first attempt. *detour* counts the steps, up to where the error
+    was gone, that *actions* themselves do not need.
     """
 
     error_step: int
@@ -363,6 +364,34 @@ class Recovery:
     verified: bool
     workaround: bool
     circumstances: tuple[str, ...] = ()
+    detour: int = 0
+
+
+# What is done before the attempt is repeated, as a step of its own.
+_BEFOREHAND = frozenset(
+    {
+        RemedyKind.INSTALL,
+        RemedyKind.CREATE,
+        RemedyKind.OPEN,
+        RemedyKind.CONFIGURE,
+        RemedyKind.DELETE,
+        RemedyKind.REVERT,
+    }
+)
+
+
+def detour(actions: Sequence[RemedyAction], family: Family, taken: int) -> int:
+    """Return how many of the steps *taken* to clear an error *actions* themselves do not need.
+
+    An agent that does at once what clears the error makes none.
+    """
+    is_code = family is not Family.EDIT_REJECTED
+    beforehand = [
+        action
+        for action in actions
+        if action.kind in _BEFOREHAND or (is_code and action.kind is RemedyKind.EDIT)
+    ]
+    return max(0, taken - max(1, 2 * len(beforehand)))  # each is done, and then tried
 
 
 def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery, ...]:
@@ -378,6 +407,8 @@ def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery,
 def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recovery:
     actions, workaround = _remedy(end, steps, repo_name)
     first = end.opened.first.step
+    # Another error may have taken its place.
+    gone = (end.opened.gone or end.by).index - end.opened.first.index
     return Recovery(
         error_step=end.opened.first.index,
         cleared_step=end.by.index,
@@ -388,6 +419,7 @@ def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recov
         circumstances=circumstances_of(
             end.opened.error, first.action.text, first.observation or ""
         ),
+        detour=detour(actions, end.opened.error.family, gone),
     )
 
 

@@ -1,6 +1,7 @@
 """The gate that is fitted on the runs of a memory."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,12 +11,14 @@ from benchmarks.corpus import START
 from contextgraph import AgentMemory
 from contextgraph.advising.gate import (
     SHIPPED,
+    expected_worth,
     probability,
     stored_gate,
 )
 from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
+    LEAST_LOOPS,
     LEAST_RUNS,
     JudgedRemedy,
     fitted_gate,
@@ -23,9 +26,9 @@ from contextgraph.learning.gate_fitting import (
     gate_of,
     judged_remedies,
 )
-from contextgraph.model import RemedyFeatures
+from contextgraph.model import FittedGate, RemedyFeatures
 from contextgraph.trace import trace
-from tests.builders import recovering_run
+from tests.builders import recovering_run, run
 from tests.unit.test_consolidation import learn_all, missing_module
 
 SURE = RemedyFeatures(0.9, 0.0, same_type=0.5, relevance=1.0, attempt=1.0)
@@ -61,6 +64,37 @@ def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
     assert list(at) == sorted({0.0, *at, 1.0})
     assert list(shares) == sorted(shares)
     assert 0.0 <= shares[0] <= shares[-1] <= 1.0
+
+
+def test_what_agents_do_at_once_is_expected_to_save_less_than_it_seems() -> None:
+    def tried(saved: float) -> FittedGate:
+        judged = [
+            [JudgedRemedy(str(one), SURE, one % 10 > 0, "agent: install", 1.5, saved)]
+            for one in range(LEAST_ERRORS)
+        ]
+        return gate_of(judged)
+
+    at_once, late = (tried(saved).tried["agent: install"] for saved in (0, 4))
+    assert at_once[0] > 50
+    assert expected_worth(0.9, 1.5, at_once) < 0 < expected_worth(0.9, 1.5)
+    assert expected_worth(0.9, 1.5, late) > expected_worth(0.9, 1.5)
+
+
+@pytest.mark.parametrize(("steps", "after"), [(9, {"agent": 3}), (3, {})])
+def test_agents_whose_loops_last_are_warned_early(steps: int, after: Mapping[str, int]) -> None:
+    failing = ("python shop.py", "ModuleNotFoundError: No module named 'attrs'", 1)
+    runs = [
+        run([failing] * steps, instance_id=f"acme__shop-{number}", agent="agent")
+        for number in range(LEAST_LOOPS)
+    ]
+    with AgentMemory.open(":memory:") as memory:
+        learn_all(memory, *runs)
+        gate = fitted_gate(memory.store, lambda: None)
+        assert gate.alarms == after
+        memory.store.admin.mark_consolidated(0, gate)
+        with memory.live(repo="acme/shop", task="Add tariffs", agent="agent") as live:
+            said = [live.observe(*failing[:2], exit_code=1) or "" for _ in range(4)]
+        assert ["Loop" in text for text in said] == [False, False, bool(after), False]
 
 
 def test_each_error_is_judged_by_other_instances():

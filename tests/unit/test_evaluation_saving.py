@@ -49,6 +49,22 @@ def test_the_steps_between_an_error_and_the_clearance_that_was_named_are_saved()
     assert (set(said.saved), said.net) == ({1, 2}, 1.9)
 
 
+def test_the_steps_that_the_remedy_itself_takes_are_not_saved() -> None:
+    missing = ("python3 shop.py", "ModuleNotFoundError: No module named 'attrs'", 1)
+    installed = ("pip install attrs", "Successfully installed attrs-25.1.0", 0)
+    worked = ("python3 shop.py", "12", 0)
+    item = RemedyPattern(RemedyKind.INSTALL, "<the missing module>")
+    said = Said(MomentKind.ERROR, 0, fence("install `attrs`", "ctx_2"), tokens=50)
+
+    def saved(*between: tuple[str, str, int]) -> frozenset[int]:
+        read = trace(run([missing, *between, installed, worked]))
+        [worth] = judged_texts(read, [said], {"ctx_2": [ShownItem("item", patterns=(item,))]})
+        return worth.saved
+
+    assert saved() == frozenset()
+    assert saved(*LOOKED) == {1, 2}
+
+
 def test_a_start_saves_the_failing_step_as_well() -> None:
     said = judged(attempt(*LOOKED), MomentKind.START, -1, "use `python3`")
 

@@ -234,6 +234,13 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
     assert "does not run" not in render_playbook(memory.playbook("acme/shop"))
 
 
+def test_the_way_that_always_works_is_not_said(memory: AgentMemory) -> None:
+    """What every agent gets to run by itself."""
+    ways = (("go build ./...", "", 0), ("go build -o shop", "", 0))
+    learn(memory, *ways, ("go test ./...", "ok  \tacme/shop\t0.1s", 0))
+    assert render_playbook(memory.playbook("acme/shop")) == ""
+
+
 def test_running_code_with_a_plain_interpreter_is_not_said(memory: AgentMemory) -> None:
     learn(memory, ("python3 -c 'print(12)'", "12\n", 0))
     assert "scripts run with" not in render_playbook(memory.playbook("acme/shop"))
