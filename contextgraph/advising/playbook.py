@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
 from math import fsum
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.cases import OUTSIDE, KnownRun, known_run, ranked_files, supported
@@ -198,15 +199,15 @@ class Playbooks:
         # A script that is not known is one that the run has just made.
         for created in (made, command.split()):
             given = command_use(command, created)
-            same = [(run, use) for run, use in uses if given and _runner(use) == _runner(given)]
+            same = [(run, use) for run, use in uses if given and use.runner == given.runner]
             if given and same:
                 exact = [(run, use) for run, use in same if use.text == given.text]
                 return CommandHistory(
                     repo,
                     command,
                     len(runs),
-                    form=_record(same, _runner),
-                    first=_record(list(_first_of_each_run(same)), _runner),
+                    form=_record(same, attrgetter("runner")),
+                    first=_record(list(_first_of_each_run(same)), attrgetter("runner")),
                     exact=_record(exact, lambda use: use.text),
                     ways=_recorded(same, lambda use: (_as_typed(use), use.folder)),
                     others=tuple(_instead_of(given, runs)),
@@ -480,7 +481,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
     forms = {use.form for _, use in uses}
 
     def key(use: CommandUse) -> tuple[str, str]:
-        chosen = f"{_runner(use)} {TESTS}"
+        chosen = f"{use.runner} {TESTS}"
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
@@ -505,10 +506,6 @@ def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
         if is_common and ran > refused and len(refused) > 1:
             reason = _most(Counter(use.error_type for _, use in same if use.error_type))
             yield CommandRecord(command, "", len(ran - refused), len(ran), reason)
-
-
-def _runner(use: CommandUse) -> str:
-    return use.runner
 
 
 def _as_typed(use: CommandUse) -> str:
@@ -541,7 +538,7 @@ def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
     if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
         for record in _records(runs, given.kind):
             is_script = record.command.endswith(SCRIPT)
-            is_same = record.command.removesuffix(f" {TESTS}") == _runner(given)
+            is_same = record.command.removesuffix(f" {TESTS}") == given.runner
             if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
                 yield record
         yield from _made_to_run(given, runs)
@@ -553,7 +550,7 @@ def _made_to_run(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Comman
     installed: dict[str, dict[str, set[str]]] = {}
     for run in runs:
         uses = run.facts.commands
-        places = [place for place, use in enumerate(uses) if _runner(use) == _runner(given)]
+        places = [place for place, use in enumerate(uses) if use.runner == given.runner]
         ran = next((place for place in places if uses[place].ran), None)
         if not places or ran == places[0]:
             continue
