@@ -120,7 +120,12 @@ def _compiled(
             changed |= _judged(memory.store)
         tallies = [tally for tally in tallies if tally.error.id in changed]
     compiler = _Compiler(memory)
-    with_notes = _with_notes(memory.store)
+    try:  # pinned notes have no revision; there are none while notes are away
+        pinned = memory.store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
+    except ContextGraphError:
+        pinned = ()
+    with_notes = {note.repo for note in pinned}
+    rates = memory.stats.get_solve_rates().items()
     changed_repos = {*todo.repos, *with_notes, *repos} - {""}
     known = {name for name, _ in memory.store.runs.repositories(_MAX_REPOSITORIES)} | with_notes
     counts = write_advice(
@@ -128,7 +133,7 @@ def _compiled(
         todo.revision,
         compiler.errors(tallies),
         compiler.repositories(changed_repos),
-        _submission_warnings(memory),
+        {sign: submission_warning(sign, rate).text for sign, rate in rates if rate.is_lower},
         conversations=compiler.conversations(changed_repos),
         outdated=None if before is None else [tally.error for tally in tallies],
         known={name.casefold() for name in known | {*repos, ""}},
@@ -141,22 +146,6 @@ def _judged(store: Store) -> set[str]:
     decided = [verdict.advice for verdict in store.exposures.record([]).verdicts]
     errors = {methodology.error_id for methodology in store.methodologies.get(decided)}
     return errors | {exposure.error_id for exposure in store.exposures.all() if exposure.error_id}
-
-
-def _with_notes(store: Store) -> set[str]:
-    """The repositories with pinned notes, which have no revision; none while notes are away."""
-    try:
-        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
-    except ContextGraphError:
-        return set()
-    return {note.repo for note in pinned}
-
-
-def _submission_warnings(memory: AgentMemory) -> dict[str, str]:
-    rates = memory.stats.get_solve_rates()
-    return {
-        sign: submission_warning(sign, rate).text for sign, rate in rates.items() if rate.is_lower
-    }
 
 
 class _Compiler:
@@ -249,7 +238,8 @@ class _Compiler:
                 notes.setdefault(path, []).append(f"note: {note_line(note)}")
         said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
         for note in readable(said, self._store, frozenset(), None):
-            for path in (one for one in note.about if _is_file(one) and says_of(note, one)):
+            files = (name for name in note.about if "." in name.rpartition("/")[2])
+            for path in (name for name in files if says_of(note, name)):
                 known = notes.setdefault(path, [])
                 if len(known) < _MOST_SAID:
                     known.append(quote_of(note).line())
@@ -307,10 +297,6 @@ def _compiled_remedy(remedy: Remedy, in_general: Remedy | None) -> CompiledRemed
     )
 
 
-def _is_file(name: str) -> bool:
-    return "." in name.rpartition("/")[2]
-
-
 def _neutral(message: str) -> str:
     """*message* with stand-ins for the names that it quotes."""
     pairs = zip(quoted_names(message), STAND_INS, strict=False)
@@ -366,7 +352,9 @@ def write_agents_md(
     path = inside(path.parent, path.name)
     try:
         before = path.read_text() if path.exists() else ""
-        text = before or _front_matter(path, repo)
+        name = re.sub(r"[^a-z0-9]+", "-", repo.lower()).strip("-")
+        front = _FRONT_MATTER.format(name=name, repo=repo) if path.name == _SKILL else ""
+        text = before or front
         if _SECTION.search(text):
             written = _SECTION.sub(lambda _: section, text, count=1)
         else:
@@ -377,11 +365,6 @@ def write_agents_md(
         raise SettingsError(f"{path} cannot be written: {error}") from error
     lines = (before.splitlines(keepends=True), written.splitlines(keepends=True))
     return "".join(unified_diff(*lines, f"a/{path.name}", f"b/{path.name}"))
-
-
-def _front_matter(path: Path, repo: str) -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", repo.lower()).strip("-")
-    return _FRONT_MATTER.format(name=name, repo=repo) if path.name == _SKILL else ""
 
 
 def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:

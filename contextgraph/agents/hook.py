@@ -393,7 +393,10 @@ class _Responder:
         event = self._event
         with self._file() as file:
             if event.command is None:
-                advised = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+                root = self._tree.root if self._tree else os.curdir
+                path = os.path.relpath(os.path.join(event.cwd, event.file), root)
+                asked = path.replace(os.sep, "/")
+                advised = file.for_edit(self._repo, asked) if event.file else ()
             else:
                 command = event.command
                 advised = [file.for_command(self._repo, command, self._tree, event.agent)]
@@ -401,11 +404,6 @@ class _Responder:
         if any(texts) and event.agent in _REFUSING:
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
         return self._context(*texts)
-
-    def _in_tree(self, path: str) -> str:
-        """*path* relative to the root of the working tree."""
-        root = self._tree.root if self._tree else os.curdir
-        return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
         from contextgraph.trace.signature import recognise

@@ -266,7 +266,12 @@ class LiveRun:
                 context = self._query(state)
             if error is not None:
                 self._errors.add((error.error_type, error.template))
-            return replace(context, loop=self._with_escapes(alarm, state)) if alarm else context
+            if alarm is None:
+                return context
+            escapes = self._memory.loop_detector.get_escape_suggestions(
+                state, exclude_instances=self._excluded
+            )
+            return replace(context, loop=replace(alarm, escape_suggestions=escapes))
 
         return self._shown(search, STEP_TOKENS)
 
@@ -279,12 +284,6 @@ class LiveRun:
             already_shown=self._already_shown,
             degrade=True,
         )
-
-    def _with_escapes(self, loop: LoopInfo, state: State) -> LoopInfo:
-        suggestions = self._memory.loop_detector.get_escape_suggestions(
-            state, exclude_instances=self._excluded
-        )
-        return replace(loop, escape_suggestions=suggestions)
 
     def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
         """*loop* where a warning pays and the agent has not been warned of it."""

@@ -346,11 +346,6 @@ def create_app(
     app.state.entries = dict(entries or {})
     app.add_middleware(BodyLimiter, limits=limits, paths=("/v1/learn",))
     app.add_middleware(SiteGuard, is_open=tokens is None)
-    _add_routes(app, mcp)
-    return app
-
-
-def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
     app.add_middleware(Observer)
     add_handlers(app)
     app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
@@ -360,6 +355,7 @@ def _add_routes(app: FastAPI, mcp: McpEndpoint) -> None:
     app.add_api_route("/", home, include_in_schema=False)
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)
+    return app
 
 
 async def home(request: Request) -> Response:

@@ -27,7 +27,7 @@ from contextgraph.codec import encoded
 from contextgraph.errors import ReadError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Exposure, Json, Outcome, RawTrajectory
+from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.operations import (
     ADMIN_ARGUMENTS,
     OPERATIONS,
@@ -234,18 +234,20 @@ async def _perform(operation: Operation, caller: Caller, given: dict[str, Any]) 
 
 def _valued(operation: Operation, memory: AgentMemory, given: dict[str, Any]) -> Mapping[str, Json]:
     """Return the value of a method in the JSON form of the library, without confidential texts."""
-    if "exposures" in given:
-        given["exposures"] = tuple(map(_unreported, given["exposures"]))
+    if "exposures" in given:  # as they were shown: what helped is reported by another request
+        given["exposures"] = tuple(
+            replace(
+                one,
+                helped=None,
+                source="",
+                items=tuple(replace(item, helped=None) for item in one.items),
+            )
+            for one in given["exposures"]
+        )
     try:
         return {"value": encoded(without_secrets(operation.value(memory, given)))}
     except ValueError as error:  # an argument that it does not take
         raise ReadError("", "", str(error)) from error
-
-
-def _unreported(exposure: Exposure) -> Exposure:
-    """Return *exposure* as it was shown: what helped is reported by another request."""
-    items = (replace(item, helped=None) for item in exposure.items)
-    return replace(exposure, helped=None, source="", items=tuple(items))
 
 
 def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> Mapping[str, Json]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
@@ -153,15 +153,12 @@ class Writer:
                 return known
             self._jobs[key] = job
             self._jobs.move_to_end(key)
-            self._forget_old()
+            old = [key for key, job in self._jobs.items() if job.done.is_set()]
+            for name in old[: max(0, len(self._jobs) - _MAX_JOBS)]:
+                del self._jobs[name]
             self._queue.append(job)
             self._changed.notify_all()
         return job
-
-    def _forget_old(self) -> None:
-        old = [key for key, job in self._jobs.items() if job.done.is_set()]
-        for key in old[: max(0, len(self._jobs) - _MAX_JOBS)]:
-            del self._jobs[key]
 
     def _work(self) -> None:
         pause = _FIRST_WAIT
@@ -398,11 +395,9 @@ class Tenant:
             self._sessions.popitem(last=False)
         return shown
 
-    def left(self) -> Iterable[WaitingRun]:
-        """Return the runs that earlier processes left, live ones as they were; read on demand."""
-        return chain(iter(self.spool), self._abandoned())
-
-    def _abandoned(self) -> Iterator[WaitingRun]:
+    def left(self) -> Iterator[WaitingRun]:
+        """Yield the runs that earlier processes left, live ones as they were."""
+        yield from self.spool
         for run in self.journal.abandoned():
             yield self.spool.put(run.raw, run.source)
             run.path.unlink()
