@@ -118,7 +118,13 @@ def doctor(
     record = record_of(checkup, ok=checkup.ok, **({"stale": listed} if stale else {}))
     common.answer(record, partial(_show_checkup, checkup))
     if stale and not common.as_json:
-        _show_stale(gone)
+        named = [(entry, (entry.kind, one_line(entry.name, _NAME_WIDTH))) for entry in gone]
+        lost = [(*name, entry.gone) for entry, name in named if entry.gone]
+        print_table("Gone: named by the playbook", ("", "name", "gone"), lost)
+        if not lost:
+            print("stale: nothing that the playbook names is gone")
+        changed = [(*name, entry.changed) for entry, name in named if entry.changed]
+        print_table("Changed since the runs", ("", "name", "file"), changed)
     raise click.exceptions.Exit(DONE if checkup.ok else FAILED)
 
 
@@ -239,16 +245,6 @@ def _stale(common: Common, workdir: Path) -> "list[Stale]":
         repo = repository_name(str(tree.root))
         tree = replace(tree, recorded=memory.retriever.playbooks.content_hashes(repo))
         return [*stale_in(memory.playbook(repo), tree)]
-
-
-def _show_stale(stale: "list[Stale]") -> None:
-    named = [(entry, (entry.kind, one_line(entry.name, _NAME_WIDTH))) for entry in stale]
-    gone = [(*name, entry.gone) for entry, name in named if entry.gone]
-    print_table("Gone: named by the playbook", ("", "name", "gone"), gone)
-    if not gone:
-        print("stale: nothing that the playbook names is gone")
-    changed = [(*name, entry.changed) for entry, name in named if entry.changed]
-    print_table("Changed since the runs", ("", "name", "file"), changed)
 
 
 def _installed(name: str) -> bool:
@@ -434,7 +430,14 @@ def integrations(
             changed = file.install(agent, command)
         else:
             changed = action == "uninstall" and file.uninstall()
-        _report_hooks(common, agent, file, changed)
+        is_there, path = file.has_hooks(), str(file.path)
+        state = "installed" if is_there else "not installed"
+        common.answer(
+            {"agent": agent.name, "path": path, "installed": is_there, "changed": changed},
+            f"{agent.name}: {state}, {path}",
+        )
+        if is_there and changed and agent.note and not common.as_json:
+            warn(agent.note)
     if action == "install":
         HookFiles(settings).mark_used()
         _compile_now(common, settings)
@@ -461,15 +464,6 @@ def _lasting(settings: "Settings") -> str:
     """Return the address of the memory as hooks name it, whatever folder they run in."""
     # A file contextgraph.toml in a checkout must not choose another memory.
     return settings.address if settings.is_remote else str(Path(settings.address).absolute())
-
-
-def _report_hooks(common: Common, agent: "Agent", file: "SettingsFile", changed: bool) -> None:
-    installed, path = file.has_hooks(), str(file.path)
-    state = "installed" if installed else "not installed"
-    record: dict[str, Json] = {"agent": agent.name, "path": path, "installed": installed}
-    common.answer({**record, "changed": changed}, f"{agent.name}: {state}, {path}")
-    if installed and changed and agent.note and not common.as_json:
-        warn(agent.note)
 
 
 def _compile_now(common: Common, settings: "Settings") -> None:

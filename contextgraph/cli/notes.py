@@ -1,7 +1,7 @@
 """Notes of people and agents, what they decided, pages, entities and keyed files."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from difflib import unified_diff
@@ -413,19 +413,15 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
     for one in listed:
         said = f"{one.note.created_at:%Y-%m-%d}"
         sessions = number_of(one.sessions, "session") if one.sessions > 1 else ""
-        marks = (said, *_marks(one), one.note.repo, sessions, one.note.id)
+        replaced = "superseded" if one.superseded_by else ""
+        is_order = gives_instructions(one.note.content)
+        hidden = "an instruction to the reader, never shown" if is_order else ""
+        kind = one.note.statement_kind
+        marks = (said, kind, replaced, hidden, one.note.repo, sessions, one.note.id)
         print_text((" · ".join(filter(None, marks)), "dim"))
         print_text(one.note.content, indent=2)
     if not listed:
         print("nobody decided anything in the sessions that were learned")
-
-
-def _marks(statement: "Statement") -> Iterator[str]:
-    yield statement.note.statement_kind
-    if statement.superseded_by:
-        yield "superseded"
-    if gives_instructions(statement.note.content):
-        yield "an instruction to the reader, never shown"
 
 
 def _decide(

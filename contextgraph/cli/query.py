@@ -180,17 +180,13 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
         return _from_batch(batch)
     if source:
         return iter([_question(sys.stdin.buffer.read(), "standard input")])
-    return iter([StateQuery(_from_flags(flags))])
-
-
-def _from_flags(flags: dict[str, Any]) -> "State":
     from contextgraph.model import Phase
 
     if flags.get("phase") not in (None, *Phase):
         raise click.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
     if flags.get("current_error") == STDIN:
         flags["current_error"] = sys.stdin.buffer.read().decode(errors="replace")
-    return _state(flags, "options")
+    return iter([StateQuery(_state(flags, "options"))])
 
 
 def _from_batch(name: str) -> Iterator[StateQuery]:
@@ -280,7 +276,15 @@ def _answer(
         print_text(f"nothing useful known{_reason(memory, context, question.state, why=why)}")
     if why and context.silenced and not common.as_json:
         if details:
-            print_panel("Found and not shown", map(_silenced, context.silenced))
+            silences = ((remedy.description, *_silence(remedy)) for remedy in context.silenced)
+            texts = (
+                [
+                    styled(one_line(text, _TEXT_WIDTH)),
+                    styled((f"step '{step}': {reason}", "dim")),
+                ]
+                for text, step, reason in silences
+            )
+            print_panel("Found and not shown", texts)
         else:
             _show_silences(context.silenced)
     for reason in context.degraded:
@@ -399,12 +403,6 @@ def _silence(remedy: "Remedy") -> tuple[str, str]:
     """Return the step and the reason of the silence of *remedy*."""
     assert remedy.silence is not None
     return remedy.silence.step.value, remedy.silence.reason
-
-
-def _silenced(remedy: "Remedy") -> "list[Text]":
-    step, reason = _silence(remedy)
-    text = styled(one_line(remedy.description, _TEXT_WIDTH))
-    return [text, styled((f"step '{step}': {reason}", "dim"))]
 
 
 def _case(item: "SimilarCase") -> "list[Text]":

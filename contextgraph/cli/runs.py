@@ -243,6 +243,8 @@ def _folded(fragment: "Fragment") -> range:
 
 def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator[Text]":
     index = step.step.index
+    person = f" · person: {step.step.user_message}" if step.step.user_message else ""
+    spoken = f"{step.step.thought or step.step.observation or ''}{person}"
     for loop in inspection.trace.loops:
         if loop.start == index:
             yield styled(("│      ", "dim"), (f"↻ {loop_line(loop)}", "yellow"))
@@ -250,20 +252,13 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
         ("│ ", "dim"),
         f"{index:>4}  ",
         (f"{step.phase:<{_PHASE_WIDTH}}", "blue"),
-        one_line(step.step.action.text or _spoken(step), width) or "(no action)",
+        one_line(step.step.action.text or spoken, width) or "(no action)",
     )
     if step.error:
         yield styled(("│        ", "dim"), (f"✗ {error_line(step)}", "red"))
     for recovery in (*inspection.trace.recoveries, *inspection.trace.left_behind):
         if recovery.cleared_step == index:
             yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
-
-
-def _spoken(step: "StepTrace") -> str:
-    """Return what was said at a step without an action."""
-    said = step.step.thought or step.step.observation or ""
-    person = f" · person: {step.step.user_message}" if step.step.user_message else ""
-    return f"{said}{person}"
 
 
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
