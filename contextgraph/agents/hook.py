@@ -392,14 +392,14 @@ class _Responder:
         """Return what ran in place of a command that never ran here, or notes about a file."""
         event = self._event
         with self._file() as file:
-            if event.command is None:
-                root = self._tree.root if self._tree else os.curdir
-                path = os.path.relpath(os.path.join(event.cwd, event.file), root)
-                asked = path.replace(os.sep, "/")
-                advised = file.for_edit(self._repo, asked) if event.file else ()
-            else:
+            advised: Sequence[str] = ()
+            if event.command is not None:
                 command = event.command
                 advised = [file.for_command(self._repo, command, self._tree, event.agent)]
+            elif event.file:
+                root = self._tree.root if self._tree else os.curdir
+                path = os.path.relpath(os.path.join(event.cwd, event.file), root)
+                advised = file.for_edit(self._repo, path.replace(os.sep, "/"))
         texts = [self._shown(Advice(text), self._record()) for text in advised if text]
         if any(texts) and event.agent in _REFUSING:
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
