@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).with_name("templates")
 _SUMMARY_WIDTH = 140
-# So many steps in a row without an error, a recovery or a loop are collapsed.
+# Steps in a row without an error, a recovery or a loop that are collapsed.
 _QUIET_STEPS = 4
 
 

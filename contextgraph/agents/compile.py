@@ -318,7 +318,7 @@ description: What earlier runs of agents in {repo} show: tests, set-up, files, e
 
 """
 _AGREEING = 2
-# So many kinds of error are looked at, and listed with what cleared them.
+# Kinds of error that are looked at, and listed with what cleared them.
 _LOOKED_AT, _LISTED, _MESSAGE_CHARS = 64, 10, 120
 # With the lines around them at most 40.
 _ENTRIES = 34

@@ -106,7 +106,7 @@ class HookEvent:
 
     @property
     def forgets(self) -> bool:
-        """Whether the agent loses what it was shown before."""
+        """Return True where the agent loses what it was shown before."""
         return self.name == "PreCompact" or self.text("source") in _FORGETTING
 
     @property
@@ -502,7 +502,7 @@ class _Responder:
         return fence(record.text, record.context) if text else ""
 
     def _withholds(self, context: str) -> bool | None:
-        """Whether *context* is withheld at random; None if withholding is off."""
+        """Decide at random to withhold *context*; None if withholding is off."""
         if not self._withhold:
             return None
         from contextgraph.governance import is_withheld
@@ -546,7 +546,7 @@ class _Responder:
 
     @property
     def _is_heard(self) -> bool:
-        """Whether the agent is shown what is printed now."""
+        """Return True where the agent is shown what is printed now."""
         event = self._event
         return event.agent != "openhands" or event.name in _HEARD_BY_OPENHANDS
 

@@ -63,7 +63,7 @@ class HookRecord:
     forgets: bool | None = None
 
     def repeats(self, other: "HookRecord") -> bool:
-        """Whether the error of *other* was met again, later in the same session."""
+        """Return True for the error of *other*, met again later in the same session."""
         mine = (self.session, self.subagent, self.family, self.error_type, self.template)
         its = (other.session, other.subagent, other.family, other.error_type, other.template)
         is_met = self.event.startswith("PostToolUse")
@@ -84,7 +84,7 @@ class HookFiles:
 
     @property
     def are_used(self) -> bool:
-        """Whether a hook has used this memory, or is to."""
+        """Return True where a hook has used this memory, or is to."""
         return os.path.exists(self.folder) or os.path.exists(self.advice)
 
     def mark_used(self) -> None:
@@ -93,7 +93,7 @@ class HookFiles:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the memory was written to, maybe by a library, since its advice was compiled."""
+        """Return True where the memory was written to since its advice was compiled."""
         compiled = _written_at(self.advice)
         if self._memory is None:
             return compiled < time.time() - _REFRESHED_AFTER
@@ -614,7 +614,7 @@ def _line(line: Line, tree: WorkingTree | None) -> str:
 
 
 def _could_replace(programs: Sequence[str], attempt: str) -> bool:
-    """Whether *attempt* names one of *programs*; True for none."""
+    """Return True where *attempt* names one of *programs*, or there are none."""
     if not programs:
         return True
     from contextgraph.trace.shell import names_program

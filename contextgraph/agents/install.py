@@ -132,11 +132,11 @@ class Agent:
         return self._folder() / self.file
 
     def is_present(self) -> bool:
-        """Whether the agent has been used on this machine."""
+        """Return True where the agent has been used on this machine."""
         return self._folder().is_dir()
 
     def has_tools(self) -> bool:
-        """Whether it has the tools of a memory."""
+        """Return True where it has the tools of a memory."""
         if not self.tools_file:
             return False
         moved = self.home_variable in os.environ
@@ -276,7 +276,7 @@ class SettingsFile:
         self._backup = backup / f"{name}.json"
 
     def has_hooks(self) -> bool:
-        """Whether it holds hooks of ContextGraph."""
+        """Return True where it holds hooks of ContextGraph."""
         if self._is_module:
             return self.path.exists()
         config = self._config(self._content())
@@ -284,7 +284,7 @@ class SettingsFile:
 
     @property
     def _is_module(self) -> bool:
-        """True for a plug-in, a file that this product writes as a whole."""
+        """Return True for a plug-in, a file that this product writes as a whole."""
         return self.path.suffix == ".js"
 
     def install(self, agent: Agent, command: str) -> bool:

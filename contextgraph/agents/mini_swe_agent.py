@@ -74,7 +74,7 @@ class AdvisedModel:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a run was begun."""
+        """Return True once a run was begun."""
         return bool(self._instance_id)
 
     def query(self, messages: Sequence[Message], **options: Any) -> Message:
@@ -229,7 +229,7 @@ class MemoryModel(AdvisedModel):
         outputs: Sequence[Message],
         template_vars: Mapping[str, Any] | None = None,
     ) -> list[Message]:
-        """As `AdvisedModel.format_observation_messages`; the first begins the run."""
+        """See `AdvisedModel.format_observation_messages`; the first call begins the run."""
         if template_vars and not self.has_begun:
             instance = self._options.instance_id or _instance_of(template_vars.get("image", ""))
             repo = self._options.repo or repo_of(instance)

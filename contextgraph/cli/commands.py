@@ -183,14 +183,14 @@ class Common:
         return load_settings(**self._given())
 
     def settings_in_force(self) -> "list[SettingInForce]":
-        """These settings one by one, and where each is set."""
+        """Return these settings one by one, with where each is set."""
         return settings_in_force(**self._given())
 
     def _given(self) -> dict[str, Any]:
         return {"store": self.store or None, "tenant": self.tenant, **self.flags}
 
     def or_temporary(self) -> "Common":
-        """These, with a memory in RAM where none is named."""
+        """Return these options with a memory in RAM where none is named."""
         return replace(self, store=self.store or ":memory:")
 
     def open(self, *, read_only: bool = False, create: bool = True) -> "AgentMemory":
@@ -387,7 +387,7 @@ class Commands(click.Group):
 
 
 class _Everything(Commands):
-    """All commands; the help shows the first ones."""
+    """The group of all commands; its help shows the first ones."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if gathered := GATHERED.get(cmd_name):

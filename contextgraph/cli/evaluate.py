@@ -250,7 +250,7 @@ def _show_contrasts(
 def _parts(
     intakes: "tuple[Intake, Intake, Intake]", share: float
 ) -> "tuple[list[RawTrajectory], list[RawTrajectory]]":
-    """Those to learn and those to judge by: about *share* of the first intake, and the others.
+    """Divide runs into those to learn, about *share* of the first intake, and those to judge by.
 
     Exits where no record could be read.
     """

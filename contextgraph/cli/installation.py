@@ -139,7 +139,7 @@ class Checkup:
 
     @property
     def ok(self) -> bool:
-        """True where no check failed."""
+        """Return True where no check failed."""
         return all(check.ok for check in self.checks)
 
 
@@ -195,7 +195,7 @@ def _gate(store: "Store") -> "HealthCheck":
 
 
 def _keyed(common: Common) -> "list[HealthCheck]":
-    """Whether index and state of the keyed files follow from their log; nothing without files."""
+    """Check that index and state of the keyed files follow from their log."""
     settings = common.settings()
     if settings.is_in_memory and not settings.keyed_root:
         return []
@@ -208,7 +208,7 @@ def _keyed(common: Common) -> "list[HealthCheck]":
 
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
-    """Whether hooks of agents failed; nothing where none uses the memory."""
+    """Check that hooks of agents did not fail; nothing where none uses the memory."""
     files = HookFiles(settings)
     if not files.are_used:
         return []
@@ -222,7 +222,7 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
-    """Whether stored runs hold secrets that this version recognises."""
+    """Check that stored runs hold no secret that this version recognises."""
     from contextgraph.learning import unmasked_values
 
     known = runs.ids()
@@ -501,7 +501,7 @@ def completion(
     print(completion(app, {}, "contextgraph", "_CONTEXTGRAPH_COMPLETE").source())
 
 
-# So many repositories, commands of each, and errors stand on the card.
+# Most repositories, commands of each, and errors on the card.
 _REPOSITORIES, _COMMANDS, _ERRORS = 4, 2, 3
 _WIDTH = 72
 

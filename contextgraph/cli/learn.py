@@ -76,7 +76,7 @@ class Selection:
     never: tuple[str, ...] = ()
 
     def matches(self, raw: "RawTrajectory") -> bool:
-        """Whether *raw* has a repository or an instance like one of the patterns, in any case."""
+        """Return True where a pattern fits the repository or instance of *raw*, in any case."""
         names = (raw.repo.lower(), raw.instance_id.lower())
         patterns = [pattern.lower() for pattern in self.patterns]
         return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
@@ -309,9 +309,9 @@ def discovered_paths(
     return [str(file) for file in unknown]
 
 
-# So many seconds pass before a watched folder is looked at again.
+# Between two looks at a watched folder.
 _WATCH_SECONDS = 2.0
-# So many runs of files are spooled at most: the others can be read again.
+# Of the runs in files; the others can be read again.
 _MAX_SPOOLED = 256
 _ORIGINS = {"log": "by its log", "report": "by a report", "hand": "by hand"}
 

@@ -233,7 +233,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long answers may be and which runs they ignore."""
+    """Limits of answers: their length, and the runs that they ignore."""
 
     limit: int
     exclude: tuple[str, ...] = ()

@@ -148,7 +148,7 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
 
 
 def _effect_text(effect: "Effect") -> str:
-    """How often errors were cleared with advice and without."""
+    """Say how often errors were cleared with advice and without."""
     return (
         f"cleared {effect.shown_cleared} of {effect.shown} shown, {effect.withheld_cleared} of"
         f" {effect.withheld} withheld; difference {effect.difference:+.2f}"

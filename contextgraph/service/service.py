@@ -44,7 +44,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-# So many seconds pass before a store that was away is tried again: doubled up to the second.
+# Seconds before a store that was away is tried again: doubled up to the second figure.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 5.0
 _MAX_JOBS, _MAX_SESSIONS = 1024, 4096
 _IDLE_SECONDS = 1.0
@@ -134,7 +134,7 @@ class Writer:
             return self._jobs.get((id(memory), identity))
 
     def waiting(self, memory: AgentMemory) -> int:
-        """How many runs wait to be learned by *memory*."""
+        """Return the number of runs that wait to be learned by *memory*."""
         with self._changed:
             return sum(len(job.waiting) for job in self._jobs.values() if job.memory is memory)
 
@@ -426,7 +426,7 @@ class Service:
             self.tenant(name)
 
     async def known(self, name: str) -> Tenant:
-        """As `tenant`, which waits in a thread where it has to open the memory."""
+        """Return the tenant of this name, opened in a thread where it is not open."""
         tenant = self._tenants.get(name)
         return tenant if tenant is not None else await self.answer(self.tenant, name)
 
@@ -515,7 +515,7 @@ class Service:
 
 
 async def finished(job: Job, seconds: float) -> bool:
-    """Whether *job* is done within so many *seconds*."""
+    """Return True once *job* is done, False where it is not within *seconds*."""
     until = time.monotonic() + seconds
     while not job.done.is_set() and time.monotonic() < until:
         await asyncio.sleep(0.02)

@@ -42,7 +42,7 @@ class Token:
     created_at: datetime
 
     def allows(self, scope: TokenScope) -> bool:
-        """Whether it may be used for what needs *scope*."""
+        """Return True where it may be used for what needs *scope*."""
         return scope in self.scopes or TokenScope.ADMIN in self.scopes
 
 
