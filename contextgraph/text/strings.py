@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from unicodedata import normalize
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex
@@ -446,8 +446,8 @@ def hits(text: str) -> Iterator[re.Match[str]]:
 def _found(hints: "Sequence[Hint]", text: str) -> Iterator[re.Match[str]]:
     for hint in hints:
         if hint.first in text:
-            end = 0
-            while hit := hint.search(text, end):
+            end, search = 0, hint.search
+            while hit := search(text, end):
                 yield hit
                 end = hit.end()
 
@@ -559,8 +559,8 @@ def informative_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[
 def shortened(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
     """The lines that say most, as `informative_lines`, then an ellipsis where there are others."""
     chosen = informative_lines(lines, named)
-    others = sum(map(_is_informative, dict.fromkeys(lines))) > len(chosen)
-    return (*chosen, ELLIPSIS) if others else chosen
+    others = islice(filter(_is_informative, dict.fromkeys(lines)), len(chosen), None)
+    return (*chosen, ELLIPSIS) if any(others) else chosen
 
 
 def _is_informative(line: str) -> bool:

@@ -404,6 +404,8 @@ def run_of(step: "StepTrace") -> str:
     return line_of(step).runs or step.step.action.text
 
 
+# What was done about an error is read several times, for each error that was open then.
+@lru_cache(maxsize=1024)
 def shell_line(text: str) -> ShellLine:
     """Return what the line *text* changes and runs, as typed."""
     parts = [part for _, part in line_parts(text)]

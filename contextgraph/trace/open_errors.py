@@ -470,6 +470,8 @@ def _reaches(opened: OpenError, step: StepTrace) -> bool:
     """True for the goal of the last attempt, or of the first program that showed the error."""
     if same_goal(opened.last, step):
         return True
+    if opened.first is opened.last:
+        return False
     return opened.first.reading.kind.runs and same_goal(opened.first, step)
 
 

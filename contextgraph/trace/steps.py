@@ -188,8 +188,10 @@ class StepReader:
                 self._scripts[script] = tuple(self._edited_by(program))
         if not reading.kind.runs:
             return reading
-        scripted = (file for path in reading.targets for file in self._scripts.get(path, ()))
-        return replace(reading, scripted=tuple(dict.fromkeys(scripted)))
+        files = dict.fromkeys(
+            file for path in reading.targets for file in self._scripts.get(path, ())
+        )
+        return replace(reading, scripted=tuple(files)) if files else reading
 
     def _edited_by(self, program: str) -> Iterator[str]:
         """The files of a repository that *program* reads and writes."""
