@@ -48,8 +48,15 @@ def clean(text: str) -> str:
         return text
     if "\x1b" in text or "\x9b" in text:
         text = _ANSI.sub("", text)
-    text = _without_controls(text)
-    return _last_states(text) if "\r" in text else text
+    if text.isascii():
+        text = text.encode("ascii").translate(None, _CONTROL_ASCII).decode("ascii")
+    else:  # halves of surrogate pairs are joined
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = _CONTROL.sub("", whole)
+    if "\r" not in text:
+        return text
+    lines = (line.split("\r") for line in text.replace("\r\n", "\n").split("\n"))
+    return "\n".join(next(filter(None, reversed(states)), "") for states in lines)
 
 
 def visible(text: str) -> str:
@@ -73,24 +80,6 @@ def is_plain(text: str) -> bool:
     if text.isascii():
         return not text.encode("ascii").translate(None, _PLAIN_ASCII)
     return not _UNWANTED.search(text)
-
-
-def _without_controls(text: str) -> str:
-    """*text* with only printable characters and white space; halves of surrogate pairs joined."""
-    if text.isascii():
-        return text.encode("ascii").translate(None, _CONTROL_ASCII).decode("ascii")
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return _CONTROL.sub("", whole)
-
-
-def _last_states(text: str) -> str:
-    """*text* as a terminal leaves it after carriage returns."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return "\n".join(_last_state(line) if "\r" in line else line for line in lines)
-
-
-def _last_state(line: str) -> str:
-    return next((state for state in reversed(line.split("\r")) if state), "")
 
 
 # What a text would say to an agent, rather than about a program. English only.

@@ -236,17 +236,12 @@ def _read_line(line: str) -> CommandReading:
         return readings[0]
     # What a line runs last is what its output shows.
     best = min(reversed(readings), key=lambda reading: PRECEDENCE.index(reading.kind))
-    return _with_all_changes(best, readings)
-
-
-_read_cached = lru_cache(maxsize=4096)(_read_line)
-
-
-def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:
-    """*best* with the files that the other commands of its line change."""
     changed = tuple(dict.fromkeys(path for reading in readings for path in reading.changed))
     targets = tuple(dict.fromkeys((*best.targets, *changed)))
     return replace(best, targets=targets, changed=changed)
+
+
+_read_cached = lru_cache(maxsize=4096)(_read_line)
 
 
 def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
@@ -291,20 +286,14 @@ def _verb(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     rest = words[1:]
     if _PYTHON.fullmatch(verb):
         verb = "python"
-        rest = _without_flags(rest)
+        # Flags of the interpreter itself.
+        while rest and rest[0] in ("-u", "-B", "-O", "-E", "-s", "-I", "-v", "-W"):
+            rest = rest[2 if rest[0] == "-W" else 1 :]
         if len(rest) > 1 and rest[0] == "-m":
             return rest[1], rest[2:]
     if verb == "uv" and rest and rest[0] == "pip":
         return "pip", rest[1:]
     return verb, rest
-
-
-def _without_flags(words: tuple[str, ...]) -> tuple[str, ...]:
-    """*words* without the interpreter's own flags that take no value."""
-    index = 0
-    while index < len(words) and words[index] in ("-u", "-B", "-O", "-E", "-s", "-I", "-v", "-W"):
-        index += 2 if words[index] == "-W" else 1
-    return words[index:]
 
 
 def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
@@ -361,13 +350,12 @@ def _package_tool(rest: tuple[str, ...]) -> ActionKind:
     return ActionKind.INSTALL if words & _INSTALLING else ActionKind.RUN
 
 
-def _django(rest: tuple[str, ...]) -> ActionKind:
-    return ActionKind.TEST if rest[:1] == ("test",) else ActionKind.RUN
-
-
 _KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
     "git": _git,
-    **dict.fromkeys(("django", "django-admin"), _django),
+    **dict.fromkeys(
+        ("django", "django-admin"),
+        lambda rest: ActionKind.TEST if rest[:1] == ("test",) else ActionKind.RUN,
+    ),
     **dict.fromkeys(_PACKAGE_TOOLS, _package_tool),
 }
 
@@ -522,17 +510,20 @@ def read_action(
     *checkout* is as in `repository_path`.
     """
     tool = action.tool.lower()
+    opened = (open_file,) if open_file else ()
     if tool in EDITOR_TOOLS or action.text.startswith("str_replace_editor "):
         reading, where = _editor(action), cwd
     elif edit := _EDIT.match(action.text):
         reading, where = _window_edit(edit, open_file), cwd
     elif action.text.startswith("edit ") and action.text.rstrip().endswith("\nend_of_edit"):
-        reading, where = _refused_edit(action.text, open_file), cwd
+        # Without a readable range, such as `edit 3`: its text is not a command line.
+        head = action.text.partition("\n")[0]
+        reading, where = ActionReading(ActionKind.EDIT, "edit", opened, head, opened), cwd
     elif tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
         reading, where = _structured(tool, action), cwd
     else:
         command = read_command_line(_command_line(tool, action))
-        first = (open_file,) if command.on_open_file and open_file else ()
+        first = opened if command.on_open_file else ()
         reading = ActionReading(
             command.kind, command.verb, (*first, *command.targets), command.text, command.changed
         )
@@ -604,15 +595,11 @@ def _command_line(tool: str, action: Action) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, list):
-            return _argv_line([word for word in value if isinstance(word, str)])
+            argv = [word for word in value if isinstance(word, str)]
+            is_shell = len(argv) > 2 and argv[0].endswith("sh") and argv[1].startswith("-")
+            # Of ``bash -lc LINE`` the line itself.
+            return argv[2] if is_shell and "c" in argv[1] else " ".join(argv)
     return action.text
-
-
-def _argv_line(argv: list[str]) -> str:
-    """The line of an argument vector; of ``bash -lc LINE`` the line itself."""
-    if len(argv) > 2 and argv[0].endswith("sh") and argv[1].startswith("-") and "c" in argv[1]:
-        return argv[2]
-    return " ".join(argv)
 
 
 def _window_edit(edit: re.Match[str], open_file: str | None) -> ActionReading:
@@ -622,12 +609,6 @@ def _window_edit(edit: re.Match[str], open_file: str | None) -> ActionReading:
     return ActionReading(
         ActionKind.EDIT, "edit", targets, f"edit {edit[2]}:{edit[3]}", targets, span
     )
-
-
-def _refused_edit(text: str, open_file: str | None) -> ActionReading:
-    """An edit without a readable range, such as `edit 3`: its text is not a command line."""
-    targets = (open_file,) if open_file else ()
-    return ActionReading(ActionKind.EDIT, "edit", targets, text.partition("\n")[0], targets)
 
 
 def _editor(action: Action) -> ActionReading:

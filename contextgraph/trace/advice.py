@@ -683,7 +683,12 @@ _NUMBER = regex(r"\b\d+\b")
 @lru_cache(_REMEMBERED)
 def is_general(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that says what to do where names of one project mean nothing."""
-    if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
+    target = pattern.target
+    if pattern.kind is RemedyKind.RETRY or target in (Term.ANOTHER_NAME, Term.ANOTHER_MODULE):
+        return False
+    # A change of code is specific to its project, unless an edit was refused.
+    is_of_code = target.startswith(("definition of ", "assignment of ")) and not pattern.parameters
+    if is_of_code or target.endswith(_FROM_ANOTHER_MODULE):
         return False
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
         return False
@@ -698,15 +703,6 @@ def is_common_setting(pattern: RemedyPattern) -> bool:
 def sets_own_variable(command: str) -> bool:
     """True for a command that sets an environment variable which means something to one project."""
     return _SETTING.match(command) is not None and _COMMON_SETTING.match(command) is None
-
-
-def _leaves_out_what(pattern: RemedyPattern) -> bool:
-    """True for a change of code that is specific to its project, unless an edit was refused."""
-    target = pattern.target
-    if target in (Term.ANOTHER_NAME, Term.ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
-        return True
-    is_of_refused_edit = bool(pattern.parameters)
-    return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
 
 
 @lru_cache(_REMEMBERED)
@@ -797,34 +793,22 @@ class Lesson(NamedTuple):
 def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Lesson]:
     """Return the lesson of *actions* about the machine; edits of code give none."""
     for action in actions:
-        lesson = _lesson(action, error_type)
-        if lesson is not None:
-            yield lesson
-
-
-def _lesson(action: RemedyAction, error_type: str) -> Lesson | None:
-    pattern = action.pattern
-    match pattern.kind:
-        case RemedyKind.USE if _are_programs(pattern.target, pattern.replaced):
-            return Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
-        case RemedyKind.CWD:
-            return Lesson(Cause.KEPT_FOLDER if _repeats_a_folder(action) else Cause.FOLDER)
-        case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER and _MISSING.search(error_type):
-            return Lesson(Cause.FOLDER)
-        case RemedyKind.INSTALL if not (action.is_general or pattern.target in _WHOLE_PROJECT):
-            installer = " ".join(action.values_of("command")[:1]).split()[:2]
-            return Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
-        case RemedyKind.EDIT if action.values_of("placing"):
-            return Lesson(Cause.EDIT, *_UNDEFINED)
-        case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
-            return Lesson(Cause.EDIT, *_REFUSED[pattern.target])
-    return None
-
-
-def _are_programs(*names: str) -> bool:
-    return all(map(_PROGRAM.fullmatch, names)) and len({*names}) > 1
-
-
-def _repeats_a_folder(action: RemedyAction) -> bool:
-    """True where the shell was in the folder already that the command changed to again."""
-    return action.replaced.startswith(f"{action.target}/")
+        pattern = action.pattern
+        names = {pattern.target, pattern.replaced}
+        match pattern.kind:
+            case RemedyKind.USE if len(names) > 1 and all(map(_PROGRAM.fullmatch, names)):
+                yield Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
+            case RemedyKind.CWD:
+                # The shell was in the folder already that the command changed to again.
+                kept = action.replaced.startswith(f"{action.target}/")
+                yield Lesson(Cause.KEPT_FOLDER if kept else Cause.FOLDER)
+            case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER:
+                if _MISSING.search(error_type):
+                    yield Lesson(Cause.FOLDER)
+            case RemedyKind.INSTALL if not (action.is_general or pattern.target in _WHOLE_PROJECT):
+                installer = " ".join(action.values_of("command")[:1]).split()[:2]
+                yield Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
+            case RemedyKind.EDIT if action.values_of("placing"):
+                yield Lesson(Cause.EDIT, *_UNDEFINED)
+            case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
+                yield Lesson(Cause.EDIT, *_REFUSED[pattern.target])

@@ -299,11 +299,11 @@ def template_of(message: str) -> str:
 
 
 def _masked(text: str) -> str:
-    masked = _NAMES.sub("<name>", _MASKED.sub(_mask, text))
+    masked = _NAMES.sub("<name>", _MASKED.sub(_placeholder, text))
     return masked.strip()[:TEMPLATE_LENGTH].rstrip()
 
 
-def _mask(match: re.Match[str]) -> str:
+def _placeholder(match: re.Match[str]) -> str:
     kind = match.lastgroup
     if kind == "plural":
         return ""
@@ -318,7 +318,13 @@ def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
     Where a message has only common words, these are better than none.
     """
     text = message[:_READ]
-    candidates = [*_quoted_names(text), *_code_words(text), *_informative_words(text)]
+    quoted = (next(filter(None, match.groups())) for match in _QUOTED_TEXT.finditer(text))
+    names = [word for part in quoted for word in _IDENTIFIER.findall(part)[:2]]
+    names += [match[0] for match in _IDENTIFIER.finditer(text) if _CODE_LIKE.search(match[0])]
+    # The last part of a path; a dotted name stays whole.
+    candidates = [name.rsplit("/", 1)[-1][:60] for name in names]
+    words = (word.lower() for word in _WORD.findall(text))
+    candidates += [word for word in words if word not in _BOILERPLATE]
     known = {error_type, error_type.rsplit(".", 1)[-1]}
     chosen = _distinct([word for word in candidates if word not in known])
     return tuple(chosen or _distinct(_WORD.findall(text)))
@@ -335,23 +341,3 @@ def _distinct(words: list[str]) -> list[str]:
         if len(chosen) == KEYWORDS:
             break
     return chosen
-
-
-def _quoted_names(text: str) -> list[str]:
-    quoted = (next(filter(None, match.groups())) for match in _QUOTED_TEXT.finditer(text))
-    return [_short(word) for part in quoted for word in _IDENTIFIER.findall(part)[:2]]
-
-
-def _code_words(text: str) -> list[str]:
-    words = (match.group() for match in _IDENTIFIER.finditer(text))
-    return [_short(word) for word in words if _CODE_LIKE.search(word)]
-
-
-def _informative_words(text: str) -> list[str]:
-    words = (word.lower() for word in _WORD.findall(text))
-    return [word for word in words if word not in _BOILERPLATE]
-
-
-def _short(word: str) -> str:
-    """The last part of a path; a dotted name stays whole."""
-    return word.rsplit("/", 1)[-1][:60]

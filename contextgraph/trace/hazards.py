@@ -199,11 +199,8 @@ def _is_hazardous(action: RemedyAction) -> bool:
     tried = _program_of(action.replaced)
     if not all(_is_command(line, tried) for line in lines):
         return True
-    return not _OF_TARGET.get(action.kind, _is_any)(action.target)
-
-
-def _is_any(_target: str) -> bool:
-    return True
+    is_known = _OF_TARGET.get(action.kind)
+    return is_known is not None and not is_known(action.target)
 
 
 def _is_path(target: str) -> bool:

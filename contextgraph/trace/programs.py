@@ -94,13 +94,10 @@ def last_traceback(text: str) -> Finding | None:
             wait -= 1
         if wait == 0:
             break
-    return _raised(likely or _first_after(text, start), iter(()), location)
-
-
-def _first_after(text: str, start: int) -> str:
-    """The first line after a traceback's frames, where none looks like an exception."""
-    lines = (line for line in _unprefixed(text, start) if line and not line[0].isspace())
-    return next(lines, "")
+    if not likely:  # the first line after the frames
+        outer = (line for line in _unprefixed(text, start) if line and not line[0].isspace())
+        likely = next(outer, "")
+    return _raised(likely, iter(()), location)
 
 
 def _raised(line: str, following: Iterator[str], location: str | None) -> Finding:
@@ -131,13 +128,10 @@ def _unprefixed(text: str, start: int) -> Iterator[str]:
             return
         end = text.find("\n", position)
         line = text[position : end if end >= 0 else len(text)]
-        yield _without(prefix, line)
+        head = line[: len(prefix)]
+        is_prefixed = head == prefix or not head.strip(" |+-\t")
+        yield line[len(prefix) :] if is_prefixed else line
         position = end + 1
-
-
-def _without(prefix: str, line: str) -> str:
-    head = line[: len(prefix)]
-    return line[len(prefix) :] if head == prefix or not head.strip(" |+-\t") else line
 
 
 def _bare_syntax_error(text: str) -> Finding | None:

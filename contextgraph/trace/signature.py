@@ -562,7 +562,22 @@ def _found(text: str, reading: ActionReading, *, is_display: bool) -> Finding | 
         return None
     if finding := _first((timeout,) if text.startswith(_NO_TOOL_MESSAGE) else _TOOLS, text):
         return finding
-    return _message_at_an_edge(text) if is_display else _of_program(text, reading)
+    if is_display:
+        # Before or after what was displayed.
+        edges = [text] if "[File: " not in text[:_EDGE] else []
+        if len(text) > 2 * _EDGE and edges:
+            edges = [text[:_EDGE], text[text.rfind("\n", 0, -_EDGE) + 1 :]]
+        messages = (shell_message(edge) or git_message(edge) for edge in edges)
+        return next(filter(None, messages), None)
+    if reading.kind is ActionKind.INSTALL and (finding := installer_failure(text)):
+        return finding
+    if reading.kind is ActionKind.VCS:
+        return network_failure(text) or shell_message(text) or message_of_git(text)
+    if finding := _first(_TESTS, text):
+        return finding
+    if pytest_ran(text) or unittest_ran(text):
+        return None
+    return _first(_PROGRAMS, after_passed_tests(text))
 
 
 def _is_display(reading: ActionReading) -> bool:
@@ -573,32 +588,6 @@ def _is_display(reading: ActionReading) -> bool:
     if kind is ActionKind.VCS:
         return _SHOWN_BY_GIT.match(reading.command) is not None
     return kind.is_passive
-
-
-def _message_at_an_edge(text: str) -> Finding | None:
-    """A message before or after what was displayed."""
-    if "[File: " in text[:_EDGE]:
-        return None
-    edges = [text]
-    if len(text) > 2 * _EDGE:
-        edges = [text[:_EDGE], text[text.rfind("\n", 0, -_EDGE) + 1 :]]
-    return next((finding for edge in edges if (finding := _shell_or_git(edge))), None)
-
-
-def _shell_or_git(text: str) -> Finding | None:
-    return shell_message(text) or git_message(text)
-
-
-def _of_program(text: str, reading: ActionReading) -> Finding | None:
-    if reading.kind is ActionKind.INSTALL and (finding := installer_failure(text)):
-        return finding
-    if reading.kind is ActionKind.VCS:
-        return network_failure(text) or shell_message(text) or message_of_git(text)
-    if finding := _first(_TESTS, text):
-        return finding
-    if pytest_ran(text) or unittest_ran(text):
-        return None
-    return _first(_PROGRAMS, after_passed_tests(text))
 
 
 def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
