@@ -81,8 +81,14 @@ class Term(StrEnum):
     SOURCE_FOLDER = "<source folder>"
     FOLDER = "<folder>", "", True
     FILE = "<file>", "", True
-    FILE_TO_EDIT = "<the file to edit>"
-    FILE_TO_LOOK_AT = "<the file to look at>"
+    FILE_TO_EDIT = (
+        "<the file to edit>",
+        "another file was open: open the file you mean, then send the same edit again",
+    )
+    FILE_TO_LOOK_AT = (
+        "<the file to look at>",
+        "open the file you mean first: the command goes by the file that is open",
+    )
     FILE_AT_FAULT = "<the file at fault>"
     FILE_JUST_EDITED = "<the file just edited>"
     SCRIPT_THAT_WAS_RUN = "<the script that was run>"
@@ -96,8 +102,11 @@ class Term(StrEnum):
     MORE_ARGUMENTS = "<more arguments>", "", True
     FEWER_ARGUMENTS = "<fewer arguments>", "", True
     UNKNOWN_COMMAND = "<unknown command>", "", True
-    REQUIREMENTS = "<requirements file>"
-    THE_REPOSITORY = "<the repository itself>"
+    REQUIREMENTS = "<requirements file>", "install the requirements that the repository lists"
+    THE_REPOSITORY = (
+        "<the repository itself>",
+        "install the repository itself (`pip install -e .`)",
+    )
 
     # Edits that were refused, sent again
     MORE_LINES = (
@@ -315,7 +324,6 @@ _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
 _VAGUE = (SCRIPT, Term.UNKNOWN_COMMAND)
 _INTERPRETER = regex(r"python[\d.]*")
-_EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
 
 
 def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -> str:
@@ -420,7 +428,7 @@ def _installed(action: RemedyAction) -> str:
 
 def _opened(action: RemedyAction) -> str:
     if action.pattern.target == Term.FILE_TO_EDIT:
-        return _EDIT_AGAIN.format(file=code(action.target))
+        return Term.FILE_TO_EDIT.wording.replace("the file you mean", code(action.target))
     if action.pattern.target == Term.FILE_TO_LOOK_AT:
         then = next(iter(action.values_of("command")), "")
         return f"open {code(action.target)} first, then use {code(then)}"
@@ -547,10 +555,8 @@ def _use_pattern(pattern: RemedyPattern) -> str:
 
 
 def _install_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target == Term.THE_REPOSITORY:
-        return "install the repository itself (`pip install -e .`)"
-    if pattern.target == Term.REQUIREMENTS:
-        return "install the requirements that the repository lists"
+    if words := wording_of(pattern.target):
+        return words
     if ANY_VERSION in pattern.parameters:
         return f"install `{pattern.target}` without asking for that version"
     if pattern.target == Term.MISSING_MODULE and not pattern.parameters:
@@ -568,14 +574,6 @@ _CREATED: Mapping[str, str] = {
 
 def _create_pattern(pattern: RemedyPattern) -> str:
     return _CREATED.get(pattern.target, f"create `{pattern.target}`")
-
-
-def _open_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target == Term.FILE_TO_EDIT:
-        return _EDIT_AGAIN.format(file="the file you mean")
-    if pattern.target == Term.FILE_TO_LOOK_AT:
-        return "open the file you mean first: the command goes by the file that is open"
-    return _look_pattern(pattern)
 
 
 def _folder_pattern(pattern: RemedyPattern) -> str:
@@ -648,7 +646,7 @@ _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
     RemedyKind.INSTALL: _install_pattern,
     RemedyKind.CREATE: _create_pattern,
-    RemedyKind.OPEN: _open_pattern,
+    RemedyKind.OPEN: _look_pattern,
     RemedyKind.SEARCH: _look_pattern,
     RemedyKind.EDIT: _edit_pattern,
     RemedyKind.RESEND: lambda pattern: wording_of(pattern.target),

@@ -337,39 +337,42 @@ def _line(text: str) -> str:
     return command_text(text, COMMAND_CHARS)
 
 
-def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
+def _first_true(cases: Iterable[tuple[object, Term]], otherwise: Term) -> Term:
+    return next((term for holds, term in cases if holds), otherwise)
+
+
+def path_placeholder(wrong: str, right: str, repo_name: str) -> Term:
     """How the path *right* differs from the path *wrong* that it replaced."""
     old, new = wrong.strip("/"), right.strip("/")
-    if right in (".", "./", "~"):
-        return Term.CURRENT_FOLDER
-    if right in ("/", "..") or (new and old.startswith(f"{new}/")):
-        return Term.PARENT_FOLDER
-    if _without_doubled(old) == new:
-        return Term.WITHOUT_DOUBLED
-    if old == new and wrong.startswith("/"):
-        return Term.RELATIVE
+    is_above = right in ("/", "..") or (new and old.startswith(f"{new}/"))
     # Of a name alone the folder was not known, which is more than a leading slash.
-    if old == new or (right.startswith("/") and "/" in old and new.endswith(f"/{old}")):
-        return Term.ABSOLUTE
-    if new and old.endswith(f"/{new}"):
-        head = old.removesuffix(new).strip("/")
-        return Term.WITHOUT_REPOSITORY if repo_name and head == repo_name else Term.WITHOUT_FOLDER
-    if old and new.endswith(f"/{old}"):
-        return Term.WITH_FOLDER
-    same_name = posixpath.basename(old) == posixpath.basename(new)
-    return Term.ELSEWHERE if same_name else Term.ANOTHER_PATH
+    is_full = right.startswith("/") and "/" in old and new.endswith(f"/{old}")
+    head = old.removesuffix(new).strip("/") if new and old.endswith(f"/{new}") else ""
+    cases = (
+        (right in (".", "./", "~"), Term.CURRENT_FOLDER),
+        (is_above, Term.PARENT_FOLDER),
+        (without_doubled(old) == new, Term.WITHOUT_DOUBLED),
+        (old == new and wrong.startswith("/"), Term.RELATIVE),
+        (old == new or is_full, Term.ABSOLUTE),
+        (repo_name and head == repo_name, Term.WITHOUT_REPOSITORY),
+        (new and old.endswith(f"/{new}"), Term.WITHOUT_FOLDER),
+        (old and new.endswith(f"/{old}"), Term.WITH_FOLDER),
+        (posixpath.basename(old) == posixpath.basename(new), Term.ELSEWHERE),
+    )
+    return _first_true(cases, Term.ANOTHER_PATH)
 
 
-def folder_placeholder(was: str, now: str) -> str:
+def folder_placeholder(was: str, now: str) -> Term:
     """Where the folder *now* lies, in which a command ran that had failed in *was*."""
-    if now.count("/") == 1 < len(now) and now[1:] not in _SYSTEM:
-        return Term.REPOSITORY_ROOT
-    if was.startswith(f"{now.rstrip('/')}/") or now == "..":
-        return Term.PARENT_FOLDER
-    return Term.SUBFOLDER if now.startswith(f"{was}/") else Term.ANOTHER_FOLDER
+    cases = (
+        (now.count("/") == 1 < len(now) and now[1:] not in _SYSTEM, Term.REPOSITORY_ROOT),
+        (was.startswith(f"{now.rstrip('/')}/") or now == "..", Term.PARENT_FOLDER),
+        (now.startswith(f"{was}/"), Term.SUBFOLDER),
+    )
+    return _first_true(cases, Term.ANOTHER_FOLDER)
 
 
-def _without_doubled(path: str) -> str:
+def without_doubled(path: str) -> str:
     """*path* without the first folder that is named twice in a row; empty where none is."""
     parts = path.split("/")
     for index in range(1, len(parts)):
@@ -408,7 +411,7 @@ def refused_edit(
     return (
         _definition(failed, accepted, before)
         or _placing(failed, accepted)
-        or (_other_text(failed, accepted),)
+        or (_sent_again(failed, accepted, _corrected_text(failed, accepted)),)
     )
 
 
@@ -514,7 +517,7 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
         return (RemedyAction(RemedyKind.RESEND, head, pattern, was_head, (("file", file),)),)
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
-        return (_sent_again(failed, accepted, _range_placeholder(was, now)),)
+        return (_sent_again(failed, accepted, _corrected_range(was, now)),)
     if old != new:
         pairs = zip(old, new, strict=True)
         line = next(after for before, after in pairs if before != after)
@@ -537,38 +540,32 @@ def _span(span: Span) -> str:
     return f"{span[0]}:{span[1]}"
 
 
-def _range_placeholder(was: Span, now: Span) -> Term:
-    if now[0] <= was[0] and was[1] < now[1]:
-        return Term.MORE_LINES
-    if now[0] < was[0] and was[1] == now[1]:
-        return Term.MORE_LINES_BEFORE
-    if was[0] <= now[0] and now[1] <= was[1]:
-        return Term.FEWER_LINES
-    return Term.OTHER_LINES
+def _corrected_range(was: Span, now: Span) -> Term:
+    """How the lines differ for which the same text was sent again."""
+    cases = (
+        (now[0] <= was[0] and was[1] < now[1], Term.MORE_LINES),
+        (now[0] < was[0] and was[1] == now[1], Term.MORE_LINES_BEFORE),
+        (was[0] <= now[0] and now[1] <= was[1], Term.FEWER_LINES),
+    )
+    return _first_true(cases, Term.OTHER_LINES)
 
 
-def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
-    """Return the difference between the refused and the accepted text."""
+def _corrected_text(failed: StepTrace, accepted: StepTrace) -> Term:
+    """How the text differs that was sent again, and whether the lines had to."""
     old, new = _text_of(failed), _text_of(accepted)
     come, gone = _differences(old, new)
-    was, now = failed.reading.span, accepted.reading.span
-    if not new:
-        return _sent_again(failed, accepted, Term.LINES_DELETED)
-    if similarity(old, new) == 0.0:
-        return _sent_again(failed, accepted, Term.OTHER_TEXT)
-    placeholder = _text_placeholder(come, gone, was or (0, 0), now or (0, 0))
-    return _sent_again(failed, accepted, placeholder)
-
-
-def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: Span) -> Term:
-    if come and not gone and now[1] > was[1]:
-        return Term.MORE_LINES_REPEATED
-    if come and come[0].rstrip().endswith(":") and (now[0] < was[0] or not gone):
-        return Term.BLOCK_LINE
-    if gone and not come and now[1] - now[0] < was[1] - was[0]:
-        return Term.FEWER_LINES
-    is_same = _SPACE.sub("", "".join(gone)) == _SPACE.sub("", "".join(come))
-    return Term.REORDERED if is_same else Term.CORRECTED_TEXT
+    was, now = failed.reading.span or (0, 0), accepted.reading.span or (0, 0)
+    is_opened = come and come[0].rstrip().endswith(":") and (now[0] < was[0] or not gone)
+    is_shorter = now[1] - now[0] < was[1] - was[0]
+    cases = (
+        (not new, Term.LINES_DELETED),
+        (similarity(old, new) == 0.0, Term.OTHER_TEXT),
+        (come and not gone and now[1] > was[1], Term.MORE_LINES_REPEATED),
+        (is_opened, Term.BLOCK_LINE),
+        (gone and not come and is_shorter, Term.FEWER_LINES),
+        (_SPACE.sub("", "".join(gone)) == _SPACE.sub("", "".join(come)), Term.REORDERED),
+    )
+    return _first_true(cases, Term.CORRECTED_TEXT)
 
 
 def _sent_again(
@@ -641,7 +638,8 @@ def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyP
     if not added and not removed:
         return None
     if not added:
-        instead = Term.ANOTHER_MODULE if _imports_at_all(change.added) else ""
+        imports = any(_IMPORT.match(line[:_LINE_READ]) for line in change.added)
+        instead = Term.ANOTHER_MODULE if imports else ""
         return RemedyPattern(RemedyKind.EDIT, instead, Edited(Construct.IMPORT, role).target)
     if not removed:
         return _pattern(Construct.IMPORT, role)
@@ -657,10 +655,6 @@ def _imports_of(lines: Iterable[str], quoted: str, name: str) -> list[str]:
         if match and (name in _WORD.findall(match["names"]) or quoted in line.split()):
             modules.append(match["source"] or match["names"].split()[0].strip(","))
     return modules
-
-
-def _imports_at_all(lines: Iterable[str]) -> bool:
-    return any(_IMPORT.match(line[:_LINE_READ]) for line in lines)
 
 
 def _import_path(was: str, now: str) -> ImportPath:

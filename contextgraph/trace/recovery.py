@@ -4,7 +4,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from contextgraph.lazy import dataclass, regex
 from contextgraph.model import (
@@ -35,6 +34,7 @@ from contextgraph.trace.changes import (
     other_command,
     refused_edit,
     shell_action,
+    without_doubled,
 )
 from contextgraph.trace.open_errors import (
     MISSING_PROGRAM,
@@ -164,7 +164,7 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
             is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
             return not is_missing and is_set is None
     if pattern.target == Term.WITHOUT_DOUBLED:
-        return any(_has_doubled_folder(name) for name in names.names)
+        return any(without_doubled(name.strip("/")) for name in names.names)
     if pattern.target == Term.ABSOLUTE:
         return any("/" in name.strip("/") for name in names.names or attempt.split()[1:])
     if pattern.target == Term.ANOTHER_PATH and pattern.replaced:
@@ -246,11 +246,6 @@ def _repeats_lines_behind(attempt: str, shown: str) -> bool:
 
 def _span(attempt: str) -> Span | None:
     return read_action(Action(tool="", text=attempt), None, None).span
-
-
-def _has_doubled_folder(path: str) -> bool:
-    parts = path.strip("/").split("/")
-    return any(parent == child for parent, child in pairwise(parts))
 
 
 _NAME = regex(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
