@@ -3,8 +3,8 @@
 import re
 from functools import partial
 
-from contextgraph.lazy import regex, replace
-from contextgraph.model import Action, ErrorSignature, Family, State, Step
+from contextgraph.lazy import TYPE_CHECKING, regex, replace
+from contextgraph.model import Action, ErrorSignature, Family, Step
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.findings import (
     Finding,
@@ -35,6 +35,9 @@ from contextgraph.trace.programs import (
     tool_message,
     usage_error,
 )
+
+if TYPE_CHECKING:
+    from contextgraph.model import State  # which a hook need not load
 
 _failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
@@ -533,7 +536,7 @@ _PYTHON_MESSAGES = (
 )
 
 
-def error_of(state: State) -> ErrorSignature | None:
+def error_of(state: "State") -> ErrorSignature | None:
     """The failure that the current error of *state* shows, None where it is not recognised.
 
     Where it is the answer to the last action it is read as such, as in recorded runs.
@@ -552,7 +555,7 @@ def error_of(state: State) -> ErrorSignature | None:
     return error
 
 
-def action_in(state: State) -> Action:
+def action_in(state: "State") -> Action:
     """The last action of *state*, whose tool is its first word."""
     return Action(next(iter(state.last_action.split(maxsplit=1)), ""), state.last_action)
 

@@ -16,8 +16,9 @@ import pytest
 
 from contextgraph import AgentMemory, __main__ as entry_point
 from contextgraph.agents.hook import HookEvent, answer
-from contextgraph.agents.hook_files import write_advice
+from contextgraph.agents.hook_files import HookFiles, write_advice
 from contextgraph.agents.install import hook_command
+from contextgraph.config import Settings
 from contextgraph.model import Action, RawTrajectory, ShownTally, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
@@ -959,13 +960,29 @@ def test_a_program_without_site_finds_what_is_installed() -> None:
     assert done.stdout.startswith("contextgraph ")
 
 
-def test_a_hook_loads_no_module_that_it_can_do_without(tmp_path: Path) -> None:
-    event = json.dumps({"hook_event_name": "PreToolUse", "session_id": "1", "cwd": str(tmp_path)})
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"hook_event_name": "PreToolUse"},
+        {
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "python a.py"},
+            "tool_response": {"stdout": "ModuleNotFoundError: No module named 'tariffs'"},
+        },
+    ],
+)
+def test_a_hook_loads_no_module_that_it_can_do_without(
+    tmp_path: Path, event: dict[str, object]
+) -> None:
+    files = HookFiles(Settings(store=str(tmp_path / "memory.db")))
+    write_advice(Path(files.advice), 1, [], [], {})
+    text = json.dumps({**event, "session_id": "1", "cwd": str(tmp_path)})
     program = [sys.executable, "-I", "-S", "-X", "importtime", entry_point.__file__]
     program += ["hook", "--store", str(tmp_path / "memory.db")]
-    done = subprocess.run(program, input=event, capture_output=True, text=True, check=True)
+    done = subprocess.run(program, input=text, capture_output=True, text=True, check=True)
 
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "contextgraph.agents.hook" in loaded
-    needless = {"site", "typing", "pathlib", "logging", "dataclasses", "inspect", "click"}
-    assert not loaded & needless
+    needless = {"site", "typing", "logging", "dataclasses", "inspect", "click"}
+    assert not loaded & (needless | (set() if "tool_response" in event else {"pathlib"}))
