@@ -501,7 +501,8 @@ def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
     exact = tuple(_hint(*item) for item in _EXACT.items())
     folded = tuple(_hint(*item) for item in _FOLDED.items())
     foreign = rf"(?:{'|'.join(_FOREIGN)})(?P<password>{_ASSIGNED})"
-    return exact, (*folded, *map(_separator_hint, "_-.~")), (_hint("", foreign),)
+    separated = (Hint(separator, partial(_separator_pattern, separator)) for separator in "_-.~")
+    return exact, (*folded, *separated), (_hint("", foreign),)
 
 
 def _hint(beginning: str, pattern: str) -> Hint:
@@ -513,10 +514,6 @@ def _hint(beginning: str, pattern: str) -> Hint:
 @cache
 def _searches(pattern: Callable[[], str]) -> Callable[[str, int], re.Match[str] | None]:
     return patterns.compile(pattern(), re.VERBOSE).search
-
-
-def _separator_hint(separator: str) -> Hint:
-    return Hint(separator, partial(_separator_pattern, separator))
 
 
 def _separator_pattern(separator: str) -> str:

@@ -405,10 +405,9 @@ def _used(action: RemedyAction) -> str:
 
 
 def _in_folder(action: RemedyAction) -> str:
-    instead = _instead(action)
     if action.target.startswith("cd "):
-        return f"use {code(action.target)}{instead}"
-    return f"run it in {code(action.target)}{instead}"
+        return _used(action)
+    return f"run it in {code(action.target)}{_instead(action)}"
 
 
 def _with_command(verb: str) -> Callable[[RemedyAction], str]:

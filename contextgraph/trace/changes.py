@@ -86,7 +86,9 @@ def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyActio
     if command.program in ("mkdir", "touch"):
         return _created(command, part, names)
     if command.program in ("rm", "rmdir", "unlink"):
-        return _deleted(command, part, names)
+        path = next(iter(command.words), "")
+        pattern = RemedyPattern(RemedyKind.DELETE, names.role_of(path) or Term.FILE)
+        return _done(path, pattern, part)
     return _done(_line(part), RemedyPattern(RemedyKind.OTHER, command.name), part)
 
 
@@ -185,11 +187,14 @@ def _other_arguments(
     parameters += [("without_flag", flag) for flag in dropped]
     parameters += [("from", word) for word in went] + [("to", word) for word in came]
     kind = _kind_of(new)
+    # Of words that are not flags only that they differ.
+    cases = ((came and went, Term.OTHER_ARGUMENTS), (went, Term.FEWER_ARGUMENTS))
+    words = _first_true(cases, Term.MORE_ARGUMENTS)
     pattern = _path_pattern(kind, new, went, came, repo_name) or RemedyPattern(
         kind,
         _shared_name(new, repo_name),
         replaced=" ".join(_flag_names(dropped)),
-        parameters=_flag_names(flags) if flags or dropped else _other_words(went, came),
+        parameters=_flag_names(flags) if flags or dropped else (words,),
     )
     return RemedyAction(kind, _line(now), pattern, _line(was), tuple(parameters))
 
@@ -227,13 +232,6 @@ def _path_pattern(
 
 def _flag_names(flags: Iterable[str]) -> tuple[str, ...]:
     return tuple(flag.partition("=")[0] for flag in flags)
-
-
-def _other_words(went: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
-    """Of words that are not flags only that they differ."""
-    if came and went:
-        return (Term.OTHER_ARGUMENTS,)
-    return (Term.FEWER_ARGUMENTS,) if went else (Term.MORE_ARGUMENTS,)
 
 
 def _installed(command: Command, line: str, names: Names) -> RemedyAction:
@@ -287,11 +285,6 @@ def _created(command: Command, part: str, names: Names) -> RemedyAction:
     else:
         general = names.role_of(path) or Term.FILE
     return _done(path, RemedyPattern(RemedyKind.CREATE, general), part)
-
-
-def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
-    path = next(iter(command.words), "")
-    return _done(path, RemedyPattern(RemedyKind.DELETE, names.role_of(path) or Term.FILE), part)
 
 
 def _done(target: str, pattern: RemedyPattern, line: str) -> RemedyAction:

@@ -25,7 +25,7 @@ from contextgraph.trace.actions import (
     read_action,
 )
 from contextgraph.trace.signature import action_in, error_of, recognise
-from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines
+from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines, overlap
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 _VOLATILE = regex(
@@ -183,7 +183,9 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     error, other_error = _error_of(state1, predicament), _error_of(state2, other)
     if error is not None and other_error is not None:
         same = (error.family, error.error_type) == (other_error.family, other_error.error_type)
-        return same and _share_keyword(error, other_error)
+        if not error.keywords and not other_error.keywords:
+            return same and error.template == other_error.template
+        return same and not set(error.keywords).isdisjoint(other_error.keywords)
     if error is not other_error or predicament is None or other is None:
         return False
     return (predicament.attempt, predicament.outcome) == (other.attempt, other.outcome)
@@ -202,13 +204,6 @@ def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature |
     if state.current_error:
         return error_of(state)
     return predicament.error if predicament else None
-
-
-def _share_keyword(error: ErrorSignature, other: ErrorSignature) -> bool:
-    """True for a keyword in common; errors whose message has none agree by their template."""
-    if not error.keywords and not other.keywords:
-        return error.template == other.template
-    return bool(set(error.keywords) & set(other.keywords))
 
 
 def _outcome(step: StepTrace) -> str:
@@ -301,12 +296,13 @@ class LoopTracker:
         return loop.info() if loop else None
 
     def _advance(self, step: StepTrace | State) -> "_Loop | None":
-        if isinstance(step, StepTrace) and not _is_attempt(step):
-            self._steps += 1
-            return None
         if isinstance(step, State):
             self._has_outcomes = self._has_outcomes or bool(step.last_outcome)
             now = predicament_in(step, has_outcomes=self._has_outcomes)
+        elif step.step.denied or not (step.step.action.text or step.step.observation is not None):
+            # A call that a person refused, or words to a person: not an attempt.
+            self._steps += 1
+            return None
         else:
             now = predicament_of(step)
         if now is None:
@@ -494,7 +490,7 @@ class _RejectedEdits:
     def is_solved_by(self, now: Predicament) -> bool:
         if self.last.goal != now.goal:
             return False
-        return self.last.text == now.text or _overlap(self.last.span, now.span)
+        return self.last.text == now.text or overlap(self.last.span, now.span)
 
 
 @dataclass(slots=True)
@@ -578,12 +574,6 @@ def _kind(attempts: Sequence[Predicament]) -> LoopKind:
     return LoopKind.SAME_EDIT_REJECTED if rejected else LoopKind.SAME_COMMAND_SAME_ERROR
 
 
-def _is_attempt(step: StepTrace) -> bool:
-    """False for words to a person, and for a call that a person refused."""
-    is_reply = not step.step.action.text and step.step.observation is None
-    return not (is_reply or step.step.denied)
-
-
 def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:
     """Add the newest entry, and drop the oldest where there are too many."""
     cache[key] = value
@@ -603,7 +593,3 @@ def _is_near(span: Span | None, other: Span | None) -> bool:
     shared = min(span[1], other[1]) - max(span[0], other[0]) + 1
     wider = max(span[1] - span[0], other[1] - other[0]) + 1
     return _SAME_SIZE * shared >= wider or abs(span[0] - other[0]) <= _SAME_PLACE_LINES
-
-
-def _overlap(span: Span | None, other: Span | None) -> bool:
-    return bool(span and other and span[0] <= other[1] and other[0] <= span[1])

@@ -16,6 +16,7 @@ from contextgraph.trace.steps import (
     is_tool_edit,
     is_version_query,
     new_lines,
+    overlap,
     similarity,
 )
 
@@ -247,8 +248,7 @@ def _near(span: Span | None, other: Span | None) -> bool:
     """True for ranges that overlap or start close to one another."""
     if span is None or other is None:
         return span is other
-    overlap = span[0] <= other[1] and other[0] <= span[1]
-    return overlap or abs(span[0] - other[0]) <= _SAME_PLACE
+    return overlap(span, other) or abs(span[0] - other[0]) <= _SAME_PLACE
 
 
 _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
@@ -427,7 +427,12 @@ class OpenErrors:
     @property
     def latest(self) -> OpenError | None:
         """The error met last that still stands in the way."""
-        standing = (opened for opened in self._open if self._stands(opened))
+        standing = [
+            opened
+            for opened in self._open
+            if opened.gone is None
+            and (opened.error.family not in _SLIPS or self._now - opened.last.index <= _SLIP_STEPS)
+        ]
         return max(standing, key=lambda opened: opened.last.index, default=None)
 
     def _settle(self, step: StepTrace) -> tuple[Cleared, ...]:
@@ -448,10 +453,6 @@ class OpenErrors:
             if same_run(opened.last.reading, step.reading) and _further(opened.error, error):
                 opened.gone = opened.gone or step
         self._open = [*self._open, OpenError(error, step, step)][-_FOLLOWED:]
-
-    def _stands(self, opened: OpenError) -> bool:
-        slipped = opened.error.family in _SLIPS and self._now - opened.last.index > _SLIP_STEPS
-        return opened.gone is None and not slipped
 
 
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:

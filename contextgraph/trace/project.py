@@ -105,28 +105,22 @@ def uses_of(
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
     commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]
-    if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
-        return
+    if error is not None:
+        folder = folder_of(line)
+        misses_folder = folder and error.error_type == _NO_FOLDER and folder in error.message
+        if len(commands) != 1 or misses_folder:
+            return
     folder = _folder(line, cwd)
     for command in commands:
         own = read_action(Action("bash", command.text), None, None)
         if own.kind in RUNNABLE and _INFORMATION_FLAGS.isdisjoint(command.flags):
-            kind = _kind(own.kind, command)
+            installs = command.installs or "setup.py" in command.text
+            is_query = own.kind is ActionKind.INSTALL and not installs
+            kind = ActionKind.OTHER if is_query else own.kind
             ran = error is None or _ran(kind, error)
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
-
-
-def _misses_folder(error: ErrorSignature, line: str) -> bool:
-    """Return True where *error* says that the folder to which *line* changes does not exist."""
-    folder = folder_of(line)
-    return bool(folder) and error.error_type == _NO_FOLDER and folder in error.message
-
-
-def _kind(kind: ActionKind, command: Command) -> ActionKind:
-    installs = command.installs or "setup.py" in command.text
-    return kind if kind is not ActionKind.INSTALL or installs else ActionKind.OTHER
 
 
 def _folder(line: str, cwd: str | None) -> str:

@@ -163,17 +163,14 @@ class _RepositorySummary:
         shown = step.step.observation or ""
         if step.reading.kind is ActionKind.LIST and not self._entries:
             self._entries = _entries(shown)
-        elif step.reading.kind is ActionKind.VIEW and not self._readme and _is_readme(step):
+        is_readme = any("readme" in target.lower() for target in step.reading.targets)
+        if step.reading.kind is ActionKind.VIEW and is_readme and not self._readme:
             self._readme = _opening(shown)
 
     @property
     def text(self) -> str:
         """At most 600 characters; empty as long as the run showed none."""
         return "\n".join(filter(None, (self._readme, self._entries)))[:SUMMARY_CHARS]
-
-
-def _is_readme(step: StepTrace) -> bool:
-    return any("readme" in target.lower() for target in step.reading.targets)
 
 
 def _entries(listing: str) -> str:
@@ -207,14 +204,10 @@ def _cuts(text: str, error: ErrorSignature) -> Iterator[str]:
     yield _excerpt_of_parts(text, (at - 2 * _EXCERPT_PART, at - _EXCERPT_PART, at))
     yield _excerpt_of_parts(text, (-3 * _EXCERPT_PART, -2 * _EXCERPT_PART, -_EXCERPT_PART))
     yield _excerpt_of_parts(text, (0, at - _EXCERPT_PART // 2, -_EXCERPT_PART))
-    yield _excerpt_of_parts(text, (_report_start(text), at - _EXCERPT_PART // 2, -_EXCERPT_PART))
+    reports = filter(lambda start: start >= 0, map(text.find, _REPORT_STARTS))
+    report = min(reports, default=0)
+    yield _excerpt_of_parts(text, (report, at - _EXCERPT_PART // 2, -_EXCERPT_PART))
     yield _excerpt_of_parts(text, (0, _EXCERPT_PART, 2 * _EXCERPT_PART))
-
-
-def _report_start(text: str) -> int:
-    """Where the first report of a test or traceback starts."""
-    starts = (text.find(mark) for mark in _REPORT_STARTS)
-    return min((start for start in starts if start >= 0), default=0)
 
 
 def _excerpt_of_parts(text: str, starts: tuple[int, ...]) -> str:
@@ -272,16 +265,13 @@ class SubmissionTracker:
         if step.reading.kind is ActionKind.TEST:
             self._tests.append(step)
         if step.succeeded and (is_edit(step) or step.reading.scripted):
-            self._add_edit(step)
-
-    def _add_edit(self, step: StepTrace) -> None:
-        files = step.reading.scripted or step.reading.changed or step.reading.targets
-        self._is_unrun = True
-        if step.reading.kind is ActionKind.CREATE:
-            self._created.update(files)
-        elif not files or not self._created.issuperset(files):
-            self._has_edit = True
-            self._edited.update(PurePosixPath(file).stem for file in files)
+            files = step.reading.scripted or step.reading.changed or step.reading.targets
+            self._is_unrun = True
+            if step.reading.kind is ActionKind.CREATE:
+                self._created.update(files)
+            elif not files or not self._created.issuperset(files):
+                self._has_edit = True
+                self._edited.update(PurePosixPath(file).stem for file in files)
 
     def _is_tested(self) -> bool:
         """Whether a test command chose no tests, or some that name a module that was edited."""

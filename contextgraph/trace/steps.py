@@ -388,6 +388,11 @@ class Change:
     added: tuple[str, ...] = ()
 
 
+def overlap(span: Span | None, other: Span | None) -> bool:
+    """True for ranges of lines, both known, that have a line in common."""
+    return bool(span and other and span[0] <= other[1] and other[0] <= span[1])
+
+
 def is_edit(step: StepTrace) -> bool:
     """True for a step that writes text into a file."""
     if step.reading.kind is ActionKind.CREATE:
