@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import intern
 
-from contextgraph.lazy import dataclass, field, regex, replace
+from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
-    Environment,
     ErrorSignature,
     Family,
     PatchSummary,
@@ -40,6 +39,9 @@ from contextgraph.trace.steps import (
     listed_files,
     names_shown,
 )
+
+if TYPE_CHECKING:
+    from contextgraph.model import Environment  # which a hook need not load
 
 TESTS = "<tests>"
 
@@ -210,6 +212,14 @@ _MODULE = regex(r"No module named '?([\w.]+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
 
 
+def _environment(
+    system: str = "", root: str = "", versions: tuple[tuple[str, str], ...] = ()
+) -> "Environment":
+    from contextgraph.model import Environment
+
+    return Environment(system, root, versions)
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectFacts:
     """Facts that one run shows of its project.
@@ -233,7 +243,7 @@ class ProjectFacts:
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     edited: frozenset[str] = frozenset()
     content_hashes: dict[str, set[str]] = field(default_factory=dict, hash=False)
-    environment: Environment = Environment()
+    environment: "Environment" = field(default_factory=_environment)
 
 
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
@@ -407,7 +417,7 @@ _SYSTEMS = (
 _MOST_READ, _FEW_LINES = 2_000, 4
 
 
-def environment_of(raw: RawTrajectory) -> Environment:
+def environment_of(raw: RawTrajectory) -> "Environment":
     """Return what the commands of *raw*, and what they printed, show of its machine.
 
     Only what interpreters print is read: files that an agent looks at may quote other machines.
@@ -430,14 +440,14 @@ def environment_of(raw: RawTrajectory) -> Environment:
         if output or roots[cwd] == 1:
             place = f"{cwd}\n{output}"
             systems.update([name for name, marks in _SYSTEMS if marks.search(place)][:1])
-    return Environment(
+    return _environment(
         _most_common(systems),
         _most_common(roots),
         tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()) if seen),
     )
 
 
-def usual_environment(environments: Iterable[Environment]) -> Environment:
+def usual_environment(environments: "Iterable[Environment]") -> "Environment":
     """Return the most frequent value of each property of *environments*, without the folder."""
     systems = Counter[str]()
     versions: dict[str, Counter[str]] = {}
@@ -446,7 +456,7 @@ def usual_environment(environments: Iterable[Environment]) -> Environment:
         for name, version in one.versions:
             versions.setdefault(name, Counter())[version] += 1
     usual = tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()))
-    return Environment(_most_common(systems), "", usual)
+    return _environment(_most_common(systems), "", usual)
 
 
 def _most_common(counted: Counter[str]) -> str:
