@@ -5,6 +5,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from scripts import size
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
@@ -21,3 +25,11 @@ def test_without_docker_the_script_needs_no_development_environment(tmp_path: Pa
     environment = {**os.environ, "PATH": str(programs)}
     subprocess.run([programs / "bash", tmp_path / "neo4j", "status"], env=environment, check=False)
     assert (tmp_path / "asked").read_text() == "runtime\n"
+
+
+def test_the_size_of_all_packages_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    size.main()
+    shown = capsys.readouterr().out
+    files = sum(1 for _ in size.PACKAGE.rglob("*.py"))
+    assert f"\n| all | {files} | " in shown
+    assert "\n| trace | " in shown
