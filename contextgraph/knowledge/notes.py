@@ -398,7 +398,10 @@ class Notes:
     def _with_contradictions(
         self, found: Sequence[Recollection], scope: NoteScope
     ) -> list[Recollection]:
-        """*found*, where before each note stand the newer ones that contradict it."""
+        """*found*, where before each note stand the newer ones that contradict it.
+
+        Unless it is clearly more credible by now, as when others have confirmed it since.
+        """
         ids = {id_ for one in found for id_ in one.note.contradicts}
         if not ids:
             return [*found]
@@ -412,8 +415,13 @@ class Notes:
                 if id_ in known
                 or (id_ in notes and scope.has(notes[id_]) and notes[id_].is_valid(now))
             ]
+            trusted = credibility_of(one.note, now) - CREDIBILITY_MARGIN
             newer = [
-                it for it in newer if it.note.is_live and it.note.created_at > one.note.created_at
+                it
+                for it in newer
+                if it.note.is_live
+                and it.note.created_at > one.note.created_at
+                and credibility_of(it.note, now) > trusted
             ]
             for it in (*sorted(newer, key=lambda it: it.note.created_at, reverse=True), one):
                 shown.setdefault(it.note.id, it)
