@@ -345,7 +345,7 @@ class AgentMemory:
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         return LiveRun(self, raw, frozenset(exclude_instances), workdir, source, environment)
 
-    def query(
+    def query(  # noqa: PLR0913  (one parameter per fact about the question)
         self,
         current_state: State | str,
         limit: int = 5,
@@ -355,6 +355,7 @@ class AgentMemory:
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
         already_shown: Collection[str] = (),
+        unasked: bool = False,
         degrade: bool = False,
     ) -> MemoryContext:
         """Return what the memory knows for a state: at most *limit* items of each kind, best first.
@@ -363,8 +364,9 @@ class AgentMemory:
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
         otherwise). What the working tree around the folder *workdir* does not have is left out;
         what names files whose content changed since the runs counts less, and says so. So is what
-        the agent was shown before in its run (*already_shown*). `contextgraph.advising.pipeline`
-        has all steps.
+        the agent was shown before in its run (*already_shown*), and, where it did not ask
+        (*unasked*), what it does by itself too soon for an interruption to pay.
+        `contextgraph.advising.pipeline` has all steps.
 
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
         found because channels but that of notes failed, unless *degrade* is set: then the answer
@@ -386,9 +388,16 @@ class AgentMemory:
             here, runs = state.repo if context.playbook else "", runs_to_compare(context)
             tree = self._tree(workdir, here, runs, excluded, as_of)
         withheld = self.withholds(context)
-        if not (tree or already_shown or withheld):
+        if not (tree or already_shown or unasked or withheld):
             return context
-        return settle(context, limit, tree=tree, already_shown=already_shown, withheld=withheld)
+        return settle(
+            context,
+            limit,
+            tree=tree,
+            already_shown=already_shown,
+            unasked=unasked,
+            withheld=withheld,
+        )
 
     def search(
         self,

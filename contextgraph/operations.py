@@ -731,7 +731,7 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
             TokenScope.ADMIN: "fill remove_entity remove_relation",
         },
     ),
-    "loop_detector": (LoopDetector, {TokenScope.READ: "escapes_from"}),
+    "loop_detector": (LoopDetector, {TokenScope.READ: "alarm_after escapes_from"}),
     "notes": (
         Notes,
         {

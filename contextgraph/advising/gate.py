@@ -192,10 +192,10 @@ def expected_worth(
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides what may be shown: advice that is expected to save steps.
+    """Decides what may be shown to an agent that asks.
 
-    Of a remedy `expected_worth` has to be at least `LEAST_WORTH`. *min_precision* is the least
-    probability of a remedy, which must also have evidence; at 0 no remedy is held back.
+    *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
+    remedy is held back. What is shown unasked must also be expected to save `LEAST_WORTH` steps.
     *min_case_precision* is that of a past run in a ranking, and *close_case_precision* that of one
     in the text (docs/retrieval.md). *min_note_precision* is the least probability that a note
     answers the title of the task, *min_statement_precision* that of a statement about the request.
@@ -221,8 +221,6 @@ class Gate:
             )
         if remedy.probability < self.min_precision:
             return f"improbable: {self.min_precision:.2f} is needed"
-        if remedy.worth < LEAST_WORTH:
-            return "agents do it by themselves so soon that saying it saves too little"
         return ""
 
 

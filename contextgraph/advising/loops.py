@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from contextgraph.advising.channels import harness
+from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     ErrorQuestion,
@@ -47,7 +49,7 @@ from contextgraph.trace import (
     names_in,
     states_of,
 )
-from contextgraph.trace.loops import MIN_REPEAT
+from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.
@@ -471,6 +473,14 @@ class LoopDetector:
         command = "" if error else loop_info.command
         state = State(repo=loop_info.repo, current_error=error, last_action=command)
         return self.escapes_from(state, exclude_instances=exclude_instances)
+
+    def alarm_after(self, agent: str) -> int:
+        """Return after how many repetitions a warning of a loop pays for *agent*.
+
+        That depends on how long its loops lasted; where that is not known, a loop has to be stuck.
+        """
+        gate = stored_gate(self._store) if self._store else None
+        return (gate or SHIPPED).alarms.get(harness(agent), STUCK_AFTER)
 
     def escapes_from(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()

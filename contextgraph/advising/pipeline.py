@@ -8,6 +8,7 @@ same       (what says the same becomes one remedy, and is counted)     `evidence
 trusted    it harmed, was withdrawn, or gives instructions             `_trusted`
 worth it   it is too improbable                                        `gate.Gate.refusal`
 fresh      it names what the working tree does not have                `freshness.fresh_remedy`
+pays       nobody asked, and the agent does it by itself soon enough   `_pays`
 new        it was shown to this agent before in this run               `_New`
 fits       more are asked for, or the text has no room                 `wording.Room`
 chance     the answer is withheld, to measure what advice is worth     `_by_chance`
@@ -39,6 +40,7 @@ from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
 from contextgraph.advising.gate import (
     CONSERVATIVE,
+    LEAST_WORTH,
     NO_CREDITS,
     Credits,
     Gate,
@@ -90,7 +92,7 @@ Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 _CONSIDERED = 300
 # Before these, nothing that one instance or source alone supports is ranked.
 _PROBABLE = 0.5
-_SETTLED = (PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
+_SETTLED = (PipelineStep.PAYS, PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
 
 
 def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
@@ -359,12 +361,13 @@ def settle(
     *,
     tree: WorkingTree | None = None,
     already_shown: Collection[str] = (),
+    unasked: bool = False,
     withheld: bool = False,
 ) -> MemoryContext:
     """Take *context* through the steps beside the agent; it may have gone through them before.
 
     *tree* is the working tree of the agent, *already_shown* is what this run was shown: see
-    `sayings`. Of remedies at most *limit* are ranked.
+    `sayings`. *unasked*: the agent is interrupted. Of remedies at most *limit* are ranked.
     """
     remedies = [
         replace(one, silence=None, rank=0) if one.silence and one.silence.step in _SETTLED else one
@@ -381,6 +384,8 @@ def settle(
     if already_shown:
         context = without_shown(context, already_shown)
     steps: list[Step] = [_New(already_shown), Room(context.id, limit)]
+    if unasked:
+        steps.insert(0, _pays)
     if withheld:
         steps.append(_by_chance)
     return replace(context, remedies=tuple(passed(remedies, *steps)))
@@ -453,6 +458,13 @@ def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
 def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
     reason = gate.refusal(remedy) or (gate.min_precision and unsaid(remedy))
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
+
+
+def _pays(remedy: Remedy) -> Remedy | Silence:
+    if remedy.worth < LEAST_WORTH:
+        reason = "agents do it by themselves so soon that saying it unasked saves too little"
+        return Silence(PipelineStep.PAYS, reason)
+    return remedy
 
 
 class _New:

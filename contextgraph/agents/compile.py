@@ -265,11 +265,12 @@ class _Compiler:
     def _entry(
         self, repo: str, signature: ErrorSignature, names: str = ""
     ) -> tuple[ErrorKey, ErrorAdvice]:
-        context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
+        found = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
+        context = settle(found, _LIMIT, unasked=True)
         key = (repo, signature.family, signature.error_type, signature.template, names)
         if not context.shown:
             return key, ErrorAdvice()
-        elsewhere = settle(context, _LIMIT, tree=_NO_TREE).ranked
+        elsewhere = settle(context, _LIMIT, tree=_NO_TREE, unasked=True).ranked
         in_general = {remedy.advice: remedy for remedy in elsewhere}
         remedies = [
             _compiled_remedy(remedy, in_general.get(remedy.advice)) for remedy in context.ranked

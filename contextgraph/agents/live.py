@@ -9,9 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from contextgraph.advising.channels import harness
 from contextgraph.advising.freshness import with_content_hashes
-from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, NeverLearnedError, StoreError
 from contextgraph.knowledge.sessions import WorkingMemory
@@ -282,6 +280,7 @@ class LiveRun:
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
             already_shown=self._already_shown,
+            unasked=True,
             degrade=True,
         )
 
@@ -300,11 +299,10 @@ class LiveRun:
     def _alarm_after(self) -> int:
         """The repetitions after which loops of this agent lasted; six where that is not known."""
         try:
-            gate = stored_gate(self._memory.store) or SHIPPED
+            return self._memory.loop_detector.alarm_after(self._raw.agent)
         except StoreError as error:
             _log.warning("the agent is warned late: %s", error)
-            gate = SHIPPED
-        return gate.alarms.get(harness(self._raw.agent), STUCK_AFTER)
+            return STUCK_AFTER
 
     def _decided(self, *, request: str = "", names: Sequence[str] = ()) -> str:
         def search() -> MemoryContext:

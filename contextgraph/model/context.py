@@ -442,6 +442,7 @@ class PipelineStep(StrEnum):
     TRUSTED = "trusted"
     WORTH_IT = "worth it"
     FRESH = "fresh"
+    PAYS = "pays"
     NEW = "new"
     FITS = "fits"
     CHANCE = "chance"

@@ -108,6 +108,7 @@ def test_each_parameter_of_a_query_changes_some_answer(
         "as_of": datetime.now(UTC) - timedelta(days=9_000),
         "workdir": tmp_path,
         "already_shown": {remedy.description},
+        "unasked": True,
         "degrade": True,
     }
     assert {"self", "current_state", *options} == {*signature(AgentMemory.query).parameters}

@@ -22,6 +22,7 @@ from contextgraph.advising.gate import (
 from contextgraph.advising.pipeline import MemoryRetriever, settle
 from contextgraph.model import (
     Agreement,
+    MemoryContext,
     PipelineStep,
     RecoveryCandidate,
     Remedy,
@@ -31,6 +32,7 @@ from contextgraph.model import (
     RemedyPattern,
     ScopeLevel,
     SignatureLevel,
+    new_context_id,
 )
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace.advice import Term
@@ -515,17 +517,25 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     assert PipelineStep.NEW in {one.silence.step for one in again.silenced if one.silence}
 
 
-def test_what_is_expected_to_save_nothing_is_not_shown(store):
+def test_what_is_expected_to_save_nothing_is_not_shown_unasked(store):
     assert expected_detour([0] * 20) < 0.5 < expected_detour([]) < expected_detour([3, 5])
     assert expected_detour([200]) == expected_detour([MOST_STEPS])
     assert expected_worth(0.9, expected_detour([0] * 20)) < LEAST_WORTH < expected_worth(0.3, 7)
     # Remedies of this kind saved less in this memory than what cleared such errors took.
     assert expected_worth(0.9, 1.3, tried=(30.0, 1.0)) < LEAST_WORTH < expected_worth(0.9, 1.3)
-    (costly,) = remedies_of(
+    (useful,) = remedies_of(
         query_of(State(repo="acme/shop", current_error=NO_MODULE), store),
         [recovery(1), recovery(2)],
     )
-    assert "by themselves" in CONSERVATIVE.refusal(replace(costly, worth=-0.2))
+    costly = MemoryContext(new_context_id(), (replace(useful, worth=-0.2),))
+    assert not CONSERVATIVE.refusal(costly.remedies[0])
+    assert settle(costly, 5).shown
+    assert not settle(costly, 5, unasked=True).shown
+    (silenced,) = settle(costly, 5, unasked=True).silenced
+    assert silenced.silence
+    assert "by themselves" in silenced.silence.reason
+    # Asked again, it is said.
+    assert settle(settle(costly, 5, unasked=True), 5).shown
 
 
 def test_the_ablation_names_rules_that_exist() -> None:
