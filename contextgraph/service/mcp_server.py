@@ -47,7 +47,14 @@ from contextgraph.model import (
     Trajectory,
     new_context_id,
 )
-from contextgraph.operations import OPERATIONS, Name, Operation, Repository, TokenScope
+from contextgraph.operations import (
+    OPERATIONS,
+    Name,
+    Operation,
+    Question,
+    Repository,
+    TokenScope,
+)
 from contextgraph.readers import read_file
 from contextgraph.text import clip, mask_secrets, words
 from contextgraph.trace import command_lines, submission_signs
@@ -84,7 +91,11 @@ Tokens = Annotated[int, Field(ge=50, le=4000, description="The longest text.")]
 
 # Arguments of operations that agents call by another name, and those that are narrower for them.
 _CALLED: Mapping[str, str] = {"task": "task_description"}
-_OFFERED: Mapping[str, tuple[Any, Any]] = {"limit": (Limit, _FILES), "max_tokens": (Tokens, 500)}
+_OFFERED: Mapping[str, tuple[Any, Any]] = {
+    "limit": (Limit, _FILES),
+    "max_tokens": (Tokens, 500),
+    "question": (Question, ...),
+}
 
 # The arguments of query_memory are fields of a state, with these types and descriptions.
 _STATE: Mapping[str, Any] = {
@@ -336,8 +347,13 @@ class _Tools:
             named = {name: given[_CALLED.get(name, name)] for name in names if name in taken}
             # An empty text stands for an argument that is left out.
             arguments = {name: value for name, value in named.items() if value != ""}
+            for name, (_, default) in offered.items():
+                if default is ... and given[name] == "":
+                    raise ToolError(f"{tool} needs {name}")
             if operation.source:
-                arguments["source"] = operation.source.format(self._source()).rstrip(":")
+                source = operation.source.format(self._source()).rstrip(":")
+                # A service takes it from the token.
+                arguments["source"] = "" if self._memory.is_service else source
             return _ANSWERS[tool](operation.function(self._memory, **arguments), limit)
 
         call.__name__ = tool

@@ -15,6 +15,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
@@ -36,6 +37,7 @@ from contextgraph.operations import METHODS, OPERATIONS, TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client, decoded_result
+from contextgraph.service.mcp_server import server_of
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run, run
@@ -306,6 +308,16 @@ def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> 
     assert advice is not None
     assert "set `PYTHONPATH=lib`" in advice
     assert len(running.memory.store.runs.ids(instance="acme__shop-60")) == 1
+
+
+def test_a_tool_of_an_agent_notes_by_the_token(client: Client) -> None:
+    """The server of `contextgraph mcp`, with the address of a service as its memory."""
+    with start_blocking_portal() as portal:
+        arguments = {"content": "totals are rounded to cents", "repo": "acme/shop"}
+        result = portal.call(server_of(lambda: client).call_tool, "remember", arguments)
+    assert not result.is_error, result
+    (found,) = client.notes.recall("how are totals rounded", repo="acme/shop", limit=1)
+    assert (found.note.content, found.note.source) == (arguments["content"], "agent:ci")
 
 
 def test_asyncio_has_the_same_methods(running: Running) -> None:

@@ -231,6 +231,27 @@ def test_how_warns_of_a_command_that_never_ran(call: Call) -> None:
     assert found["others"][0]["line"] == "PYTHONPATH=lib python -m unittest <tests>"
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "missing"),
+    [
+        ("playbook", {"repo": ""}, "repo"),
+        ("how", {"repo": REPO, "command": ""}, "command"),
+        ("search", {"question": ""}, "question"),
+        ("recall", {"question": ""}, "question"),
+        ("recall", {}, "question"),
+        ("snapshot", {"trigger": ""}, "trigger"),
+        ("remember", {"content": ""}, "content"),
+    ],
+)
+def test_an_argument_that_a_tool_needs_is_named(
+    call: Call, tool: str, arguments: dict[str, Any], missing: str
+) -> None:
+    result = call(tool, **arguments)
+    assert result.is_error
+    assert missing in text_of(result)
+    assert "needs" in text_of(result) or "required" in text_of(result)
+
+
 def test_a_loop_is_found_in_the_latest_steps_only(call: Call) -> None:
     stuck = answer_of(call("check_loop", steps=[FAILED] * 6, repo=REPO))
     assert (stuck["loop"]["repetitions"], stuck["loop"]["severity"]) == (6, "stuck")
