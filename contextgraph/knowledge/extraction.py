@@ -86,6 +86,13 @@ _UNITS = (
     r"ms|s|sec\w*|min\w*|h|hours?|days?|weeks?|months?|chars?|characters|tries|attempts|times"
     r"|units?|digits?|bytes|kb|mb|gb|x"
 )
+_MANNER = (
+    r"\b(?:(?:ask|discuss|check|confirm)(?: it| this| that)? (?:with )?me"
+    r"|ask (?:me )?(?:any |your )?questions|you are to|convention|preferred (?:\w+ )?(?:way"
+    r"|approach|pattern|style|form|method)|responsib\w+ of|belongs? (?:in|to|on)"
+    r"|(?:is|are)(?: not|n['’]t)? (?:a|the) goal|the priority is|takes? precedence"
+    r"|that['’]?s what .{2,40} (?:is|are) for)\b"
+)
 # How people state what holds beyond the moment, and how much each wording says.
 _CUES: dict[str, tuple[float, str]] = {
     "lasting": (
@@ -128,6 +135,8 @@ _CUES: dict[str, tuple[float, str]] = {
             r"|longest|shortest|tie(?:s|break\w*)?|wins|precedence|priority|order(?:ed)? by)\b"
         ),
     ),
+    # How to work with the person, and what is taken to be right in general.
+    "manner": (1.4, _MANNER),
     "number": (1.2, rf"(?<![\w#.])\$?\d+(?:[.,]\d+)?(?:%|\s?(?:{_UNITS}))?\b|\b(?:{_NUMERALS})\b"),
     "name": (
         0.6,
@@ -146,6 +155,7 @@ _CUES: dict[str, tuple[float, str]] = {
             r"|work on|do (?:it|that|this|\d))\w+|let['’]?s go with"
             r"|we (?:just |only |really )?(?:use|want|prefer|never|always|only|keep|go with|agreed"
             r"|don['’]?t (?:want|need|use|do|allow|have to))"
+            r"|we(?:['’]re| are) going to (?!proceed|look|talk|discuss|see\b|go\b|need|have)"
             r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
             r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
             r"|leave (?:it|them|that) (?:at|as)?)\b"
@@ -177,7 +187,7 @@ _RESTATED = 6.0
 _PREFERENCE = regex(r"\b(?:prefer|i(?:['’]d)? (?:like|want|rather)|rather)\b", re.IGNORECASE)
 _CONSTRAINTS = frozenset({"lasting", "ruled out", "bound"})
 # Without one of these cues, an answer or a correction, a sentence only says how something is.
-_DIRECTS = frozenset({"lasting", "ruled out", "duty", "decided", "changed", "imperative"})
+_DIRECTS = frozenset({"lasting", "ruled out", "duty", "decided", "changed", "imperative", "manner"})
 _QUESTION = regex(
     r"[?？]\W*$|^(?:so |and |but |ok,? |wait,? |now |hmm,? |uh+,? )*(?:what|who|where|when(?!.*, )"
     r"|why|how|which|is|are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)"
@@ -187,6 +197,15 @@ _QUESTION = regex(
 _TAG_QUESTION = regex(
     r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct|huh|wth|remember)\s*\?\W*$", re.IGNORECASE
 )
+# Asks nothing: what should have been known is held against the agent.
+_REPROACH = regex(
+    r"\b(?:why (?:did|do) i have to|why so many|(?:don|did|have|has)n?['’]?t (?:you|we|i) (?:just"
+    r"|already|read|say|tell|agree|decide)\w*|is ?n['’]?t(?: \w+){1,4} right there|in what world"
+    r"|(?:does|is|do|was)n['’]?t seem (?:very|so|that|too)|how (?:often|many times)"
+    r"|did i not|i thought (?:we|our|the (?:idea|plan|point|rule))"
+    r"|you just (?:duplicat|copi|repeat|ignor|remov|add)\w*)\b",
+    re.IGNORECASE,
+)
 # Of the moment: it ends with the step that it is about.
 _MOMENTARY = regex(
     r"^(?:please |now |then |(?:ok(?:ay)?|k|no|yes|yup|yeah)\b[,.]* |so |just |and |let['’]?s )*"
@@ -195,7 +214,7 @@ _MOMENTARY = regex(
     r"|look (?:at|into)|check|read|review|make sure you|drop (?:it|both|that)|for #?\d+"
     r"|(?:address|fix|do) (?:issues? |items? )?#?\d|agreed? (?:on|with)|seems|i['’]?ll"
     r"|(?:start|begin)(?: on| with| by| w\b)|find (?:it|the)|see|can you|could you"
-    r"|we(?:['’]re| are) going (?:through|to)|reproduce|investigate|analy[sz]e"
+    r"|we(?:['’]re| are) going through|reproduce|investigate|analy[sz]e"
     r"|write (?:a|an|the|me|up)|implement|create|address|update the|revert|undo|add (?:a|an|the)"
     r"|it should (?:work|be))\b",
     re.IGNORECASE,
@@ -225,17 +244,23 @@ _DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
         -1.6,
         regex(r"#\d|\d+(?:[,/] ?\d+)+|\b(?:item|issue|line|phase|step)s? \d", re.IGNORECASE),
     ),
-    (-1.5, regex(r"\bI\b(?! (?:want|prefer|need|expect|decided))(?!['’]d)|\bmy\b")),
+    (
+        -1.5,
+        regex(
+            r"\bI\b(?! (?:(?:don['’]?t|do not|just|only|also|really) )*(?:want|prefer|need|expect"
+            r"|decided|said|suggested|told|asked|thought)\b)(?!['’]d)|\bmy\b"
+        ),
+    ),
     (-0.8, regex(r"\byour?\b", re.IGNORECASE)),
     (
-        -1.2,
+        -1.0,
         regex(
-            r"\b(?:maybe|perhaps|probably|might|could|seems?|think|guess|wonder|hmm|not sure"
-            r"|i like|presumably)\b",
+            r"(?:\b(?:am|are|is|be)|['’](?:m|re|s)) (?!going to (?!proceed|look|go))"
+            r"(?:\w+ )?\w+ing\b",
             re.IGNORECASE,
         ),
     ),
-    (-1.0, regex(r"(?:\b(?:am|are|is|be)|['’](?:m|re|s)) (?:\w+ )?\w+ing\b", re.IGNORECASE)),
+    (0.8, regex(_MANNER, re.IGNORECASE)),
     (0.25, regex(r"\b(?:should|must|shall|ha(?:ve|s) to|needs? to|ought)\b", re.IGNORECASE)),
     (
         0.4,
@@ -246,6 +271,16 @@ _DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
         ),
     ),
 )
+# Who puts a decision as a question hedges it out of politeness.
+_HEDGED, _HEDGE = (
+    -1.2,
+    regex(
+        r"\b(?:maybe|perhaps|probably|might|could|seems?|think|guess|wonder|hmm|not sure|i like"
+        r"|presumably)\b",
+        re.IGNORECASE,
+    ),
+)
+_CORRECTED = 0.8
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -292,8 +327,8 @@ _PICK = regex(r"\W*[A-D1-9]\W*", re.IGNORECASE)
 _POINTS = regex(r"\b(?:it|its|that|this|those|these|there|them|they|the one)\b", re.IGNORECASE)
 # Goes with the sentence before it.
 _DEPENDENT = regex(
-    r"^(?:then|and|but|or|because|so|that|this|it|they|those|these|otherwise|everything else|same"
-    r"|both|if not|which|with)\b",
+    r"^(?:then|and|but|or|not(?! sure)|because|so|that|this|it|they|those|these|otherwise"
+    r"|everything else|same|both|if not|which|with)\b",
     re.IGNORECASE,
 )
 _AMENDS = regex(
@@ -304,11 +339,16 @@ _AMENDS = regex(
     r"|convention|plan|agreement)|we (?:used to|moved|switched)|turns out)\b",
     re.IGNORECASE,
 )
+_RULE_IN_TASK = (
+    r"\b(?:from now on|preferred (?:\w+ )?(?:way|approach|pattern)|the priority is"
+    r"|takes? precedence|ask (?:me )?any questions"
+)
 _LASTING_RULE = regex(
-    r"\b(?:from now on|remember|keep in mind|going forward|in future|we (?:decided|agreed)|always"
-    r"|never)\b",
+    _RULE_IN_TASK
+    + r"|remember|keep in mind|going forward|in future|we (?:decided|agreed)|always|never)\b",
     re.IGNORECASE,
 )
+_RULE_IN_LONG_TASK = regex(_RULE_IN_TASK + r")\b", re.IGNORECASE)
 _FILE = regex(
     r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte|go|mod|sum|rs|java"
     r"|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|bash|md|rst|txt|toml|ya?ml|json|jsonl|cfg|ini|sql"
@@ -363,6 +403,11 @@ class _Exchange:
     @property
     def is_task(self) -> bool:
         return self.step < 0
+
+    @property
+    def rule(self) -> "re.Pattern[str]":
+        """What a rule in a first request has; in a long one most of what holds is the task."""
+        return _LASTING_RULE if len(self.said) <= _LONGEST_RULE else _RULE_IN_LONG_TASK
 
 
 def statements_in(run: RawTrajectory) -> SaidInRun:
@@ -428,7 +473,7 @@ def _statements_of(exchange: _Exchange) -> Iterator[Said]:
     text = exchange.typed
     if not text:
         return
-    if exchange.is_task and (len(exchange.said) > _LONGEST_RULE or not _LASTING_RULE.search(text)):
+    if exchange.is_task and not exchange.rule.search(text):
         return
     sentences = [*_sentences(text)]
     asked = _last_question(exchange.before)
@@ -463,9 +508,11 @@ def _own(
         is_short = is_reply and length <= 8 and "number" in cues
         is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
-        is_task = exchange.is_task and "lasting" not in cues
+        is_task = exchange.is_task and not exchange.rule.search(text)
         directs = is_reply or corrects or not cues.isdisjoint(_DIRECTS)
-        is_rule = directs and length >= least and _is_durable(text)
+        directs = directs or bool(_REPROACH.search(text))
+        is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
+        is_rule = directs and length >= least and _is_durable(text, corrects=is_corrected)
         if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
             kind = _kind(text, cues, corrects=corrects and start == 0)
             is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
@@ -519,12 +566,18 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     return sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects, cues
 
 
-def _is_durable(text: str) -> bool:
+def _is_durable(text: str, *, corrects: bool = False) -> bool:
     """Whether *text* is likely to matter beyond the moment; no question, but for "yes?"."""
-    if text.endswith(("...", ":")) or (_QUESTION.search(text) and not _TAG_QUESTION.search(text)):
+    is_reproach, is_tagged = bool(_REPROACH.search(text)), bool(_TAG_QUESTION.search(text))
+    if text.endswith(("...", ":")):
         return False
+    if _QUESTION.search(text) and not (is_tagged or is_reproach):
+        return False
+    if is_reproach:
+        return True
     count = len(text.split())
     evidence = sum(weight for weight, pattern in _DURABLE if pattern.search(text))
+    evidence += _CORRECTED * corrects + _HEDGED * (not is_tagged and bool(_HEDGE.search(text)))
     size = _SHORT * (count < _FEWEST_WORDS) + _TWENTY_WORDS * min(count, 40) / 20
     return _BIAS + evidence + size > 0
 

@@ -160,6 +160,14 @@ def memory() -> Iterator[AgentMemory]:
         "you need to run the tests yourself",
         "make sure to keep the public API as it is",
         "以后请用 pnpm 安装依赖，不要用 npm",
+        "Why did I have to ask for a docstring again?",
+        "Isn't the limit right there in STYLE.md?",
+        "Didn't you just paste the same loop into both modules?",
+        "It seems we should just reuse the parser of the report, no?",
+        "You are to ask me! Not pick a library on your own.",
+        "I don't want the fixtures in that folder.",
+        "We are going to keep each command in a module of its own.",
+        "Ask me any questions before you start.",
     ],
 )
 def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
