@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from contextgraph.governance import (
-    Relation,
-    Statement,
-    verdict,
-)
+from contextgraph.governance import Relation, Statement, verdict
 
 _PAIRS = Path(__file__).parent / "labels" / "notes" / "pairs.jsonl"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
-from contextgraph.governance import (
-    Capacity,
-    Evictable,
-    RecallStats,
-    RecallValue,
-    rarity,
-)
+from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import (
     Link,
     LinkType,

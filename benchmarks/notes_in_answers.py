@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from contextgraph.advising.channels import CHANNELS
+from contextgraph.advising.gate import TWO_SIDED, wilson
 from contextgraph.advising.wording import render
 from contextgraph.evaluation.judging import files_to_find, read_related
 from contextgraph.evaluation.measures import Share, difference
-from contextgraph.governance.evidence import TWO_SIDED, wilson
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Outcome,

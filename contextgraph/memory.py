@@ -44,7 +44,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.governance import EvictionPolicy, is_withheld
+from contextgraph.governance import EvictionPolicy
 from contextgraph.knowledge.sessions import (
     MAX_TOKENS as WORKING_TOKENS,
     Conversation,
@@ -85,6 +85,7 @@ from contextgraph.model import (
     Snapshot,
     State,
     Verdict,
+    is_withheld,
     new_context_id,
 )
 from contextgraph.ports import OnDamaged, Store

@@ -33,8 +33,8 @@ from contextgraph.advising.gate import (
     Gate,
     case_probability,
     credits_for,
+    is_supported,
 )
-from contextgraph.governance import is_supported
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     ChannelRank,

@@ -12,10 +12,9 @@ from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.cases import OUTSIDE, KnownRun, known_run, ranked_files, supported
 from contextgraph.advising.channels import harness, readable
-from contextgraph.advising.gate import shown_as
+from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
-from contextgraph.governance import is_supported
 from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,

@@ -505,7 +505,7 @@ class _Responder:
         """Decide at random to withhold *context*; None if withholding is off."""
         if not self._withhold:
             return None
-        from contextgraph.governance import is_withheld
+        from contextgraph.model import is_withheld
 
         return is_withheld(context, self._withhold)
 

@@ -1,4 +1,4 @@
-"""Pure functions on trust, credibility, forgetting, conflicts and eviction."""
+"""Pure functions on credibility, forgetting, conflicts and eviction."""
 
 from contextgraph.governance.alternatives import related_words as related_words
 from contextgraph.governance.conflict import (
@@ -9,20 +9,6 @@ from contextgraph.governance.conflict import (
     conflict_confidence as conflict_confidence,
     judged as judged,
     verdict as verdict,
-)
-from contextgraph.governance.evidence import (
-    ACTIVE_FROM as ACTIVE_FROM,
-    TWO_SIDED as TWO_SIDED,
-    Credit as Credit,
-    confidence as confidence,
-    credits_of as credits_of,
-    difference as difference,
-    effect_of as effect_of,
-    is_active as is_active,
-    is_silenced as is_silenced,
-    is_supported as is_supported,
-    is_withheld as is_withheld,
-    wilson as wilson,
 )
 from contextgraph.governance.forgetting import (
     Capacity as Capacity,

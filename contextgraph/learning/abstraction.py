@@ -14,10 +14,9 @@ from hashlib import blake2b
 from itertools import combinations, groupby, islice
 from operator import attrgetter
 
-from contextgraph.advising.gate import Credits, credits_for
+from contextgraph.advising.gate import Credit, Credits, confidence, credits_for
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
-from contextgraph.governance import Credit, confidence
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.llm import RemoteSummarizer, template_summary
 from contextgraph.model import (

@@ -8,9 +8,8 @@ from math import comb
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from contextgraph.advising.gate import TOKENS_OF_A_STEP
+from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
 from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
-from contextgraph.governance import effect_of
 from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     Clearance,

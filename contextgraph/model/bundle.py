@@ -1,8 +1,6 @@
 """The bundle of a run with its vector, its stored parts, and vectors that know their space."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+
 
 # Float32 numbers give so many decimals.
 DECIMALS = 5
@@ -209,154 +208,6 @@ class EmbeddedBundle:
     bundle: Bundle
     usage: Usage = NO_USAGE
     failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownItem:
-    """An item of a context: the *id* of a fragment or methodology, and its *advice*.
-
-    Items of the same advice share their record; it is the id where nothing else is known.
-    *patterns* are those of its actions. *helped* is None where that is not known, or the run that
-    was shown the item did not try it. *why* says for which reason it was shown; empty where that
-    was not recorded.
-    """
-
-    id: str
-    advice: str = ""
-    patterns: tuple[RemedyPattern, ...] = ()
-    helped: bool | None = None
-    why: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.advice:
-            object.__setattr__(self, "advice", self.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """A context that was shown.
-
-    *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
-    where it was not reported, says whether the error was cleared; *source* is who reported it.
-    *is_withheld*: the items were found and not shown, to compare with; None where that was not
-    drawn at random. *text* is what was said, empty where that was not recorded.
-    """
-
-    context_id: str
-    shown_at: datetime
-    error_id: str | None
-    helped: bool | None
-    items: tuple[ShownItem, ...]
-    source: str = ""
-    is_withheld: bool | None = None
-    text: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        context_id: str,
-        items: Iterable[ShownItem],
-        shown_at: datetime,
-        error_id: str | None = None,
-        *,
-        is_withheld: bool | None = None,
-        text: str = "",
-    ) -> Self:
-        """A context with *items* that nothing is reported for yet."""
-        shown = tuple({(item.id, item.advice): item for item in items}.values())
-        return cls(context_id, shown_at, error_id, None, shown, "", is_withheld, text)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownTally:
-    """Counts of contexts that were *shown*, *at_errors* among them, and of their outcomes.
-
-    Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
-    an item of *followed* ones was tried. *helped* is how many of these cleared which error, *wrong*
-    how many items stood in contexts whose error something else cleared.
-    """
-
-    shown: int
-    at_errors: int
-    known: int
-    cleared: int
-    followed: int
-    helped: Mapping[str, int] = field(hash=False)
-    wrong: int = 0
-
-    @classmethod
-    def of(cls, exposures: Iterable[Exposure]) -> Self:
-        """Count *exposures*; those that were withheld are not shown."""
-        shown = [exposure for exposure in exposures if not exposure.is_withheld]
-        known = [one for one in shown if one.error_id and one.helped is not None]
-        cleared = [one for one in known if one.helped]
-        right = [one for one in cleared if any(item.helped for item in one.items)]
-        return cls(
-            shown=len(shown),
-            at_errors=sum(1 for one in shown if one.error_id),
-            known=len(known),
-            cleared=len(cleared),
-            followed=sum(1 for one in shown if any(item.helped is not None for item in one.items)),
-            helped=dict(sorted(Counter(one.error_id or "" for one in right).items())),
-            wrong=sum(len(one.items) for one in cleared) - sum(len(one.items) for one in right),
-        )
-
-
-# What a verdict about a source begins with.
-SOURCE = "source:"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision by hand about advice or a methodology: *is_quarantined*, or released.
-
-    What was reported before *decided_at* does not count any more. Of a source, whose name follows
-    `SOURCE` in *advice*, it says whether it is distrusted.
-    """
-
-    advice: str
-    is_quarantined: bool
-    decided_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSource:
-    """A supplier of *runs* of *instances*, and of *reports*; the owner has no *name*."""
-
-    name: str
-    runs: int
-    instances: int
-    reports: int
-    trusted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AdviceRecord:
-    """Evidence about advice that was shown.
-
-    *exposures* are reported ones; *base_rates* says of their errors how many runs met them and how
-    many of those cleared them. *verdicts* are all that were given by hand. *sources* is how many
-    named sources the runs of the memory have, 2 for more.
-    """
-
-    exposures: tuple[Exposure, ...]
-    base_rates: Mapping[str, tuple[int, int]] = field(hash=False)
-    verdicts: tuple[Verdict, ...] = ()
-    sources: int = 0
-
-    @property
-    def distrusted(self) -> frozenset[str]:
-        """The sources whose runs, reports and notes count for nothing."""
-        return frozenset(
-            verdict.advice.removeprefix(SOURCE)
-            for verdict in self.verdicts
-            if verdict.is_quarantined and verdict.advice.startswith(SOURCE)
-        )
-
-    @property
-    def several_sources(self) -> bool:
-        """Whether any source is named: the owner, who has no name, is another one."""
-        return self.sources > 0
 
 
 class LearnStatus(StrEnum):

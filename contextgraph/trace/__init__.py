@@ -35,9 +35,14 @@ if TYPE_CHECKING:
         pattern_key as pattern_key,
         sets_own_variable as sets_own_variable,
     )
-    from contextgraph.trace.hazards import (
+    from contextgraph.trace.applicability import (
+        circumstances_of as circumstances_of,
+        could_apply as could_apply,
+        detour as detour,
         is_hazardous as is_hazardous,
         is_hazardous_command as is_hazardous_command,
+        replaced_program as replaced_program,
+        shows_cause as shows_cause,
     )
     from contextgraph.trace.loops import (
         LoopTracker as LoopTracker,
@@ -45,7 +50,6 @@ if TYPE_CHECKING:
         loop_in as loop_in,
         loops_of as loops_of,
     )
-    from contextgraph.trace.open_errors import MISSING_PROGRAM as MISSING_PROGRAM
     from contextgraph.trace.project import (
         TESTS as TESTS,
         CommandUse as CommandUse,
@@ -57,14 +61,10 @@ if TYPE_CHECKING:
         usual_environment as usual_environment,
     )
     from contextgraph.trace.recovery import (
+        MISSING_PROGRAM as MISSING_PROGRAM,
         Recovery as Recovery,
-        circumstances_of as circumstances_of,
-        could_apply as could_apply,
-        detour as detour,
         patterns_tried as patterns_tried,
         recoveries_of as recoveries_of,
-        replaced_program as replaced_program,
-        shows_cause as shows_cause,
     )
     from contextgraph.trace.run import (
         StateTracker as StateTracker,
@@ -111,11 +111,10 @@ _MODULES = (
     "loops",
     "shell",
     "project",
-    "open_errors",
     "advice",
+    "applicability",
     "recovery",
     "run",
-    "hazards",
 )
 
 if not TYPE_CHECKING:

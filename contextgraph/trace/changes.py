@@ -62,7 +62,7 @@ def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAct
     return [RemedyAction(RemedyKind.SEARCH, command, pattern)]
 
 
-def opened(file: str, command: str) -> RemedyAction:
+def opening(file: str, command: str) -> RemedyAction:
     """The *file* that had to be open for *command*."""
     pattern = RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_LOOK_AT)
     return RemedyAction(RemedyKind.OPEN, file, pattern, parameters=(("command", command),))

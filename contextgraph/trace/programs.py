@@ -1,20 +1,209 @@
-"""Messages of programs: exceptions, builds, shells, installers, and the tools of agents."""
+"""Findings: failures in observations, and the tables of messages of programs that find one.
+
+Exceptions, builds, shells, installers, and the tools of agents.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from contextgraph.lazy import regex
+from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
 from contextgraph.model import Family
-from contextgraph.trace.findings import (
-    PRINTED,
-    Finding,
-    Recogniser,
-    class_name,
-    exception,
-    first_in,
-    reason_of,
+from contextgraph.text import compiled
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+
+_CONTROL = regex(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"
+_REPORT = r"(?:(?![ \t]*Remainder of file)(?:[ \t][^\n]*)?\n)*+"
+_BROKEN_PTH = r"Error processing line \d+"
+# Up to the next one: a report that held all that follow would be read once for each of them.
+_OWN_REPORT = _REPORT.replace("(?:", rf"(?:(?![^\n]*{_BROKEN_PTH})", 1)
+_REMAINDER = r"[ \t]*Remainder of file ignored(?:\n|\Z)"
+# What interpreters print when they start or stop, and go on: also where all went well.
+_BANNERS = regex(
+    # A broken `.pth` file; `head` and `tail` may have cut either end of the report.
+    rf"{_BROKEN_PTH} of [^\n]{{0,1000}}\n{_OWN_REPORT}(?:{_REMAINDER}|(?:[ \t][^\n]*)?\Z)"
+    rf"|\A{_REPORT}{_REMAINDER}"
+    # An exception that a destructor raised.
+    r"|^Exception ignored (?:in|on|while)\b[^\n]*(?:\n|\Z)"
+    rf"(?:Traceback \(most recent call last\):\n{_INDENTED})?"
+    r"(?:[A-Za-z_][\w.]*+(?::[^\n]*)?(?:\n|\Z))?"
+    r"|^Error in sitecustomize; [^\n]*\n[^\n]*(?:\n|\Z)",
+    re.MULTILINE,
 )
+
+# The type of a failure that a program reports without naming an exception.
+PRINTED = "printed error"
+_LINE_LENGTH = 1000
+# The reason of a long message stands at its end.
+_REASON_LENGTH = 400
+_SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+_QUOTED = regex(r"['‘`\"“][^'’`\"”\n]*['’`\"”]|\d+|\([^()\n]*\)")
+# `incompatible types: String cannot be …`, `undefined: knead`: the kind stands before the colon.
+_KIND = regex(r"([A-Za-z][A-Za-z ,-]{2,80}): ")
+_FILE = regex(r"\S+\.\w+: ")
+_REASON_WORDS = 6
+
+
+def plain(text: str) -> str:
+    """*text* with plain line ends and without control sequences."""
+    if "\x1b" in text:
+        text = _CONTROL.sub("", text)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def without_banners(text: str) -> str:
+    """Plain *text* without what interpreters print although they go on."""
+    if "ignored" in text or "Error processing line" in text or "Error in sitecustomize" in text:
+        return _BANNERS.sub("", text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failure with its message and place as they are shown."""
+
+    family: Family
+    error_type: str
+    message: str
+    location: str | None = None
+
+
+Search: "TypeAlias" = Callable[[str], Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """One row of a table: a form of message, and what it is classified as.
+
+    A text that holds none of *words* is skipped. Without a *pattern*, the line of the first of
+    them is the message; in patterns ``^`` and ``$`` are the borders of lines. Groups of the
+    pattern: ``message``, or ``detail`` where that is empty (without these groups the whole match);
+    ``place``, or ``file`` and ``line``. A place that the message does not show is looked for behind
+    it by *frame*. With *reasons*, only a message that gives one of them counts.
+
+    *error_type* is text in which ``{reason}`` stands for the reason, ``{name}`` for a group of
+    the pattern, or for the reason where the group is empty; or a function of the match.
+    *read* replaces all of this by a function of the match.
+    """
+
+    family: Family
+    error_type: str | Callable[[re.Match[str]], str]
+    words: str | tuple[str, ...]
+    pattern: str | None = None
+    frame: str | None = None
+    reasons: re.Pattern[str] | None = None
+    read: Callable[[re.Match[str]], Finding | None] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.words, str):
+            object.__setattr__(self, "words", (self.words,))
+
+    def find(self, text: str) -> Finding | None:
+        """The first message of this form in *text*."""
+        for word in self.words:
+            if word in text:
+                break
+        else:
+            return None
+        if self.pattern is None:
+            return Finding(self.family, str(self.error_type), line_at(text, text.find(word)))
+        pattern = compiled(self.pattern, re.MULTILINE)
+        if self.reasons is None:
+            # `search` would try a pattern for the beginning at every position.
+            at_start = self.pattern.startswith(r"\A")
+            match = pattern.match(text) if at_start else pattern.search(text)
+            return self._finding(match) if match else None
+        matches = pattern.finditer(text)
+        return next((finding for match in matches if (finding := self._finding(match))), None)
+
+    def _finding(self, match: re.Match[str]) -> Finding | None:
+        if self.read is not None:
+            return self.read(match)
+        groups = match.groupdict()
+        message = match.group()
+        if "message" in groups:
+            message = groups["message"] or groups.get("detail") or ""
+        reason = None
+        if self.reasons is not None:
+            reason = self.reasons.search(message[-_REASON_LENGTH:])
+            if reason is None:
+                return None
+        error_type = self._type(match, groups, reason.group() if reason else message)
+        if "\n" in message:
+            message = " ".join(message.split())
+        return Finding(self.family, error_type, message, self._place(match, groups))
+
+    def _type(self, match: re.Match[str], groups: dict[str, str | None], source: str) -> str:
+        if callable(self.error_type):
+            return self.error_type(match)
+        if "{" not in self.error_type:
+            return self.error_type
+        reason = source
+        if self.reasons is None and ("{reason}" in self.error_type or None in groups.values()):
+            reason = reason_of(source)
+        named = {name: value or reason for name, value in groups.items()}
+        return self.error_type.format_map({**named, "reason": reason})
+
+    def _place(self, match: re.Match[str], groups: dict[str, str | None]) -> str | None:
+        if place := groups.get("place"):
+            return place
+        if groups.get("file"):
+            return f"{groups['file']}:{groups['line']}"
+        if self.frame is None:
+            return None
+        frame = compiled(self.frame, re.MULTILINE).search(match.string, match.end())
+        return frame[1] if frame else None
+
+
+def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:
+    """Return what the first row of *table* that applies finds in *text*."""
+    for recogniser in table:
+        # Looked for here as well, since calling `find` for each row costs more than looking.
+        for word in recogniser.words:
+            if word in text:
+                if finding := recogniser.find(text):
+                    return finding
+                break
+    return None
+
+
+def line_at(text: str, position: int) -> str:
+    """The line of *text* that *position* is in, clipped."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    return text[start : min(len(text) if end < 0 else end, start + _LINE_LENGTH)]
+
+
+def reason_of(message: str) -> str:
+    """The message without names, numbers and details, at most six words."""
+    bare = _QUOTED.sub("", _FILE.sub("", message[:500], count=1)).split(";", 1)[0].strip()
+    kind = _KIND.match(bare)
+    words = (kind[1] if kind else bare).split()
+    return " ".join(words[:_REASON_WORDS]).rstrip(":, ") or "error"
+
+
+def class_name(name: str) -> str:
+    """The class without its module; with it where the class name is too general."""
+    parts = name.strip(".").split(".")
+    return ".".join(parts[-2:]) if parts[-1] in ("error", "Error") else parts[-1]
+
+
+def exception(
+    name: str,
+    message: str,
+    location: str | None = None,
+    family: Family = Family.PYTHON_EXCEPTION,
+) -> Finding:
+    """An exception of class *name*; of *family*, unless the source is what is wrong."""
+    error_type = class_name(name)
+    if error_type in _SYNTAX_ERRORS:
+        family = Family.SYNTAX_ERROR
+    return Finding(family, error_type, message, location)
+
 
 _HEADER = "Traceback (most recent call last)"
 _FRAME = regex(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
@@ -105,17 +294,13 @@ def _raised(line: str, following: Iterator[str], location: str | None) -> Findin
     match = _RAISED.match(line[:2000])
     if match is None:
         return Finding(Family.PYTHON_EXCEPTION, "Exception", line, location)
-    return exception(match[1], _message(match[2], following), location)
-
-
-def _message(first: str | None, following: Iterator[str]) -> str:
-    """The *first* line of a message, with two more where it only announces them."""
-    if first is None:
-        return ""
-    if first.strip() and not first.rstrip().endswith(":") and "validation error" not in first:
-        return first
-    more = [line.strip() for line, _ in zip(following, range(2), strict=False)]
-    return " ".join(part for part in (first.strip(), *more) if part)
+    message = match[2]
+    if message is not None and (
+        not message.strip() or message.rstrip().endswith(":") or "validation error" in message
+    ):  # it only announces the next lines
+        more = [line.strip() for line, _ in zip(following, range(2), strict=False)]
+        message = " ".join(part for part in (message.strip(), *more) if part)
+    return exception(match[1], message or "", location)
 
 
 def _unprefixed(text: str, start: int) -> Iterator[str]:

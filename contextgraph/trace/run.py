@@ -19,10 +19,9 @@ from contextgraph.model import (
 )
 from contextgraph.text import compiled
 from contextgraph.trace.actions import ActionKind
-from contextgraph.trace.findings import plain, without_banners
 from contextgraph.trace.loops import LoopTracker, loops_of
-from contextgraph.trace.open_errors import OpenErrors, answers_nothing
-from contextgraph.trace.recovery import Recovery, recoveries_of
+from contextgraph.trace.programs import plain, without_banners
+from contextgraph.trace.recovery import OpenErrors, Recovery, answers_nothing, recoveries_of
 from contextgraph.trace.signature import signature_of
 from contextgraph.trace.steps import StepTrace, is_edit, read_steps
 

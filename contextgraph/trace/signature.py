@@ -1,43 +1,44 @@
-"""Decides whether an observation shows a failure: reports of tests first, then messages."""
+"""Error signatures: whether an observation shows a failure, and what all that show it share.
+
+Reports of tests are looked at first, then messages.
+"""
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 
 from contextgraph.lazy import TYPE_CHECKING, regex, replace
 from contextgraph.model import Action, ErrorSignature, Family, Step
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
-from contextgraph.trace.findings import (
-    Finding,
-    Recogniser,
-    Search,
-    class_name,
-    first_in,
-    line_at,
-    plain,
-    signature_for,
-    without_banners,
-)
 from contextgraph.trace.programs import (
     CRASHES,
     GO_PANIC,
     RUST_PANIC,
+    Finding,
+    Recogniser,
+    Search,
     build_failure,
+    class_name,
+    first_in,
     git_message,
     installer_failure,
     known_installer_failure,
     last_traceback,
+    line_at,
     message_of_git,
     network_failure,
+    plain,
     printed_error,
     refused_edit,
     shell_message,
     timeout,
     tool_message,
     usage_error,
+    without_banners,
 )
 
 if TYPE_CHECKING:
     from contextgraph.model import State  # which a hook need not load
+
 
 _failed_test = partial(Recogniser, Family.TEST_FAILURE)
 
@@ -434,6 +435,141 @@ _REPORTS: tuple[tuple[str, Search], ...] = (
     ("Tests run:", _surefire),
     (" FAILED\n", _GRADLE.find),
 )
+
+
+_TYPE_LENGTH, MESSAGE_LENGTH, TEMPLATE_LENGTH = 100, 300, 200
+KEYWORDS = 3
+_READ = 1000
+# One mistake in the words of several versions of Python, and what only some of them add.
+_VARIANTS = (
+    (regex(r"(expected an indented block) after [^\n]* on line \d+"), r"\1"),
+    (regex(r"(invalid syntax)\. (?:Perhaps|Maybe) [^\n]*"), r"\1"),
+    (regex(r"EOL while scanning string literal"), "unterminated string literal"),
+    (
+        regex(r"EOF while scanning triple-quoted string literal"),
+        "unterminated triple-quoted string literal",
+    ),
+    (regex(r" \(detected at line \d+\)"), ""),
+    (regex(r"(cannot import name '[^']*') from '[^']*' \([^()\n]*\)"), r"\1"),
+    (regex(r"\.? Did you mean:? [^\n]*\?"), ""),
+    (regex(r"(unrecognized argument)s?: [^\n]*"), r"\1"),
+)
+_MASKED = regex(
+    # Plain words, which nothing below matches, are skipped whole: that halves the time.
+    r"""(?P<word>(?<!named\ )(?<!Directory\ )(?<!name\ )(?<!File\ )(?<!for\ )
+        \b(?!arguments\b)[A-Za-z]++(?=\ (?!object\ has)|$))
+    |(?P<mask><(?:url|time|name|path|hex|number)>)
+    |(?P<url>\b[a-z][a-z0-9+.-]{1,10}://[^\s'"<>]++)
+    |(?P<time>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
+        |\b\d\d:\d\d:\d\d\b)
+    |(?P<name>(?<!\w)(?:b|u|r|f)?'(?:[^'\\\n]|\\.){0,300}'(?!\w)|"(?:[^"\\\n]|\\.){0,300}"
+        |`[^`'\n]{1,300}[`']
+        |‘[^’\n]{1,300}’|“[^”\n]{1,300}”|(?:\b[A-Za-z_][\w.]*+)?(?=\(\))
+        |(?<=\bmodule\ named\ )[\w.]++|\b\w++(?=\ object\ has\ no\ attribute\b)
+        |(?<=valid\ object\ name\ )\S+)
+    |(?P<path>(?<=Directory\ )\S+(?=\ not\ found)|(?<=File\ name\ )\S+(?=\ not\ found)
+        |(?<=\bFile\ )\S+(?=\ not\ found)|(?<=distribution\ found\ for\ )\S+
+        |[^\s<>'"]+(?=:\ (?:No\ such\ file|Permission\ denied|Is\ a\ dir|Not\ a\ dir))
+        |(?<![\w>])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.@+-][^\s'"<>:,;()\[\]]*+
+        |\b[\w.-]++(?:/[\w.@+-]++)+
+        |\b[\w-]++\.(?:py|[jt]sx?|c|cc|cpp|h|go|rs|java|toml|ya?ml|json|cfg|ini|txt|md|whl|zip|gz)\b
+        (?::\d++)*)
+    |(?P<hex>\b0[xX][0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b)
+    |(?P<number>(?<![\w.>])[vV+-]?\d++(?:[.,_]\d++)*(?:[eE][+-]?\d++)?
+        (?:\.?(?:dev|post|rc|a|b)\d++)?(?!\w))
+    |(?P<plural>(?<=argument)s\b)""",
+    re.VERBOSE,
+)
+_NAMES = regex(r"<name>(?:(?:,|,? and|,? or) <name>)+")
+_QUOTED_TEXT = regex(
+    r"""(?<!\w)'([^'\n]{1,120})'|"([^"\n]{1,120})"|`([^`'\n]{1,120})[`']|‘([^’\n]{1,120})’"""
+)
+_IDENTIFIER = regex(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*")
+_CODE_LIKE = regex(r"\w_\w|[a-z][A-Z]|\w[./]\w|^[A-Z]{2,}$|__")
+_WORD = regex(r"[A-Za-z][A-Za-z-]{2,}")
+_BOILERPLATE = frozenset(
+    "the and not for are was has had have can cannot could with from this that but you your its "
+    "it's than then there their into only been does did don doesn name object type instance "
+    "error errors exception traceback most recent call last file line module named attribute "
+    "got given takes missing required positional keyword argument arguments failed failure "
+    "unexpected invalid none true false expected value raise raised assert self code python "
+    "found such directory must should while when during after before because using use please "
+    "try".split()
+)
+
+
+def template_of(message: str) -> str:
+    """*message* with paths, numbers, ids, quoted names, addresses and times masked.
+
+    At most 200 characters; the template of a template is itself.
+    """
+    text = message[:_READ]
+    for pattern, replacement in _VARIANTS:
+        text = pattern.sub(replacement, text)
+    text, before = " ".join(text.split()), None
+    # Masking may bring two halves of a name together; a few rounds reach the form that stays.
+    for _ in range(7):
+        if text == before:
+            break
+        before, masked = text, _NAMES.sub("<name>", _MASKED.sub(_placeholder, text))
+        text = masked.strip()[:TEMPLATE_LENGTH].rstrip()
+    return text
+
+
+def _placeholder(match: re.Match[str]) -> str:
+    kind = match.lastgroup
+    if kind == "plural":
+        return ""
+    if kind in ("word", "mask") or not match.group():
+        return match.group()
+    return f"<{kind}>"
+
+
+def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
+    """At most three words that set *message* apart: names first, then other informative words.
+
+    Where a message has only common words, these are better than none.
+    """
+    text = message[:_READ]
+    quoted = (next(filter(None, match.groups())) for match in _QUOTED_TEXT.finditer(text))
+    names = [word for part in quoted for word in _IDENTIFIER.findall(part)[:2]]
+    names += [match[0] for match in _IDENTIFIER.finditer(text) if _CODE_LIKE.search(match[0])]
+    # The last part of a path; a dotted name stays whole.
+    candidates = [name.rsplit("/", 1)[-1][:60] for name in names]
+    words = (word.lower() for word in _WORD.findall(text))
+    candidates += [word for word in words if word not in _BOILERPLATE]
+    known = {error_type, error_type.rsplit(".", 1)[-1]}
+    chosen = _distinct([word for word in candidates if word not in known])
+    return tuple(chosen or _distinct(_WORD.findall(text)))
+
+
+def _distinct(words: list[str]) -> list[str]:
+    """The first few *words*, none of them part of another."""
+    chosen: list[str] = []
+    joined = ""
+    for word in words:
+        if word.lower() not in joined:
+            chosen.append(word)
+            joined = f"{joined} {word.lower()}"
+        if len(chosen) == KEYWORDS:
+            break
+    return chosen
+
+
+# Agents meet the same message many times, and masking it is the most expensive part of a step.
+@lru_cache(maxsize=2048)
+def signature_for(finding: Finding) -> ErrorSignature:
+    """The signature of a *finding*."""
+    message = finding.message.strip()[:MESSAGE_LENGTH]
+    error_type = finding.error_type[:_TYPE_LENGTH]
+    return ErrorSignature(
+        finding.family,
+        error_type,
+        message,
+        template_of(message),
+        keywords_of(message, error_type),
+        finding.location,
+    )
 
 
 _SHOWN_BY_GIT = regex(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.advising.gate import credits_for
-from contextgraph.governance import Credit
+from contextgraph.advising.gate import Credit, credits_for
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
 from contextgraph.trace import signature, states_of

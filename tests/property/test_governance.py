@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
+from contextgraph.advising.gate import confidence, difference, wilson
 from contextgraph.governance import (
     Capacity,
     Evictable,
@@ -13,11 +14,8 @@ from contextgraph.governance import (
     RecallValue,
     Ttl,
     belongs_long_term,
-    confidence,
     credibility,
-    difference,
     strength,
-    wilson,
 )
 
 COUNTS = st.integers(0, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

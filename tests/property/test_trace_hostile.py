@@ -17,7 +17,7 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.trace import trace
-from contextgraph.trace.findings import Recogniser
+from contextgraph.trace.programs import Recogniser
 from contextgraph.trace.signature import recognise
 from tests.hostile import hostile_texts, patterns_in, words_in
 

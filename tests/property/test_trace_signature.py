@@ -5,9 +5,8 @@ from hypothesis import given, strategies as st
 
 from contextgraph.model import Action, Step
 from contextgraph.trace.actions import canonical, read_action
-from contextgraph.trace.findings import keywords_of, template_of
 from contextgraph.trace.run import task_type_of
-from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.signature import keywords_of, recognise, signature_of, template_of
 from contextgraph.trace.steps import PhaseTracker
 from tests.deadline import deadline
 

@@ -5,11 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.governance import (
-    Credit,
-    credits_of,
-    is_active,
-)
+from contextgraph.advising.gate import Credit, Credits, credits_of
 from contextgraph.model import (
     AdviceRecord,
     Exposure,
@@ -91,7 +87,8 @@ def test_what_was_released_by_hand_is_judged_by_what_came_later():
 
 
 def test_advice_is_active_once_independent_instances_and_sources_agree():
-    assert not is_active(1, 1, several_sources=False)
-    assert is_active(2, 1, several_sources=False)
-    assert not is_active(9, 1, several_sources=True)
-    assert is_active(2, 2, several_sources=True)
+    of_owner, of_several = Credits({}, several_sources=False), Credits({}, several_sources=True)
+    assert not of_owner.is_active(1, 1)
+    assert of_owner.is_active(2, 1)
+    assert not of_several.is_active(9, 1)
+    assert of_several.is_active(2, 2)

@@ -10,12 +10,7 @@ from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
-from contextgraph.governance import (
-    Capacity,
-    Hybrid,
-    RecallValue,
-    Ttl,
-)
+from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge.sessions import (
     Conversation,
     ItemFile,

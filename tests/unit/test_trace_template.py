@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextgraph.trace.findings import keywords_of, template_of
+from contextgraph.trace.signature import keywords_of, template_of
 
 
 @pytest.mark.parametrize(
