@@ -28,7 +28,7 @@ from typing import (
 import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError
-from contextgraph.lazy import MISSING, Field, fields, is_dataclass
+from contextgraph.lazy import MISSING, fields, is_dataclass
 from contextgraph.model.trajectory import TRANSIENT, Json
 
 Value = TypeVar("Value")
@@ -147,23 +147,19 @@ def fields_of(kind: type) -> tuple[FieldOf, ...]:
     """
     hints = get_type_hints(kind)
     return tuple(
-        FieldOf(item.name, hints[item.name], _default(item))
-        for item in fields(kind)
-        if _is_recorded(item)
+        FieldOf(name, hints[name], default)
+        for name, default in _defaults(cast(Hashable, kind)).items()
     )
-
-
-def _is_recorded(item: "Field[Any]") -> bool:
-    return item.init and item.metadata != TRANSIENT
-
-
-def _default(item: "Field[Any]") -> object:
-    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 @cache
 def _defaults(kind: Any) -> Mapping[str, object]:
-    return {item.name: _default(item) for item in fields(kind) if _is_recorded(item)}
+    """The names of `fields_of` the dataclass *kind* with their defaults."""
+    return {
+        item.name: item.default if item.default_factory is MISSING else item.default_factory()
+        for item in fields(kind)
+        if item.init and item.metadata != TRANSIENT
+    }
 
 
 def _encoded_fields(defaults: Mapping[str, object], value: object, forms: Forms | None) -> Json:
@@ -215,7 +211,7 @@ def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder
 def _member(members: Mapping[str, Enum], record: Json) -> Enum:
     member = members.get(record) if isinstance(record, str) else None
     if member is None:
-        raise _InvalidError(f"{_text(record)!r} is not one of {', '.join(members)}")
+        raise _InvalidError(f"{_checked(str, record)!r} is not one of {', '.join(members)}")
     return member
 
 
@@ -228,11 +224,11 @@ def _optional(decode: Decoder) -> Decoder:
 
 
 def _sequence(decode: Decoder, record: Json) -> tuple[Any, ...]:
-    return _items(map(decode, _list(record)))
+    return _items(map(decode, _checked(list, record)))
 
 
 def _row(decoders: list[Decoder], record: Json) -> tuple[Any, ...]:
-    items = _list(record)
+    items = _checked(list, record)
     if len(items) != len(decoders):
         raise _InvalidError(f"does not have {len(decoders)} items")
     return _items(map(call, decoders, items))
@@ -258,7 +254,7 @@ def _mapping(key: Decoder, decode: Decoder, record: Json) -> dict[Any, Any]:
     values: dict[Any, Any] = {}
     name = ""
     try:
-        for name, value in _object(record).items():
+        for name, value in _checked(dict, record).items():
             values[key(name)] = decode(value)
     except _InvalidError as error:
         raise error.within(name) from error
@@ -266,7 +262,7 @@ def _mapping(key: Decoder, decode: Decoder, record: Json) -> dict[Any, Any]:
 
 
 def _dataclass(kind: Any, strict: bool, record: Json) -> Any:
-    given = _object(record)
+    given = _checked(dict, record)
     decoders = _field_decoders(kind, strict)
     if strict and (unknown := given.keys() - decoders.keys()):
         raise _InvalidError("is not a known field").within(min(unknown))
@@ -307,7 +303,7 @@ def _scalar(kind: type, record: Json) -> Json:
 
 def _from_text(parse: Callable[[str], Any], record: Json) -> Any:
     try:
-        return parse(_text(record))
+        return parse(_checked(str, record))
     except (ValueError, binascii.Error) as error:
         raise _InvalidError(str(error)) from error
 
@@ -326,19 +322,12 @@ def _bytes(text: str) -> bytes:
 _TEXT_FORMS: Mapping[type, Callable[[str], Any]] = {datetime: _time, bytes: _bytes}
 
 
-def _text(record: Json) -> str:
-    if not isinstance(record, str):
-        raise _InvalidError("is missing" if record is None else "is not of type str")
-    return record
+_NAMES_OF_KINDS: Mapping[type, str] = {str: "of type str", dict: "an object", list: "a list"}
 
 
-def _object(record: Json) -> dict[str, Json]:
-    if not isinstance(record, dict):
-        raise _InvalidError("is missing" if record is None else "is not an object")
-    return record
-
-
-def _list(record: Json) -> list[Json]:
-    if not isinstance(record, list):
-        raise _InvalidError("is missing" if record is None else "is not a list")
+def _checked(kind: type[Value], record: Any) -> Value:
+    """Return *record*, which must be of this *kind* of JSON."""
+    if not isinstance(record, kind):
+        is_other = f"is not {_NAMES_OF_KINDS[kind]}"
+        raise _InvalidError("is missing" if record is None else is_other)
     return record

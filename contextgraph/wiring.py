@@ -119,8 +119,7 @@ class EmbeddingClient(RemoteEmbedder):
         return RemoteEmbedder(self.model, self.endpoint, self.costs, self.policy, threshold)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def build(

@@ -33,17 +33,11 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
-from contextgraph.trace import (
-    LoopTracker,
-    StateTracker,
-    StepReader,
-    SubmissionSign,
-    SubmissionTracker,
-    command_use,
-    state_at,
-)
 from contextgraph.trace.actions import new_text, read_action
-from contextgraph.trace.loops import STUCK_AFTER, is_alarming
+from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
+from contextgraph.trace.project import command_use
+from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
+from contextgraph.trace.steps import StepReader
 from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400

@@ -13,11 +13,7 @@ from typing import Literal, TypedDict
 from uuid import uuid4
 
 from contextgraph.errors import StoreError
-from contextgraph.governance import (
-    Evictable,
-    EvictionPolicy,
-    RecallStats,
-)
+from contextgraph.governance import Evictable, EvictionPolicy, RecallStats
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     Action,
@@ -375,7 +371,8 @@ class WorkingMemory:
                 self._changed.pop(file, None)
                 self._changed[file] = None
         self._lines.append(_line_of(read))
-        self._recent.append(_round_of(read.step) + advice)
+        parts = (read.step.thought.strip(), f"$ {read.step.action.text}", read.step.observation)
+        self._recent.append("\n".join(filter(None, parts)) + advice)
         self._thought = ""
 
     def to_prompt_section(self) -> str:
@@ -422,12 +419,6 @@ def _action_text(name: str, args: "Mapping[str, Json]") -> str:
     if isinstance(command, str):
         return command
     return f"{name} {json.dumps(dict(args), ensure_ascii=False)}" if args else name
-
-
-def _round_of(step: Step) -> str:
-    """A round in full: what the agent thought and did, and the answer."""
-    parts = (step.thought.strip(), f"$ {step.action.text}", step.observation or "")
-    return "\n".join(part for part in parts if part)
 
 
 def _field_text(value: Json) -> str:

@@ -248,7 +248,10 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
     verb, rest = _verb(command.words)
     kind = _kind(verb, rest, command)
     written = tuple(path for path in command.written if not path.startswith("/dev/"))
-    paths = (*written, *_paths(verb, rest))
+    # A leading pattern or script names no file.
+    first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
+    named = rest[first + 1 :] if verb in _PATTERN_FIRST else rest
+    paths = (*written, *(word.split("=", 1)[-1] for word in named if _looks_like_path(word)))
     if kind is ActionKind.EDIT and verb == "python":
         paths = files_written_by(_inline(command))
     changed = paths if kind.changes_files else written
@@ -261,14 +264,6 @@ def files_written_by(program: str) -> tuple[str, ...]:
     if _WRITES.search(program) is None:
         return ()
     return tuple(dict.fromkeys(_QUOTED_PATH.findall(program)))[:5]
-
-
-def _paths(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
-    """The arguments that name files; a leading pattern or script is none of them."""
-    if verb in _PATTERN_FIRST:
-        first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
-        rest = rest[first + 1 :]
-    return tuple(word.split("=", 1)[-1] for word in rest if _looks_like_path(word))
 
 
 def _looks_like_path(word: str) -> bool:

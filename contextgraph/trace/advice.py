@@ -288,22 +288,21 @@ class Names:
 
     def mask(self, text: str) -> str:
         """*text* with the names replaced by their placeholders, longest names first."""
-        for name, role in sorted(self._pairs(), key=lambda pair: -len(pair[0])):
+        pairs = zip(self.names, self.roles, strict=True)
+        for name, role in sorted(pairs, key=lambda pair: -len(pair[0])):
             text = re.sub(rf"(?<![\w<]){re.escape(name)}(?![\w>])", role, text)
         return text
 
     def fill(self, text: str) -> str:
         """*text* with the placeholders replaced by the names."""
-        for name, role in self._pairs():
+        for name, role in zip(self.names, self.roles, strict=True):
             text = text.replace(role, name)
         return text
 
     def role_of(self, name: str) -> str:
         """The placeholder of *name*, empty where the message does not quote it."""
-        return next((role for known, role in self._pairs() if known == name), "")
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        return list(zip(self.names, self.roles, strict=True))
+        pairs = zip(self.names, self.roles, strict=True)
+        return next((role for known, role in pairs if known == name), "")
 
 
 @lru_cache(4_096)
@@ -344,7 +343,12 @@ def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -
             and any(other.kind is RemedyKind.SET_ENV for other in actions)
         )
     ]
-    return _joined([_described(action) for action in said])
+    return _joined(
+        [
+            describe_pattern(one.pattern) if one.is_general else _CONCRETE[one.kind](one)
+            for one in said
+        ]
+    )
 
 
 def describe_pattern(pattern: RemedyPattern) -> str:
@@ -383,10 +387,6 @@ def _command_line(action: RemedyAction) -> str:
         text = text or "\n".join(action.values_of("with")) or "(lines deleted)"
         return f"edit {' '.join(part for part in (file, lines) if part)}: {text}"
     return f"open {action.target}" if action.pattern.target == Term.FILE_TO_EDIT else action.target
-
-
-def _described(action: RemedyAction) -> str:
-    return describe_pattern(action.pattern) if action.is_general else _CONCRETE[action.kind](action)
 
 
 def _instead(action: RemedyAction) -> str:

@@ -107,12 +107,15 @@ def uses_of(
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
     commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]
+    target = folder_of(line)
     if error is not None:
-        folder = folder_of(line)
-        misses_folder = folder and error.error_type == _NO_FOLDER and folder in error.message
+        misses_folder = target and error.error_type == _NO_FOLDER and target in error.message
         if len(commands) != 1 or misses_folder:
             return
-    folder = _folder(line, cwd)
+    if (cwd and cwd.startswith(("/", "./"))) or target.startswith("/"):
+        folder = within_repository(target or ".", cwd)
+    else:  # empty for the root of the repository
+        folder = posixpath.normpath(target) if target.strip("./") else ""
     for command in commands:
         own = read_action(Action("bash", command.text), None, None)
         if own.kind in RUNNABLE and _INFORMATION_FLAGS.isdisjoint(command.flags):
@@ -123,14 +126,6 @@ def uses_of(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
-
-
-def _folder(line: str, cwd: str | None) -> str:
-    """The folder in which *line* runs, relative to the repository; empty for its root."""
-    target = folder_of(line)
-    if (cwd and cwd.startswith(("/", "./"))) or target.startswith("/"):
-        return within_repository(target or ".", cwd)
-    return posixpath.normpath(target) if target.strip("./") else ""
 
 
 def _forms(

@@ -356,7 +356,11 @@ def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
 
 
 def _command(command: SimpleCommand) -> Command | None:
-    words = _words(command.typed[len(command.typed) - len(command.words) :])
+    typed = " ".join(command.typed[len(command.typed) - len(command.words) :])
+    try:
+        words = shlex.split(typed)
+    except ValueError:  # a quotation that goes on beyond the text
+        words = typed.split()
     settings = tuple(map(unquoted, command.settings))
     if words[:1] == ["export"]:
         settings = (*settings, *(word for word in words[1:] if _SETTING.match(word)))
@@ -374,16 +378,11 @@ def _command(command: SimpleCommand) -> Command | None:
         if not _is_flag(word) and before not in valued
     )
     interpreter = posixpath.basename(words[0]) if runs_module else ""
-    text = _text_of(command.typed)
-    return Command(program, plain, flags, settings, interpreter, text, command.runner)
-
-
-def _text_of(typed: Sequence[str]) -> str:
-    """The command *typed*, with single spaces and without wrappers."""
-    tokens = " ".join(typed).split()
+    tokens = " ".join(command.typed).split()  # without wrappers
     while tokens and (tokens[0] in _WRAPPERS or tokens[0] in _KEYWORDS):
         tokens = tokens[2 if tokens[0] == "timeout" else 1 :]
-    return " ".join(tokens)
+    text = " ".join(tokens)
+    return Command(program, plain, flags, settings, interpreter, text, command.runner)
 
 
 def _program(words: Sequence[str]) -> tuple[str, list[str]]:
@@ -397,14 +396,6 @@ def _program(words: Sequence[str]) -> tuple[str, list[str]]:
     if name in _WITH_SUBCOMMAND and rest and re.fullmatch(r"[a-z][\w:-]*", rest[0]):
         return f"{name} {rest[0]}", rest[1:]
     return name, rest
-
-
-def _words(typed: Sequence[str]) -> list[str]:
-    text = " ".join(typed)
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quotation that goes on beyond the text
-        return text.split()
 
 
 def _is_flag(word: str) -> bool:

@@ -136,10 +136,8 @@ class SqliteMethodologies:
             for signature in signatures:
                 parameters = {
                     **within.parameters,
+                    **_signature(signature),
                     "repo": scope.repo,
-                    "family": signature.family.value,
-                    "error_type": signature.error_type,
-                    "template": signature.template,
                     "limit": max(0, limit),
                 }
                 if matching := transaction.rows(sql, parameters):
@@ -409,7 +407,16 @@ class SqliteRecoveries:
                 for key, verified, seen_at in _newest_recoveries(transaction, question, limit):
                     places.setdefault(key, (number, -verified, -seen_at))
             placed = zip(places.values(), transaction.recoveries([*places]), strict=True)
-            return [candidate for _, candidate in sorted(placed, key=_order)]
+            ordered = sorted(
+                placed,
+                key=lambda pair: (
+                    *pair[0],
+                    pair[1].fragment_id,
+                    pair[1].error_id,
+                    pair[1].error_step,
+                ),
+            )
+            return [candidate for _, candidate in ordered]
 
     def for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -507,11 +514,6 @@ def _newest_recoveries(
         first = transaction.first_recoveries(last, limit - len(newest))
         newest += [(key, *moment) for key in first]
     return newest
-
-
-def _order(placed: tuple[Row, RecoveryCandidate]) -> Row:
-    place, candidate = placed
-    return *place, candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
 def _signature(signature: ErrorSignature) -> dict[str, str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from sqlite3 import Connection
 from threading import local
@@ -152,6 +152,33 @@ def columns_of(columns: Columns[Any], alias: str = "") -> str:
     prefix = f"{alias}." if alias else ""
     return ", ".join(prefix + _RENAMED.get(name, name) for name in columns.names)
 
+
+def _fragment_of(row: Row) -> tuple[int, Fragment]:
+    """The key of its run, and the fragment."""
+    return row[0], FRAGMENTS.value(row[2:], trajectory_id=row[1])
+
+
+# Rows by their keys, which are their first column.
+_TRAJECTORIES = f"""
+SELECT key, {columns_of(TRAJECTORIES)} FROM trajectory
+WHERE key IN (SELECT value FROM json_each(?))"""
+_FRAGMENTS = f"""
+SELECT f.key, f.trajectory, t.id, {columns_of(FRAGMENTS, "f")}
+FROM json_each(?) AS named CROSS JOIN fragment f ON f.key = named.value
+CROSS JOIN trajectory t ON t.key = f.trajectory"""
+_RECOVERIES = f"""
+SELECT r.key, r.fragment_id, e.id, {columns_of(RECOVERIES, "r")},
+    r.scored_words, r.family, r.error_type, e.template,
+    t.id, t.instance_id, t.repo, t.contributor, t.agent, r.seen_at
+FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value
+CROSS JOIN trajectory t ON t.key = r.trajectory
+CROSS JOIN error_pattern e ON e.key = r.error"""
+_ERRORS = """
+SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context
+FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value
+CROSS JOIN met m ON m.error = e.key AND m.trajectory = (
+    SELECT trajectory FROM met INDEXED BY met_first
+    WHERE error = e.key ORDER BY trajectory_id LIMIT 1)"""
 
 Cached = TypeVar("Cached")
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
@@ -349,18 +376,21 @@ class Transaction:
 
     def trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
         """The runs with these keys, by key."""
-        return self.values.trajectories.get_or_read(keys, self._read_trajectories)
+        read = partial(self._read, _TRAJECTORIES, TRAJECTORIES.value)
+        return self.values.trajectories.get_or_read(keys, read)
 
     def fragments(self, keys: Sequence[int]) -> list[FragmentCandidate]:
         """The fragments with these keys, in their order."""
-        fragments = self.values.fragments.get_or_read(keys, self._read_fragments)
+        read = partial(self._read, _FRAGMENTS, _fragment_of)
+        fragments = self.values.fragments.get_or_read(keys, read)
         runs = self.trajectories([run for run, _ in fragments.values()])
         of_keys = map(fragments.__getitem__, keys)
         return [FragmentCandidate(fragment, runs[run]) for run, fragment in of_keys]
 
     def recoveries(self, keys: Sequence[int]) -> list[RecoveryCandidate]:
         """The recoveries with these keys, in their order."""
-        recoveries = self.values.recoveries.get_or_read(keys, self._read_recoveries)
+        read = partial(self._read, _RECOVERIES, recovery_of)
+        recoveries = self.values.recoveries.get_or_read(keys, read)
         return [recoveries[key] for key in keys]
 
     def first_recoveries(self, keys: Sequence[int], limit: int) -> list[int]:
@@ -389,51 +419,15 @@ class Transaction:
 
     def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
         """The error patterns with these keys, by key, in the words of the run of least id."""
-        return self._read(
-            keys,
-            "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
-            "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
-            "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
-            "INDEXED BY met_first WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
-            ERRORS.value,
-        )
+        return self._read(_ERRORS, ERRORS.value, keys)
 
-    def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
+    def _read(self, sql: str, value: Callable[[Row], Any], keys: Sequence[int]) -> dict[int, Any]:
         """The values that *sql* finds for *keys*; its first column is the key."""
         named = (str(sorted(set(keys))),)
         try:
             return {row[0]: value(row[1:]) for row in self.rows(sql, named)}
         except DAMAGE as error:
             raise StoreError(f"a stored row is damaged: {error}") from error
-
-    def _read_trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
-        return self._read(
-            keys,
-            f"SELECT key, {columns_of(TRAJECTORIES)} FROM trajectory "
-            "WHERE key IN (SELECT value FROM json_each(?))",
-            TRAJECTORIES.value,
-        )
-
-    def _read_fragments(self, keys: Sequence[int]) -> dict[int, tuple[int, Fragment]]:
-        return self._read(
-            keys,
-            f"SELECT f.key, f.trajectory, t.id, {columns_of(FRAGMENTS, 'f')} "
-            "FROM json_each(?) AS named CROSS JOIN fragment f ON f.key = named.value "
-            "CROSS JOIN trajectory t ON t.key = f.trajectory",
-            lambda row: (row[0], FRAGMENTS.value(row[2:], trajectory_id=row[1])),
-        )
-
-    def _read_recoveries(self, keys: Sequence[int]) -> dict[int, RecoveryCandidate]:
-        return self._read(
-            keys,
-            f"SELECT r.key, r.fragment_id, e.id, {columns_of(RECOVERIES, 'r')}, "
-            "r.scored_words, r.family, r.error_type, e.template, "
-            "t.id, t.instance_id, t.repo, t.contributor, t.agent, r.seen_at "
-            "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
-            "CROSS JOIN trajectory t ON t.key = r.trajectory "
-            "CROSS JOIN error_pattern e ON e.key = r.error",
-            recovery_of,
-        )
 
 
 def insertion(table: str, columns: Iterable[str]) -> str:
@@ -624,27 +618,22 @@ class Connections:
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
         self._renew_after_fork()
         with self._turn, no_fork():
-            connection = self._take()
+            with self._lock:
+                is_closed = self._closed
+                idle = self._idle.pop() if self._idle else None
+            if is_closed:
+                raise StoreError(f"{self.path} is closed")
+            connection = idle or self._opened()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
-
-    def _take(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._closed:
-                raise StoreError(f"{self.path} is closed")
-            if self._idle:
-                return self._idle.pop()
-        return self._opened()
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        with self._lock:
-            # A reader of an unchanging file does not learn that another user has changed it.
-            if not self._closed and not self._is_unwritable():
-                self._idle.append(connection)
-                return
-        connection.close()
+                with self._lock:
+                    # A reader of an unchanging file does not learn that another user changed it.
+                    is_kept = not self._closed and not self._is_unwritable()
+                    if is_kept:
+                        self._idle.append(connection)
+                if not is_kept:
+                    connection.close()
 
     def _renew_after_fork(self) -> None:
         if self._process != os.getpid():

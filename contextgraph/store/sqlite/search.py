@@ -215,19 +215,16 @@ class WordIndex:
         if revision > self._revision:
             if removals != self._removals:
                 self._counts, self._total, self._newest = {}, 0, -1
-            self._add_newer(transaction)
+            added, newest = self._added_since(transaction, self._newest)
+            if added and self._counts:
+                for text in transaction.column(
+                    f"SELECT words FROM {self._table}_text WHERE rowid > ?", (self._newest,)
+                ):
+                    for token in self._counts.keys() & text.split():
+                        self._counts[token] += 1
+            self._total, self._newest = self._total + added, newest
             self._revision, self._removals = revision, removals
         return True
-
-    def _add_newer(self, transaction: Transaction) -> None:
-        added, newest = self._added_since(transaction, self._newest)
-        if added and self._counts:
-            for text in transaction.column(
-                f"SELECT words FROM {self._table}_text WHERE rowid > ?", (self._newest,)
-            ):
-                for token in self._counts.keys() & text.split():
-                    self._counts[token] += 1
-        self._total, self._newest = self._total + added, newest
 
     def _added_since(self, transaction: Transaction, key: int) -> tuple[int, int]:
         """How many texts have a greater *key*, and the greatest key."""
