@@ -412,7 +412,7 @@ class AdviceFile:
         # What reads a command takes longer than all else.
         if not any(name.partition(" ")[0] in line for name in known):
             return ""
-        from contextgraph.trace.project import command_use
+        from contextgraph.trace.actions import command_use
 
         use = command_use(line)
         warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []

@@ -33,9 +33,8 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
-from contextgraph.trace.actions import new_text, read_action
+from contextgraph.trace.actions import command_use, new_text, read_action
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
-from contextgraph.trace.project import command_use
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.steps import StepReader
 from contextgraph.working_tree import WorkingTree

@@ -6,9 +6,12 @@ from contextgraph.lazy import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.trace.actions import (
+        TESTS as TESTS,
         ActionKind as ActionKind,
         ActionReading as ActionReading,
+        CommandUse as CommandUse,
         canonical as canonical,
+        command_use as command_use,
         read_action as read_action,
     )
     from contextgraph.trace.advice import (
@@ -51,10 +54,7 @@ if TYPE_CHECKING:
         loops_of as loops_of,
     )
     from contextgraph.trace.project import (
-        TESTS as TESTS,
-        CommandUse as CommandUse,
         ProjectFacts as ProjectFacts,
-        command_use as command_use,
         environment_of as environment_of,
         patch_summary as patch_summary,
         project_facts as project_facts,

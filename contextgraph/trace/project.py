@@ -1,36 +1,32 @@
-"""Facts about a project that a run shows: commands that ran, failing tests, changed files."""
+"""Facts about a project that a run shows: failing tests, changed files, its machine."""
 
-import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from sys import intern
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex, replace
 from contextgraph.model import (
-    EXCEPTIONS,
-    Action,
     ErrorSignature,
-    Family,
     PatchSummary,
     RawTrajectory,
     Step,
 )
 from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import (
-    KIND_OF_PROGRAM,
-    SHELL_TOOLS,
+    RUNNABLE,
+    TESTS,
     ActionKind,
     ActionReader,
     ActionReading,
-    read_action,
+    CommandUse,
     read_command_line,
     repository_path,
     shell_line,
-    within_repository,
+    uses_of,
 )
-from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path, what_ran
+from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
     content_hashes,
     definitions_found,
@@ -42,162 +38,6 @@ from contextgraph.trace.steps import (
 
 if TYPE_CHECKING:
     from contextgraph.model import Environment  # which a hook need not load
-
-TESTS = "<tests>"
-
-RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
-_NO_FOLDER = "bash: No such file or directory"
-_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
-_OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
-# What only asks, or only shapes the output, says nothing of how a project is used.
-_INFORMATION_FLAGS = frozenset(
-    {"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"}
-)
-_SHOWING = regex(
-    r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
-)
-_CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
-_SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
-_PACKAGE = regex(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
-_LONGEST = 400
-
-
-@dataclass(frozen=True, slots=True)
-class CommandUse:
-    """A command that a run gave, and whether it *ran*: a test that fails ran, too.
-
-    *text* is as typed, without redirections; *form* has placeholders for the choice of tests and
-    for scripts of the run; *folder* is where it ran, relative to the repository. *error_type* says
-    why it did not run, or what it reported. *prompted*: the run had given another command of its
-    kind before, or, before an installation, one that did not run.
-    """
-
-    kind: ActionKind
-    text: str
-    form: str
-    folder: str
-    ran: bool
-    error_type: str = ""
-    prompted: bool = False
-
-    @property
-    def runner(self) -> str:
-        """Its form whether or not tests were chosen: that does not decide whether it runs."""
-        return self.form.removesuffix(f" {TESTS}")
-
-
-def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
-    """Return the purpose of *line*, as if it had run; None where it runs nothing."""
-    step = Step(0, "", Action("bash", line), "")
-    return next(reversed([*uses_of(step, None, None, created)]), None)
-
-
-def uses_of(
-    step: Step, error: ErrorSignature | None, cwd: str | None, created: Collection[str]
-) -> Iterator[CommandUse]:
-    """The commands of a shell line, which met *error*.
-
-    None of a line of several that failed, as it is not known which did, or whose `cd` did.
-    """
-    line = what_ran(step.action.text.strip(), failed=error is not None)
-    # A log that leaves out arguments shows a call by the name of its tool, such as `Edit`.
-    is_call = step.action.text == step.action.tool and step.action.tool[:1].isupper()
-    is_typed = not (step.action.arguments or is_call)
-    is_shell = is_typed or step.action.tool.lower() in SHELL_TOOLS
-    if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
-        return
-    commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]
-    target = folder_of(line)
-    if error is not None:
-        misses_folder = target and error.error_type == _NO_FOLDER and target in error.message
-        if len(commands) != 1 or misses_folder:
-            return
-    if (cwd and cwd.startswith(("/", "./"))) or target.startswith("/"):
-        folder = within_repository(target or ".", cwd)
-    else:  # empty for the root of the repository
-        folder = posixpath.normpath(target) if target.strip("./") else ""
-    for command in commands:
-        own = read_action(Action("bash", command.text), None, None)
-        if own.kind in RUNNABLE and _INFORMATION_FLAGS.isdisjoint(command.flags):
-            installs = command.installs or "setup.py" in command.text
-            is_query = own.kind is ActionKind.INSTALL and not installs
-            kind = ActionKind.OTHER if is_query else own.kind
-            ran = error is None or _ran(kind, error)
-            for form in _forms(command, kind, own.verb, created):
-                reason = error.error_type if error else ""
-                yield CommandUse(kind, command.text, form, folder, ran, reason)
-
-
-def _forms(
-    command: Command, kind: ActionKind, verb: str, created: Collection[str]
-) -> tuple[str, ...]:
-    """The command with placeholders; of several packages an installation of each."""
-    tokens = [token for token in command.text.split() if not _SHOWING.fullmatch(token)]
-    if kind is ActionKind.TEST:
-        return (" ".join(_test_form(tokens, verb)),)
-    if kind is ActionKind.RUN and verb == "python":
-        return (" ".join(_script_form(tokens, created)),)
-    packages = command.packages if kind is ActionKind.INSTALL else {}
-    if not command.settings and all(_PACKAGE.fullmatch(token) for token in tokens[2:]) and packages:
-        return tuple(f"{command.program} {name}{version}" for name, version in packages.items())
-    return (" ".join(tokens),)
-
-
-def _test_form(tokens: Sequence[str], verb: str) -> Iterator[str]:
-    """The runner with its flags; one placeholder for the tests."""
-    start = _runner_end(tokens, verb)
-    yield from tokens[:start]
-    chosen = skipped = False
-    for token in tokens[start:]:
-        if skipped:
-            skipped = False
-        elif token.startswith("-"):
-            if token in _CHOOSING:
-                skipped = True
-            else:
-                yield token
-        else:
-            chosen = True
-    if chosen:
-        yield TESTS
-
-
-def _runner_end(tokens: Sequence[str], verb: str) -> int:
-    """Count the *tokens* that name the runner."""
-    at = next(
-        (n for n, token in enumerate(tokens) if posixpath.basename(token).startswith(verb)), 0
-    )
-    if verb == "python":
-        at += 1
-    is_runner = KIND_OF_PROGRAM.get(verb) is ActionKind.TEST
-    while not is_runner and at + 1 < len(tokens) and tokens[at + 1] in _SUBCOMMANDS:
-        at += 1
-    return at + 1
-
-
-def _script_form(tokens: Sequence[str], created: Collection[str]) -> Iterator[str]:
-    """A run of Python: scripts of the run itself by a placeholder, code on the line as well."""
-    for n, token in enumerate(tokens):
-        if token == "-c":
-            yield "-c <code>"
-            return
-        if token.endswith(".py"):
-            names = {posixpath.basename(path) for path in created}
-            if posixpath.basename(token) in names:
-                yield SCRIPT
-                return
-            yield from tokens[n:]
-            return
-        yield token
-
-
-def _ran(kind: ActionKind, error: ErrorSignature) -> bool:
-    """Return True where what met *error* ran: its imports worked, and it got to its purpose."""
-    if error.error_type in _IMPORTS or kind is ActionKind.INSTALL:
-        return False
-    if kind is ActionKind.TEST:
-        return error.family is Family.TEST_FAILURE and not error.error_type.startswith("pytest: ")
-    return error.family in _OF_CODE
 
 
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
