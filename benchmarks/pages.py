@@ -12,8 +12,7 @@ from contextgraph import AgentMemory
 from contextgraph.evaluation.judging import read_related
 from contextgraph.knowledge import Page
 from contextgraph.model import RawTrajectory
-from contextgraph.ranking import bm25
-from contextgraph.text import words
+from contextgraph.text import bm25, words
 
 _KS = (1, 5, 10)
 

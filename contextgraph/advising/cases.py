@@ -24,6 +24,7 @@ from contextgraph.advising.channels import (
     Query,
     emphasised,
     final_score,
+    ranks_in,
     scope_level,
     title_of,
 )
@@ -49,15 +50,12 @@ from contextgraph.model import (
     most_informative,
 )
 from contextgraph.ports import Store
-from contextgraph.ranking import (
-    TASK_CHARS,
-    blend,
-    ranks_in,
-    word_counts,
-)
+from contextgraph.ranking import blend
 from contextgraph.text import (
+    TASK_CHARS,
     stem,
     stems,
+    word_counts,
     words,
 )
 from contextgraph.trace import ProjectFacts

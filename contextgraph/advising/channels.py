@@ -1,7 +1,7 @@
 """Channels: what a state asks of a memory, and what each way of searching finds."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain, islice, product
@@ -15,7 +15,7 @@ from contextgraph.governance import age_weight
 from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     EXCEPTIONS,
-    TASK_CHARS,
+    ChannelRank,
     ErrorQuestion,
     ErrorSignature,
     Family,
@@ -40,18 +40,17 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.ranking import (
-    FixedCounts,
-    overlap,
-    rarity,
-    word_counts,
-)
 from contextgraph.text import (
+    TASK_CHARS,
+    FixedCounts,
     clip,
     gives_instructions,
     masked_name,
+    overlap,
     quoted_names,
+    rarity,
     subject_of,
+    word_counts,
     words,
 )
 from contextgraph.trace import (
@@ -571,6 +570,20 @@ def scope_level(repo: str, current: str) -> ScopeLevel:
     """Whether evidence of *repo* is of the *current* repository."""
     same = current and repo.casefold() == current.casefold()
     return ScopeLevel.REPO if same else ScopeLevel.GENERAL
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def ranks_in(
+    rankings: Mapping[str, Sequence[tuple[Key, float]]],
+) -> dict[Key, tuple[ChannelRank, ...]]:
+    """Key -> its rank in each channel of *rankings* ((key, evidence), best first) that found it."""
+    ranks: dict[Key, tuple[ChannelRank, ...]] = {}
+    for name, ranking in rankings.items():
+        for rank, (key, evidence) in enumerate(ranking, start=1):
+            ranks[key] = (*ranks.get(key, ()), ChannelRank(name, rank, evidence))
+    return ranks
 
 
 def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:

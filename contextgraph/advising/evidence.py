@@ -14,6 +14,7 @@ from contextgraph.advising.channels import (
     Query,
     about_another,
     harness,
+    ranks_in,
     signature_level,
 )
 from contextgraph.advising.gate import (
@@ -43,8 +44,7 @@ from contextgraph.model import (
     Silence,
     Why,
 )
-from contextgraph.ranking import FixedCounts, bm25, ranks_in, word_counts
-from contextgraph.text import quoted_names
+from contextgraph.text import FixedCounts, bm25, quoted_names, word_counts
 from contextgraph.text.strings import is_cut
 from contextgraph.trace import (
     MISSING_PROGRAM,

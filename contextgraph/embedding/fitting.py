@@ -13,7 +13,6 @@ from contextgraph.errors import EmbeddingError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     NO_USAGE,
-    TASK_CHARS,
     Bundle,
     EmbeddedBundle,
     EmbeddedRun,
@@ -28,7 +27,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.ports import Embedder, EmbedderSource, Store
-from contextgraph.text import words
+from contextgraph.text import TASK_CHARS, words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

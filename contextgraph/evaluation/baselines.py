@@ -13,8 +13,7 @@ from contextgraph.model import (
     RemedyAction,
     RemedyPattern,
 )
-from contextgraph.ranking import rarity
-from contextgraph.text import words
+from contextgraph.text import TASK_CHARS, rarity, words
 from contextgraph.trace import (
     Names,
     Trace,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 # Robertson & Zaragoza 2009, the usual constants. A library that indexes once would have to do so
 # again before every judged run of an online evaluation.
 _K1, _B = 1.2, 0.75
-_TASK_CHARS = 2_000
 _NO_NAMES = Names()
 
 Item = TypeVar("Item", RepoRemedy, str)
@@ -223,7 +221,7 @@ class TaskBaselines:
         """Add the task of one more run; its files are those of its patch."""
         files = files_changed(raw.patch or "")
         self._tasks.append(PastTask(raw.instance_id, raw.repo, raw.task, files))
-        self._index.add(raw.task[:_TASK_CHARS])
+        self._index.add(raw.task[:TASK_CHARS])
         self._visible.add(raw.instance_id, raw.repo)
 
     def of(self, repo: str, hidden: Collection[str]) -> list[PastTask]:
@@ -237,9 +235,9 @@ class TaskBaselines:
         """The tasks most like *text*, of *repo*, else of all; and the score of the first."""
         everywhere = self._visible.anywhere(hidden)
         visible = self._visible.within(repo, hidden) if in_scope else everywhere
-        matches = self._index.best(text[:_TASK_CHARS], limit, visible)
+        matches = self._index.best(text[:TASK_CHARS], limit, visible)
         if in_scope and not matches:
-            matches = self._index.best(text[:_TASK_CHARS], limit, everywhere)
+            matches = self._index.best(text[:TASK_CHARS], limit, everywhere)
         return [self._tasks[number] for _, number in matches], matches[0][0] if matches else 0.0
 
 

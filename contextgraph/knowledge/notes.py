@@ -53,10 +53,10 @@ from contextgraph.model import (
     Snapshot,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
-from contextgraph.ranking import dice
 from contextgraph.text import (
     clean,
     compiled,
+    dice,
     mask_secrets,
     masked_name,
 )

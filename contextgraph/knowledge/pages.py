@@ -31,8 +31,8 @@ from contextgraph.model import (
     Scope,
 )
 from contextgraph.ports import NoteStore, RunStore
-from contextgraph.ranking import bm25
 from contextgraph.text import (
+    bm25,
     clean,
     mask_secrets,
     masked_name,

@@ -25,11 +25,7 @@ from contextgraph.model import (
     Vector,
 )
 from contextgraph.ports import NoteStore
-from contextgraph.ranking import (
-    blend,
-    overlap,
-    rarity,
-)
+from contextgraph.ranking import blend
 from contextgraph.text import (
     compiled,
     count_tokens,
@@ -37,6 +33,8 @@ from contextgraph.text import (
     fence,
     gives_instructions,
     masked_name,
+    overlap,
+    rarity,
     stems,
 )
 

@@ -36,12 +36,11 @@ from contextgraph.ranking import (
     REQUEST_WORDS,
     SAME_SUBJECT,
     QuotedSession,
-    dice,
     quote_of,
     quotes_about,
     similarities,
 )
-from contextgraph.text import clean, mask_secrets, stems
+from contextgraph.text import clean, dice, mask_secrets, stems
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95

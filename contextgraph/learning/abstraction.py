@@ -45,8 +45,7 @@ from contextgraph.model import (
     cosines,
 )
 from contextgraph.ports import EmbedderSource, Store, id_pages
-from contextgraph.ranking import dice
-from contextgraph.text import subject_of, words
+from contextgraph.text import dice, subject_of, words
 from contextgraph.trace import Term, describe_pattern, describe_remedy, is_hazardous
 
 # The outcome of a run weights what it did, and never filters it.

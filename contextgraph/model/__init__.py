@@ -7,7 +7,6 @@ from contextgraph.lazy import TYPE_CHECKING
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (
         DECIMALS as DECIMALS,
-        TASK_CHARS as TASK_CHARS,
         Bundle as Bundle,
         EmbeddedBundle as EmbeddedBundle,
         EmbeddedRun as EmbeddedRun,

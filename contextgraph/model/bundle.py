@@ -23,6 +23,7 @@ from contextgraph.model.trajectory import (
     RawTrajectory,
     Trajectory,
 )
+from contextgraph.text import TASK_CHARS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,10 +112,6 @@ def dimensions_of(space: str) -> int:
     if not maker or not dimensions.isdecimal() or int(dimensions) == 0:
         raise SpaceMismatchError(f"{space!r} names no space; write maker/model@dimensions")
     return int(dimensions)
-
-
-# The head of an issue says what it is about; logs and code follow.
-TASK_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)

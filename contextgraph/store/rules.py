@@ -55,8 +55,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
-from contextgraph.ranking import TASK_CHARS
-from contextgraph.text import words
+from contextgraph.text import TASK_CHARS, words
 from contextgraph.trace import (
     command_lines,
     describe_remedy,

@@ -1,12 +1,16 @@
 """Text processing: cleaning, masking, fencing, tokens."""
 
 from contextgraph.text.strings import (
+    TASK_CHARS as TASK_CHARS,
+    FixedCounts as FixedCounts,
+    bm25 as bm25,
     clean as clean,
     clip as clip,
     clip_tokens as clip_tokens,
     compiled as compiled,
     count_tokens as count_tokens,
     cut as cut,
+    dice as dice,
     fence as fence,
     gives_instructions as gives_instructions,
     is_id as is_id,
@@ -18,12 +22,15 @@ from contextgraph.text.strings import (
     may_hold_secrets as may_hold_secrets,
     number_of as number_of,
     one_line as one_line,
+    overlap as overlap,
     plain as plain,
     quoted_names as quoted_names,
+    rarity as rarity,
     stem as stem,
     stems as stems,
     strip_fenced as strip_fenced,
     subject_of as subject_of,
     visible as visible,
+    word_counts as word_counts,
     words as words,
 )

@@ -1,12 +1,14 @@
-"""Text: cleaned, fenced, cut, split into words, counted, and masked where it holds secrets."""
+"""Text: cleaned, fenced, cut, split into words, compared, and masked where it holds secrets."""
 
 import builtins
 import keyword
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise, repeat
+from math import log
 from unicodedata import normalize
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex
@@ -555,3 +557,77 @@ def shortened(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...
 def _is_informative(line: str) -> bool:
     bare = line.strip()
     return len(bare) > 2 and not bare.startswith("#")
+
+
+# The head of an issue says what it is about; logs and code follow.
+TASK_CHARS = 2_000
+_REMEMBERED_TEXTS = 4_096
+
+# BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
+# average document, which a growing memory would have to recompute.
+_K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
+
+
+def rarity(having: int, texts: int) -> float:
+    """How much a word says that is in *having* of *texts*: BM25's inverse document frequency.
+
+    That is ln(1 + (N - n + 0.5) / (n + 0.5)).
+    """
+    return log(1 + (texts - having + 0.5) / (having + 0.5))
+
+
+def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
+    """How much of *query* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
+    most = sum(query.values()) * (_K1 + 1)
+    if not most:
+        return 0.0
+    norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
+    # In a fixed order: floating-point sums depend on it.
+    shared = sorted(query.keys() & counted.keys())
+    score = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
+    return score * (_K1 + 1) / most
+
+
+def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
+    """The BM25 of each of *texts* for the words *query*; they are the collection for their rarity.
+
+    So stores that propose the same texts lead to the same scores.
+    """
+    lengths = [text.total() for text in texts]
+    mean = sum(lengths) / max(1, len(texts)) or 1.0
+    norms = [_K1 * (1 - _B + _B * (length / mean)) for length in lengths]
+    scores = [0.0] * len(texts)
+    # In a fixed order: floating-point sums depend on it.
+    for word in sorted(set(query)):
+        counts = list(map(dict.get, texts, repeat(word), repeat(0)))
+        if met := len(counts) - counts.count(0):
+            weight = rarity(met, len(texts))
+            scores = [
+                score + weight * count * (_K1 + 1) / (count + norm) if count else score
+                for score, count, norm in zip(scores, counts, norms, strict=True)
+            ]
+    return scores
+
+
+class FixedCounts(Counter[str]):
+    """Counts that are not to be changed; their sum is computed once."""
+
+    _total: int | None = None
+
+    def total(self) -> int:
+        """The sum of all counts."""
+        if self._total is None:
+            self._total = super().total()
+        return self._total
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def word_counts(text: str) -> FixedCounts:
+    """The words in the head of *text* with their counts, in order."""
+    return FixedCounts(words(text[:TASK_CHARS]))
+
+
+def dice(first: Collection[str], second: Collection[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    shared = sum(word in second for word in first)
+    return 2 * shared / (len(first) + len(second)) if first and second else 0.0

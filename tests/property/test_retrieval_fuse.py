@@ -9,12 +9,9 @@ from hypothesis import given, strategies as st
 from contextgraph.advising.channels import (
     WEIGHTS,
     final_score,
-)
-from contextgraph.ranking import (
-    blend,
     ranks_in,
-    reciprocal_rank_fusion,
 )
+from contextgraph.ranking import blend, reciprocal_rank_fusion
 from tests.builders import NOON
 
 KEYS = st.sampled_from("abcdefgh")

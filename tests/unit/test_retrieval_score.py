@@ -19,11 +19,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.ranking import (
-    bm25,
-    overlap,
-    word_counts,
-)
+from contextgraph.text import bm25, overlap, word_counts
 from tests.builders import recovery
 
 ERROR = ErrorSignature(

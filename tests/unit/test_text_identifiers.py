@@ -6,8 +6,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Scope
-from contextgraph.ranking import bm25
-from contextgraph.text import words
+from contextgraph.text import bm25, words
 from tests.builders import run
 
 
