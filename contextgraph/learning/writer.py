@@ -156,18 +156,19 @@ class MemoryWriter:
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
         """Return what the memory holds of each run, by its id, a former one, or its beginning."""
         runs = [self._ids(raw) for raw in raws]
-        learned = self._store.runs.learned(
-            [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
-        )
-        return [
-            _Matched(
-                ids,
-                learned.get(ids.id) or self._learned_by_former_id(raw),
-                _beginning(ids, learned),
-                source,
+        with self._store.snapshot():
+            learned = self._store.runs.learned(
+                [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
             )
-            for ids, raw in zip(runs, raws, strict=True)
-        ]
+            return [
+                _Matched(
+                    ids,
+                    learned.get(ids.id) or self._learned_by_former_id(raw),
+                    _beginning(ids, learned),
+                    source,
+                )
+                for ids, raw in zip(runs, raws, strict=True)
+            ]
 
     def _learned_by_former_id(self, raw: RawTrajectory) -> Learned | None:
         """Return what the memory holds of a run by the id that version 0.1 gave it."""
@@ -229,10 +230,11 @@ class MemoryWriter:
         is_open = raw.outcome is Outcome.UNKNOWN and raw.exit_status is None
         if receipt.status is not LearnStatus.CREATED or not is_open:
             return receipt
-        beginning = _beginning(matched.ids, self._store.runs.learned(matched.ids.beginnings))
+        with self._store.snapshot():
+            beginning = _beginning(matched.ids, self._store.runs.learned(matched.ids.beginnings))
+            longer = None if beginning else self._longer(receipt.trajectory_id)
         if beginning:
             return self._continued(raw, replace(matched, run=None, beginning=beginning)) or receipt
-        longer = self._longer(receipt.trajectory_id)
         if longer is None:
             return receipt
         return self._replaced({receipt.trajectory_id: longer}).get(receipt.trajectory_id, receipt)

@@ -1,8 +1,8 @@
 """The predicament of an agent after a step: what it tried and the outcome."""
 
-import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from contextgraph.lazy import dataclass, field, regex, replace
@@ -28,9 +28,11 @@ from contextgraph.trace.signature import action_in, error_of, recognise
 from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines, overlap
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
+# By their first character, as `re` then goes from one to the next: half of the time.
 _VOLATILE = regex(
-    r"0x[0-9a-f]+|line \d+|(?<!\d)\d++\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+"
-    r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
+    r"[0-9a-fl/\d](?:(?<=0)x[0-9a-f]+|(?<=l)ine \d+|(?<=/)tmp/[\w./-]+"
+    r"|(?<=\d)(?<!\d\d)\d*+\.\d+ ?s(?:ec\w*)?\b"
+    r"|(?<=\b[0-9a-f])(?:(?<=\d)|(?=[a-f]*\d))[0-9a-f]{6,39}\b)"
 )
 _COMPARED = 4_000
 # The file that a command puts back as it was, from git or from a copy that was made before.
@@ -42,8 +44,10 @@ _RESTORED = regex(
 _SCRIPT_FOLDER = regex(r"(?<= )[\w./-]*/(?=[\w-]+\.(?:py|sh|js)(?: |$))")
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
+# Of text in lower case, and by its first character as well.
 _SUCCESS = regex(
-    r"\b(?:passed|ok)\b|[✓✅]|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
+    r"[pon✓✅](?:(?<=[✓✅])|(?<=\bp)assed\b|(?<=\bo)k\b"
+    r"|(?<=\bn)o (?:\w+ )?(?:issues|errors|problems)\b)"
 )
 _INTERPRETERS = frozenset("python node deno bash sh zsh ruby perl php java ts-node tsx".split())
 # What SWE-agent answers instead of nothing.
@@ -197,7 +201,13 @@ def _last_predicament(state: State) -> Predicament | None:
 
 def steady(text: str) -> str:
     """The first 4,000 characters of *text* without what changes from run to run."""
-    return _VOLATILE.sub("", text[:_COMPARED])
+    return _steady(text[:_COMPARED])
+
+
+# A run shows three of four of these texts again: while an error is open, and in loops.
+@lru_cache(512)
+def _steady(text: str) -> str:
+    return _VOLATILE.sub("", text)
 
 
 def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature | None:
@@ -224,7 +234,7 @@ def _is_inconclusive(step: StepTrace) -> bool:
     verb = step.reading.verb.partition(" ")[0]
     if step.step.exit_code == 0 and verb not in _INTERPRETERS:
         return False  # a build or a check that ended well; of a script the output counts
-    if shown is None or _SUCCESS.search(shown[-_COMPARED:]):
+    if shown is None or _SUCCESS.search(shown[-_COMPARED:].lower()):
         return False
     # Programs are run for their output; `cd` and the like have none.
     return step.reading.kind.runs or shown.strip() not in ("", SILENCE)

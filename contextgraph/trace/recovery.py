@@ -56,8 +56,8 @@ _TESTS_RAN = regex(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE
 _STEM = regex(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
-# What a search answers that shows no hit: there is none, or there are too many.
-_NOTHING_FOUND = regex(r"No matches found|[^\n]*Please narrow your search")
+# What a search answers that has too many hits to show any.
+_TOO_MANY = "Please narrow your search"
 _INSTALLS = regex(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _HELP = regex(r"\s(?:-h|--help)\b")
 
@@ -74,7 +74,7 @@ _SAME_PLACE = 3
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
-    if _HELP.search(_line(later)) and not _HELP.search(_line(failed)):
+    if _asks_for_help(later) and not _asks_for_help(failed):
         return False
     if answers_nothing(later) and not _is_unknown(failed):
         return False
@@ -84,6 +84,11 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     if kind.writes and not is_edit(failed):
         return _is_similar(failed, later)
     return _GOALS.get(kind, _is_similar)(failed, later)
+
+
+def _asks_for_help(step: StepTrace) -> bool:
+    line = _line(step)
+    return "-h" in line and _HELP.search(line) is not None
 
 
 def _changes_the_same(failed: StepTrace, later: StepTrace) -> bool:
@@ -99,7 +104,7 @@ def _changes_the_same(failed: StepTrace, later: StepTrace) -> bool:
 def answers_nothing(step: StepTrace) -> bool:
     """True for a search that shows no hit, and for any other look at nothing."""
     shown = (step.step.observation or "").strip()
-    if _NOTHING_FOUND.match(shown):
+    if shown.startswith("No matches found") or _TOO_MANY in shown.partition("\n")[0]:
         return True
     return step.reading.kind.reads and shown in ("", SILENCE)
 
@@ -627,7 +632,9 @@ def _rank(error: ErrorSignature) -> int:
 
 
 _QUOTED_NAME = regex(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
-_SKIPPING = regex(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
+_SKIPPING = regex(
+    r"[sx#](?:(?<=\bs)(?:kip|uppress\()|(?<=\bx)fail\b|(?<=#) *(?:noqa|type: ignore))"
+)
 _CATCHING = regex(r"\bexcept\b")
 _DOING = regex(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
 # Empty values that replace what failed.
