@@ -108,7 +108,7 @@ class Conversation(NamedTuple):
         nobody answered a person.
         """
         if not any(step.action.text for step in self.steps) and not self._is_talk(known.agent):
-            raise EmptyRunError(place.file, place.position, "no tool was called, nothing to learn")
+            raise EmptyRunError(place.file, place.position, "nobody spoke, nothing to learn")
         instance_id = (
             known.instance_id
             or place.instance

@@ -226,8 +226,9 @@ _SPEAKER = regex(
 )
 _TIME = regex(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*(?: ?[+-]\d\d:?\d\d)?\Z")
 _TOOL = regex(r'<tool-use data-tool-type="(?P<type>[^"]*)" data-tool-name="(?P<name>[^"]*)">')
-_THOUGHT, _THOUGHT_END = "<think><details>", "</details></think>"
-_TOOL_END = regex(r"(?:</details>)?</tool-use>")
+# Of the extension for Cursor a thought begins and ends within a line.
+_THOUGHT, _THOUGHT_END = "<think><details>", regex(r"</details></think>\s*\Z")
+_TOOL_END = regex(r"\A(?:</details>)?</tool-use>\Z")
 _SUMMARY = regex(r"<summary>(.*?)</summary>", re.DOTALL)
 _FENCE = regex(r"^```(?P<language>[\w+-]*)$", re.MULTILINE)
 _NAMED = regex(r"(?:(?P<name>\w+):? )?`(?P<value>[^`\n]+)`")
@@ -290,10 +291,10 @@ def specstory_runs(page: str, place: Place) -> Iterator[RawTrajectory | ReadErro
 def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_Turn]]]:
     """Each session of a page: what is known of it, and its turns."""
     facts = {"agent": SPECSTORY, "session": PurePath(place.file).stem, "folder": _folder(place)}
-    turns, inside = list[_Turn](), False
+    turns, end = list[_Turn](), None
     for line in page.splitlines():
-        if inside:
-            inside = not _TOOL_END.fullmatch(line)
+        if end:
+            end = None if end.search(line) else end
         elif session := _SESSION.fullmatch(line):
             if turns:
                 yield facts, turns
@@ -304,8 +305,10 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
         elif spoken := _SPEAKER.fullmatch(line):
             turns.append(_turn(spoken))
             continue
-        else:
-            inside = _TOOL.match(line) is not None
+        elif line.startswith(_THOUGHT):  # what it quotes opens nothing
+            end = None if _THOUGHT_END.search(line) else _THOUGHT_END
+        elif _TOOL.match(line):
+            end = _TOOL_END
         if turns:
             turns[-1].lines.append(line)
     yield facts, turns
@@ -402,11 +405,9 @@ def _reply(turn: _Turn, agent: str) -> Iterator[Turn]:
         elif line.startswith(_THOUGHT):
             yield Thought(_words(words), turn.time)
             inner = [_SUMMARY.sub("", line.removeprefix(_THOUGHT))]
-            for line in lines:  # noqa: PLW2901  (the same lines go on)
-                if line.strip() == _THOUGHT_END:
-                    break
-                inner.append(line)
-            yield Thought("\n".join(inner).strip(), turn.time)
+            while not _THOUGHT_END.search(inner[-1]) and (more := next(lines, None)) is not None:
+                inner.append(more)
+            yield Thought(_THOUGHT_END.sub("", "\n".join(inner)).strip(), turn.time)
         else:
             words.append(line)
     yield Thought(_words(words), turn.time)
@@ -428,7 +429,7 @@ def _call(
 ) -> Iterator[Turn]:
     body = [rest]
     for line in lines:
-        if _TOOL_END.fullmatch(line):
+        if _TOOL_END.search(line):
             break
         body.append(line)
     text = "\n".join(body).replace("<details>", "", 1)
