@@ -232,11 +232,13 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
 
 
 _COLUMNS = ("when", "note", "source", "id")
+_HIDDEN = "an instruction to the reader, never shown"
 
 
 def _row(note: "Note") -> tuple[str, ...]:
     kind = "" if note.kind == "note" else f"{note.kind}: "
-    text = f"{kind}{shown_text(note)}{' (contradicted)' if note.contradicts else ''}"
+    hidden = f" ({_HIDDEN})" if gives_instructions(note.content) else ""
+    text = f"{kind}{shown_text(note)}{' (contradicted)' if note.contradicts else ''}{hidden}"
     return f"{note.created_at:%Y-%m-%d}", text, note.source, note.id
 
 
@@ -337,7 +339,8 @@ def search(
             emit(record_of(one))
         return
     for place, one in enumerate(found, start=1):
-        print(f"{place}. {one.kind} {one.time:%Y-%m-%d} {plain(one.repo)}")
+        hidden = f" · {_HIDDEN}" if gives_instructions(one.text) else ""
+        print(f"{place}. {one.kind} {one.time:%Y-%m-%d} {plain(one.repo)}{hidden}")
         print(f"   {one_line(one.text, _FOUND_WIDTH)}\n   {plain(one.command)}")
     if not found:
         print("nothing is known about it")
@@ -414,8 +417,7 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
         said = f"{one.note.created_at:%Y-%m-%d}"
         sessions = number_of(one.sessions, "session") if one.sessions > 1 else ""
         replaced = "superseded" if one.superseded_by else ""
-        is_order = gives_instructions(one.note.content)
-        hidden = "an instruction to the reader, never shown" if is_order else ""
+        hidden = _HIDDEN if gives_instructions(one.note.content) else ""
         kind = one.note.statement_kind
         marks = (said, kind, replaced, hidden, one.note.repo, sessions, one.note.id)
         print_text((" · ".join(filter(None, marks)), "dim"))

@@ -38,7 +38,7 @@ from contextgraph.text import (
     stems,
 )
 
-MOST_WORDS = 32
+MOST_WORDS, _TITLE_WORDS = 32, 40
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
 _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
@@ -282,7 +282,14 @@ def stem_counts(text: str) -> Counter[str]:
 
 
 def searched_text(note: Note) -> str:
-    """The text by which *note* is compared with a question."""
+    """The text by which *note* is compared with a question.
+
+    A statement has the beginning of the request that its session began with, and counts twice
+    itself: else each statement of a session with a long request would be about all of it.
+    """
+    if note.kind is NoteKind.STATEMENT:
+        title = " ".join(note.title.split()[:_TITLE_WORDS])
+        return " ".join((title, note.summary, note.content, note.content, *note.tags))
     return " ".join((note.title, note.summary, note.content, *note.tags))
 
 

@@ -24,8 +24,8 @@ from contextgraph.text import cut, words as words_of
 from contextgraph.trace import describe_remedy
 
 _PROPOSED, _TEXT, _TITLE = 60, 300, 120
-# More of one session would hide the others.
-_OF_SESSION = 3
+# More of one session would hide the others; of what is new each session stands once.
+_OF_SESSION, _OF_NEW = 3, 1
 
 _Described: TypeAlias = tuple[Note, str, str, str]
 
@@ -43,14 +43,18 @@ def search(
     scope = NoteScope(places_of(repo), strategy.kinds)
     others = {} if strategy is Strategy.GRAPH else dict(_others(store, question, repo, limit))
     recalled = notes.answers(question, scope, strategy, [note for note, *_ in others.values()])
-    of_session: Counter[tuple[str, str]] = Counter()
+    is_new = bool(recalled) and recalled[0].why.keys() == {"recency"}
+    of_session: Counter[str] = Counter()
     shown: list[Found] = []
     for one in recalled:
         if len(shown) == limit:
             break
         _, kind, text, command = others.get(one.note.id) or _described(store, one.note)
-        of_session[kind, command] += 1
-        if of_session[kind, command] <= _OF_SESSION:
+        if any((kind, text, one.note.repo) == (it.kind, it.text, it.repo) for it in shown):
+            continue
+        session = command if is_new else f"{kind} {command}"
+        of_session[session] += 1
+        if of_session[session] <= (_OF_NEW if is_new else _OF_SESSION):
             why = {name: round(value, 4) for name, value in one.why.items()}
             score, note = round(one.score, 4), one.note
             shown.append(

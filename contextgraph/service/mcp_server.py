@@ -56,7 +56,7 @@ from contextgraph.operations import (
     TokenScope,
 )
 from contextgraph.readers import read_file
-from contextgraph.text import clip, mask_secrets, words
+from contextgraph.text import clip, gives_instructions, mask_secrets, words
 from contextgraph.trace import command_lines, submission_signs
 
 _RUN = """\
@@ -305,15 +305,18 @@ def _notes(answer: Any, _limit: int) -> Result:
     return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
 
 
+def _search(answer: Any, _limit: int) -> Result:
+    safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
+    return {"found": _each(safe, "kind id text repo time score why")}
+
+
 # Tool of an operation -> its answer to an agent, of that of the operation and a limit.
 _ANSWERS: Mapping[str, Callable[[Any, int], Result]] = {
     "playbook": _playbook,
     "how": _how,
     "recall": _notes,
     "snapshot": _notes,
-    "search": lambda answer, _: {
-        "found": _each(answer["found"], "kind id text repo time score why")
-    },
+    "search": _search,
     "brief": lambda answer, _: {**_fields(answer, "text keys omitted"), "context_id": None},
     "remember": lambda answer, _: _fields(answer, "id status others"),
 }

@@ -8,7 +8,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.model import Found, Outcome
+from contextgraph.model import Action, Found, Outcome, RawTrajectory, Step
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"
@@ -59,6 +59,26 @@ def test_a_named_file_and_a_reason_raise_the_score(memory: AgentMemory) -> None:
     assert first.why["file"] > 0
     assert all(first.score >= other.score for other in others)
     assert {"session", "task"} & {one.kind for one in others}
+
+
+def test_what_says_the_same_and_what_is_new_of_one_session_stand_once(memory: AgentMemory) -> None:
+    runs = [recovering_run(number) for number in (1, 2)]
+    for run in runs:
+        memory.learn(run)
+    found = [one for one in memory.search("No module named tariffs") if one.kind == "remedy"]
+    assert len({one.text for one in found}) == len(found) > 0
+    newest = memory.search("what happened recently", SHOP)
+    assert len({one.command for one in newest}) == len(newest) > 1
+
+
+def test_a_statement_is_found_by_its_words_before_those_of_its_session(memory: AgentMemory) -> None:
+    plan = " ".join(f"word{number}" for number in range(60))
+    said = "Always squash before merging the ledger."
+    step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
+    run = RawTrajectory("generic", "a", SHOP, f"{plan} sourdough", (step,))
+    memory.learn(run)
+    assert memory.search("squash before merging")[0].kind == "statement"
+    assert "statement" not in {one.kind for one in memory.search("sourdough")}
 
 
 def test_recall_covers_every_kind_with_its_score_in_parts(memory: AgentMemory) -> None:
