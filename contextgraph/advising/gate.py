@@ -75,6 +75,7 @@ SHIPPED = FittedGate(
         (0.978, 1.0),
         (1.0, 1.0),
     ),
+    version=2,  # with what kinds of remedies saved, and how long loops lasted
 )
 
 

@@ -190,8 +190,9 @@ class MemoryConsolidator:
         lease.check()
         self._clean_up(changed, counts.clean_up)
         fill_grown(self._store.notes, self._store.runs, sorted(repos), self._now(), lease.check)
-        if is_changed:
-            self._store.admin.mark_consolidated(at, self._gate(lease))
+        gate = self._gate(lease)
+        if is_changed or gate:
+            self._store.admin.mark_consolidated(at, gate)
         return changed
 
     def _gate(self, lease: Lease) -> FittedGate | None:

@@ -76,9 +76,13 @@ class JudgedRemedy:
 
 
 def gate_due(store: Store) -> bool:
-    """Whether to fit: at 64 runs, and whenever there are twice as many as were fitted on."""
+    """Whether to fit: at 64 runs, and whenever there are twice as many as were fitted on.
+
+    A gate that an earlier version fitted is fitted again.
+    """
     known = stored_gate(store)
-    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known else 0)
+    is_current = known is not None and known.version == SHIPPED.version
+    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known and is_current else 0)
 
 
 def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
@@ -202,6 +206,7 @@ def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGa
         calibration=_blended(raw, right, len(errors)),
         errors=len(errors),
         runs=runs,
+        version=SHIPPED.version,
     )
     return replace(gate, tried=_tried(remedies, gate))
 

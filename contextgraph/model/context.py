@@ -370,7 +370,8 @@ class FittedGate:
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
     the one that is shipped. *tried* has, by agent and kind of remedy, how many steps remedies were
     expected to save at these errors, and how many they would have saved. *alarms*: by agent, after
-    how many repetitions saying that it is in a loop pays.
+    how many repetitions saying that it is in a loop pays. *version* counts what is fitted; one of
+    an earlier version knows less.
     """
 
     coefficients: Mapping[str, float]
@@ -380,6 +381,7 @@ class FittedGate:
     runs: int = 0
     tried: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     alarms: Mapping[str, int] = field(default_factory=dict)
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

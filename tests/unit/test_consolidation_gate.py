@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +16,7 @@ from contextgraph.advising.gate import (
     probability,
     stored_gate,
 )
+from contextgraph.codec import decoded, encoded
 from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
@@ -127,6 +129,13 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         # Of other features it is not used, and replaced.
         memory.store.admin.mark_consolidated(0, replace(fitted, coefficients={"other": 1.0}))
         assert stored_gate(memory.store) is None
+        assert gate_due(memory.store)
+        # One that an earlier version fitted is used until it is fitted again.
+        record = {**cast(dict[str, Any], encoded(fitted)), "saving": [1.3, 0.1]}
+        del record["version"]
+        earlier = decoded(FittedGate, record)
+        memory.store.admin.mark_consolidated(0, earlier)
+        assert stored_gate(memory.store) == replace(fitted, version=1)
         assert gate_due(memory.store)
         # The same runs give the same gate.
         assert fitted_gate(memory.store, lambda: None) == fitted
