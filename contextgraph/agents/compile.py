@@ -7,8 +7,11 @@ from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 
+import orjson
+
 from contextgraph.advising.channels import readable
 from contextgraph.advising.freshness import paths_in_prose, paths_of_command, paths_of_remedy
+from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.pipeline import MemoryRetriever, settle
 from contextgraph.advising.wording import (
     HEADS,
@@ -93,8 +96,8 @@ def compile_advice(
     Errors are queried as by `query`, at each level of their signature, in each repository in which
     they occurred and in general, but without vectors. If *path* exists, only errors that occurred
     since are queried, after a consolidation also the *consolidated* ones (by id) and those whose
-    advice was shown or decided by hand, unless *whole* is true; and only repositories with new
-    runs, with pinned notes, or in *repos*.
+    advice was shown or decided by hand, unless *whole* is true or another gate was fitted since;
+    and only repositories with new runs, with pinned notes, or in *repos*.
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.
@@ -109,7 +112,8 @@ def _compiled(
     consolidated: Collection[str] | None,
     repos: Collection[str],
 ) -> CompiledAdvice:
-    before = None if whole else compiled_revision(path)
+    gate = orjson.dumps(encoded(stored_gate(memory.store) or SHIPPED)).decode()
+    before = None if whole else compiled_revision(path, gate)
     todo = memory.store.admin.unconsolidated(before or 0)
     if before is not None and before > todo.revision:
         before = None  # of another memory that was at this place
@@ -134,6 +138,7 @@ def _compiled(
         compiler.errors(tallies),
         compiler.repositories(changed_repos),
         {sign: submission_warning(sign, rate).text for sign, rate in rates if rate.is_lower},
+        gate=gate,
         conversations=compiler.conversations(changed_repos),
         outdated=None if before is None else [tally.error for tally in tallies],
         known={name.casefold() for name in known | {*repos, ""}},

@@ -270,10 +270,10 @@ CREATE TABLE conversation (
 CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
-CREATE TABLE source (revision INTEGER NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 12;
+CREATE TABLE source (revision INTEGER NOT NULL, gate TEXT NOT NULL, warnings TEXT NOT NULL);
+PRAGMA user_version = 13;
 """
-_VERSION = 12
+_VERSION = 13
 _WITH_WORDS = """
 SELECT id, count(*) FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
@@ -482,13 +482,16 @@ class AdviceFile:
         (warnings,) = self._connection.execute("SELECT warnings FROM source").fetchone()
         return dict(json.loads(warnings))
 
-    def revision(self) -> int | None:
-        """The revision of the memory that it was compiled at; None for another version's file."""
+    def revision(self, gate: str) -> int | None:
+        """The revision of the memory that it was compiled at.
+
+        None for another version's file, and where the memory had another *gate* than this.
+        """
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version != _VERSION:
             return None
-        (revision,) = self._connection.execute("SELECT revision FROM source").fetchone()
-        return int(revision)
+        revision, used = self._connection.execute("SELECT revision, gate FROM source").fetchone()
+        return int(revision) if used == gate else None
 
     def _repository(self, repo: str, agent: str) -> RepositoryAdvice:
         asked = {"agent": agent, "repo": repo.casefold()}
@@ -502,34 +505,35 @@ class AdviceFile:
         self._connection.close()
 
 
-def compiled_revision(path: "Path | str") -> int | None:
+def compiled_revision(path: "Path | str", gate: str) -> int | None:
     """The revision of the memory that the file *path* was compiled at.
 
-    None where it is not there or damaged, or another version of ContextGraph wrote it: then it has
-    to be compiled as a whole.
+    None where it is not there or damaged, another version of ContextGraph wrote it, or the memory
+    had another *gate*: then it has to be compiled as a whole.
     """
     try:
         with AdviceFile(path) as file:
-            return file.revision()
+            return file.revision(gate)
     except sqlite3.Error:
         return None
 
 
-def write_advice(
+def write_advice(  # noqa: PLR0913  (one parameter per part of the file)
     path: "Path",
     revision: int,
     errors: Iterable[tuple[ErrorKey, ErrorAdvice]],
     repositories: Iterable[tuple[str, str, RepositoryAdvice]],
     warnings: Mapping[str, str],
     *,
+    gate: str = "",
     conversations: "Iterable[tuple[str, Iterable[QuotedSession]]]" = (),
     outdated: "Iterable[ErrorPattern] | None" = None,
     known: Collection[str] = (),
 ) -> tuple[int, int]:
     """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
 
-    *revision* is that of the memory; *repositories* go by an agent, empty for any, and their names
-    in lower case, empty for any; *conversations* are all of a repository. With
+    *revision* and *gate* are those of the memory; *repositories* go by an agent, empty for any, and
+    their names in lower case, empty for any; *conversations* are all of a repository. With
     *outdated*, what it says of other errors stays, in those repositories that are *known*. Raises
     `SettingsError` where it cannot be written.
     """
@@ -560,7 +564,9 @@ def write_advice(
             for repo, talks in conversations:
                 _put_conversations(connection, repo, talks)
             connection.execute("DELETE FROM source")
-            connection.execute("INSERT INTO source VALUES (?, ?)", (revision, json.dumps(warnings)))
+            connection.execute(
+                "INSERT INTO source VALUES (?, ?, ?)", (revision, gate, json.dumps(warnings))
+            )
             connection.commit()
             counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
     return counts
