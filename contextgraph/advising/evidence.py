@@ -268,7 +268,7 @@ def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -
     if is_idle:
         return "what was installed then never worked"
     if is_hazardous(wording.actions):
-        return "it is not on the list of harmless forms"
+        return "it repeats a command that is not known to be harmless"
     is_tried = any(was_tried(query, action) for action in wording.actions)
     return "the run tried it, and got no further" if is_tried else ""
 

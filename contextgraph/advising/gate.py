@@ -211,7 +211,9 @@ class Gate:
         if remedy.features.unsupported:
             is_single = remedy.why.instances < 2
             return (
-                "one task alone did it" if is_single else "the state does not show that it applies"
+                "only one earlier task did it"
+                if is_single
+                else "nothing shows that it applies here"
             )
         if remedy.probability < self.min_precision:
             return f"improbable: {self.min_precision:.2f} is needed"

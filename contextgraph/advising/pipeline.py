@@ -462,7 +462,7 @@ def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
 
 def _pays(remedy: Remedy) -> Remedy | Silence:
     if remedy.worth < LEAST_WORTH:
-        reason = "agents do it by themselves so soon that saying it unasked saves too little"
+        reason = "agents are expected to do it by themselves, too soon for saying it to save steps"
         return Silence(PipelineStep.PAYS, reason)
     return remedy
 

@@ -520,7 +520,7 @@ def unsaid(remedy: Remedy) -> str:
     """Return why *remedy* cannot be said as it is; empty where it can."""
     text = remedy.description
     if left_open := _left_open(remedy.actions, text):
-        return f"the state does not say what {min(left_open)} is"
+        return f"neither the error nor the command says what {min(left_open)} stands for"
     if _CUT.search(text) or len(text) > _REMEDY_CHARS:
         return "its command is too long to be said as a whole"
     return ""

@@ -231,7 +231,7 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
     supported = [bool(one.features.same_template) for one in (here, there, agreed)]
     assert supported == [True, False, True]
     likely = [replace(one, probability=0.9, worth=1.0) for one in (here, there)]
-    assert [*map(CONSERVATIVE.refusal, likely)] == ["", "one task alone did it"]
+    assert [*map(CONSERVATIVE.refusal, likely)] == ["", "only one earlier task did it"]
     assert not UNGATED.refusal(replace(there, probability=0.0))
 
 
