@@ -886,6 +886,11 @@ _SHELL = _shell(
     reasons=_REASON,
 )
 _CORE_TOOLS = (
+    _shell(  # what people quote of it
+        "bash: command not found",
+        (": command not found",),
+        r"\n(?P<message>[\w.+-]{1,60}: command not found)[ \t]*(?=\n|\Z)",
+    ),
     _shell(
         "{command}: {reason}",
         ": ",

@@ -341,6 +341,7 @@ FAILURES = [
         None,
     ),
     ("knead", "sh: 1: knead: not found", SHELL, "bash: command not found", None),
+    ("", "knead: command not found", SHELL, "bash: command not found", None),
     ("./run", "./run: line 3: knead: command not found", SHELL, "bash: command not found", None),
     (
         "if; then",
