@@ -51,7 +51,7 @@ class StateTracker:
         self._state = start
         self._has_tools = bool(start.tools)
         self._errors = OpenErrors()
-        self._repository = _RepositorySummary()
+        self._readme = self._entries = ""
         self._folder: str | None = None
         self._listings: set[str] = set()
         self._excerpt_step = -1
@@ -65,7 +65,6 @@ class StateTracker:
     def push(self, step: StepTrace) -> State:
         """The state after the next *step*."""
         self._errors.push(step)
-        self._repository.push(step)
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
         failed = self._failed(before.failed_actions, step)
@@ -73,7 +72,7 @@ class StateTracker:
         self._state = replace(
             before,
             tools=(*before.tools, tool) if adds_tool else before.tools,
-            repo_summary=self._repository.text,
+            repo_summary=self._repo_summary(step),
             current_error=self._current_error(),
             phase=step.phase,
             last_action=step.step.action.text,
@@ -99,6 +98,17 @@ class StateTracker:
         elif not (failed or step.reading.kind is ActionKind.SEARCH):
             return before
         return (*before, text)[-_FAILED_ACTIONS:]
+
+    def _repo_summary(self, step: StepTrace) -> str:
+        """A short text on the repository, from its README and the first listing of files."""
+        if step.index < _EARLY_STEPS and step.succeeded:
+            kind, shown = step.reading.kind, step.step.observation or ""
+            if kind is ActionKind.LIST and not self._entries:
+                self._entries = _entries(shown)
+            is_readme = any("readme" in target.lower() for target in step.reading.targets)
+            if kind is ActionKind.VIEW and is_readme and not self._readme:
+                self._readme = _opening(shown)
+        return "\n".join(filter(None, (self._readme, self._entries)))[:SUMMARY_CHARS]
 
     def _current_error(self) -> str:
         """The text of the current error, which is cut once and not at every step."""
@@ -146,30 +156,6 @@ def _tools(raw: RawTrajectory) -> tuple[str, ...]:
     if documented := _DOCUMENTED.findall(raw.system_prompt):
         return tuple(dict.fromkeys(documented))
     return ("bash",) if raw.source_format.startswith(_SHELL_ONLY) else ()
-
-
-class _RepositorySummary:
-    """A short text on the repository, from its README and the first listing of files."""
-
-    def __init__(self) -> None:
-        self._entries = ""
-        self._readme = ""
-
-    def push(self, step: StepTrace) -> None:
-        """Add the next step."""
-        if step.index >= _EARLY_STEPS or not step.succeeded:
-            return
-        shown = step.step.observation or ""
-        if step.reading.kind is ActionKind.LIST and not self._entries:
-            self._entries = _entries(shown)
-        is_readme = any("readme" in target.lower() for target in step.reading.targets)
-        if step.reading.kind is ActionKind.VIEW and is_readme and not self._readme:
-            self._readme = _opening(shown)
-
-    @property
-    def text(self) -> str:
-        """At most 600 characters; empty as long as the run showed none."""
-        return "\n".join(filter(None, (self._readme, self._entries)))[:SUMMARY_CHARS]
 
 
 def _entries(listing: str) -> str:

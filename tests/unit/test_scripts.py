@@ -1,15 +1,19 @@
 """The scripts of the clone."""
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from scripts import size
+from scripts import flow, size
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
+# What a reader opens to follow an operation; a module more has to be worth it.
+MOST_FILES = {"query": 24, "observe": 31, "learn": 40}
 
 
 def test_without_docker_the_script_needs_no_development_environment(tmp_path: Path) -> None:
@@ -33,3 +37,13 @@ def test_the_size_of_all_packages_is_counted(capsys: pytest.CaptureFixture[str])
     files = sum(1 for _ in size.PACKAGE.rglob("*.py"))
     assert f"\n| all | {files} | " in shown
     assert "\n| trace | " in shown
+
+
+def test_operations_enter_few_files(tmp_path: Path) -> None:
+    memory = tmp_path / "memory.db"
+    flow.prepare(memory)
+    for name, most in MOST_FILES.items():
+        command = (sys.executable, "-m", "scripts.flow", name, f"{memory}")
+        shown = subprocess.run(command, cwd=SCRIPTS.parent, check=True, capture_output=True).stdout
+        entered = json.loads(shown)
+        assert len(entered) <= most, f"{name} enters {', '.join(sorted(entered))}"
