@@ -28,6 +28,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
     PatchSummary,
+    RawTrajectory,
     RecoveryCandidate,
     RemedyKind,
     RemedyPattern,
@@ -38,10 +39,12 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.text import mask_secrets, masked_name
 from contextgraph.trace import (
+    FOLDER_PATTERNS,
     SCRIPT,
     TESTS,
     ActionKind,
     CommandUse,
+    FolderCauses,
     Lesson,
     ProjectFacts,
     command_use,
@@ -55,6 +58,7 @@ from contextgraph.trace import (
     sets_own_variable,
     usual_environment,
 )
+from contextgraph.trace.advice import wording_of
 
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
 RUNS = 32
@@ -64,14 +68,13 @@ _MACHINE_RUNS = 160
 # How many tasks show what is common; the share of them, and of repositories, that it has to be.
 _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.
-# A package is a word of a line.
-_LEAST_COST, _LEAST_OF_PACKAGE = 0.15, 0.05
+_LEAST_COST, _LEAST_OF_PART, _LEAST_SHARE = 0.1, 0.03, 0.03
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
 # Scripts and code that a run wrote, interpreters, and what is not there.
 _NO_CHECK = regex(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
-_OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)")
+_OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 # Each playbook looks at all commands of its runs again.
 _is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
 
@@ -133,7 +136,11 @@ class Playbooks:
             package_tasks=package[1],
             notes=notes,
             degraded=degraded,
-            facts=self.facts(repo, exclude_instances, as_of, agent, environment),
+            facts=tuple(
+                fact
+                for fact in self.facts(repo, exclude_instances, as_of, agent, environment)
+                if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
+            ),
             checks=tuple(_checks(runs)),
             environment=environment or usual_environment(run.facts.environment for run in runs),
             quarantined=tuple(
@@ -195,9 +202,11 @@ class Playbooks:
         runs = self.runs(repo, exclude_instances, as_of, agent, environment)
         uses = [(run, use) for run in runs for use in run.facts.commands]
         made = {path for run in runs for path in run.facts.created}
-        # A script that is not known is one that the run has just made.
-        for created in (made, command.split()):
-            given = command_use(command, created)
+        # A script that is not known is one that the run has just made; a project may be installed
+        # from its folder or from the one above.
+        from_above = _OTHER_FOLDER.sub(r" -e .\1", command)
+        for line, created in ((command, made), (command, command.split()), (from_above, made)):
+            given = command_use(line, created)
             same = [(run, use) for run, use in uses if given and use.runner == given.runner]
             if given and same:
                 exact = [(run, use) for run, use in same if use.text == given.text]
@@ -331,12 +340,9 @@ class Playbooks:
             for found in self._store.recoveries.of_fragments(cleared):
                 by_run[found.trajectory_id].append(found)
             for id_, recoveries in by_run.items():
-                if id_ in self._runs:
-                    environment = self._runs[id_].facts.environment
-                else:
-                    raw = self._store.runs.raw(id_)
-                    environment = environment_of(raw) if raw else Environment()
-                self._losses[id_] = environment, tuple(losses_of(recoveries))
+                raw = self._store.runs.raw(id_)
+                environment = environment_of(raw) if raw else Environment()
+                self._losses[id_] = environment, tuple(losses_of(recoveries, raw))
         return [
             RunLosses(run.instance_id, run.repo, losses, environment, run.contributor)
             for run in runs
@@ -368,15 +374,23 @@ def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunL
     return [run for run in runs if run.environment.agrees(usual)]
 
 
-def losses_of(recoveries: Iterable[RecoveryCandidate]) -> Iterator[Loss]:
-    """Return the steps a run lost by the causes of its verified *recoveries*."""
+def losses_of(
+    recoveries: Iterable[RecoveryCandidate], raw: RawTrajectory | None = None
+) -> Iterator[Loss]:
+    """Return the steps the run *raw* lost by the causes of its verified *recoveries*."""
+    folders = FolderCauses(raw) if raw else None
     for recovery in recoveries:
-        if recovery.verified and not recovery.workaround:
-            steps = frozenset(range(recovery.error_step, recovery.cleared_step))
-            for action in recovery.actions:
-                for lesson in lessons_of([action], recovery.error_type):
-                    if lesson.cause is not Cause.FOLDER:
-                        yield Loss(lesson, steps, action.pattern)
+        if not recovery.verified or recovery.workaround:
+            continue
+        steps = frozenset(range(recovery.error_step, recovery.cleared_step))
+        at, error_type, message = recovery.error_step, recovery.error_type, recovery.message
+        if folders and (shown := folders.lesson(at, error_type, message)):
+            yield Loss(shown, steps, FOLDER_PATTERNS[shown.cause])
+            continue
+        for action in recovery.actions:
+            for lesson in lessons_of([action], error_type):
+                if lesson.cause is not Cause.FOLDER:
+                    yield Loss(lesson, steps, action.pattern)
 
 
 def machine_facts(
@@ -402,11 +416,15 @@ def machine_facts(
         else:
             is_shared = len(met) > 1
         expected = fsum(fact.steps for fact in met) / len(of_repos) if met and is_shared else 0.0
-        steps = own.steps if own else 0.0
+        # What a task or two lost much by is no habit of those here.
+        is_habit = own and (own.tasks >= _ENOUGH_TASKS or lesson.cause is Cause.PACKAGE)
+        steps = own.steps if own and is_habit else 0.0
         cost = (steps * tasks_here + expected * _ENOUGH_TASKS) / (tasks_here + _ENOUGH_TASKS)
         fact = own if own and own.tasks >= _ENOUGH_TASKS else far.get(lesson, own)
-        least = _LEAST_OF_PACKAGE if lesson.cause is Cause.PACKAGE else _LEAST_COST
-        if fact and fact.tasks >= _ENOUGH_TASKS and cost >= least:
+        # A package, or what edits are refused for, is a part of a line.
+        least = _LEAST_OF_PART if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LEAST_COST
+        often = fact and fact.tasks >= max(_ENOUGH_TASKS, _LEAST_SHARE * fact.among)
+        if fact and often and cost >= least:
             chosen[lesson] = replace(fact, steps=cost)
     return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
 
@@ -423,17 +441,28 @@ def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
             lost.setdefault(loss.lesson, set()).update(loss.steps)
             tasks.setdefault(loss.lesson, set()).add(run.instance_id)
             sources.setdefault(loss.lesson, set()).add(run.source)
-            patterns.setdefault(loss.lesson, {})[loss.pattern] = None
+            if wording_of(loss.pattern.target) or loss.lesson.cause is not Cause.EDIT:
+                patterns.setdefault(loss.lesson, {})[loss.pattern] = None
         steps.update({lesson: len(indices) for lesson, indices in lost.items()})
     among = len({run.instance_id for run in runs})
     several = any(run.source for run in runs)
     return {
         lesson: MachineFact(
-            *lesson, len(met), among, steps[lesson] / len(runs), tuple(patterns[lesson])
+            *lesson, len(met), among, steps[lesson] / len(runs), tuple(patterns.get(lesson, ()))
         )
         for lesson, met in tasks.items()
         if is_supported(sources[lesson], several_sources=several)
     }
+
+
+def _has_folder(runs: Sequence[KnownRun], folder: str) -> bool:
+    """Whether any of *runs* shows a file in this *folder* of the repository."""
+    return any(
+        path.startswith(f"{folder}/")
+        for run in runs
+        for paths in (run.changed, run.facts.opened, run.facts.listed)
+        for path in paths
+    )
 
 
 _Use: TypeAlias = tuple[KnownRun, CommandUse]

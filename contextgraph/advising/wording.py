@@ -68,7 +68,7 @@ _TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 150
 # Facts that fewer independent tasks agree on are not shown.
 _AGREEING = 2
-_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _FACTS = 2, 3, 3, 3, 8, 4
+_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _FACTS, _REASONS = 2, 3, 3, 3, 8, 4, 3
 _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 # In so many tasks an installation has to fail to be said never to work.
 _NEVER = 3
@@ -234,8 +234,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     for note in playbook.notes[:_NOTES]:
         yield PlaybookLine("pinned note:", (PlaybookPart(note_line(note, _PINNED_CHARS)),))
-    worded = ((fact, text) for fact in playbook.facts if (text := _fact(fact)))
-    for fact, text in islice(worded, _FACTS):
+    for fact, text in islice(_worded(playbook.facts), _FACTS):
         program = (("", fact.works),) if fact.cause is Cause.PROGRAM else ()
         yield PlaybookLine("this machine:", (PlaybookPart(text, program),), fact.patterns)
     yield from _installations(playbook)
@@ -269,6 +268,8 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     for fact in playbook.facts:
         if fact.cause is Cause.PACKAGE:
             installer, _, package = fact.works.rpartition(" ")
+            if package == ".":
+                installer, package = installer.removesuffix(" -e"), "-e ."
             packages.setdefault(installer, {})[package] = fact.tasks, fact.among
             patterns.setdefault(installer, []).extend(fact.patterns)
     others = []
@@ -359,6 +360,23 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8]
 
 
+def _worded(facts: Sequence[MachineFact]) -> Iterator[tuple[MachineFact, str]]:
+    """*facts* that are said, with the sentence; all that edits were refused for in one."""
+    refused = [fact for fact in facts if fact.cause is Cause.EDIT]
+    for fact in facts:
+        if fact.cause is not Cause.EDIT:
+            text = _fact(fact)
+            if text:
+                yield fact, text
+        elif fact is refused[0]:
+            said = refused[:_REASONS]
+            reasons = ", ".join(
+                f"{one.fails} ({one.tasks} of {one.among}: {one.works})" for one in said
+            )
+            patterns = tuple(pattern for one in said for pattern in one.patterns)
+            yield replace(fact, patterns=patterns), f"edits were refused for {reasons}"
+
+
 def _fact(fact: MachineFact) -> str:
     """*fact* in a sentence; empty where it says too little to do better."""
     often = f"in {fact.tasks} of {fact.among} tasks"
@@ -366,9 +384,14 @@ def _fact(fact: MachineFact) -> str:
         case Cause.PROGRAM:
             return f"`{fact.fails}` failed {often}; use `{fact.works}`"
         case Cause.KEPT_FOLDER:
-            return f"the shell keeps its folder: `cd` into it again failed {often}"
-        case Cause.EDIT:
-            return f"edits were refused for {fact.fails} {often}: {fact.works}"
+            return (
+                "the shell keeps its folder: `cd` into it again, or naming it in a path, failed "
+                f"{often}"
+            )
+        case Cause.CHECKOUT:
+            return f"`{fact.fails}` was looked for before it was cloned {often}"
+        case Cause.LAYOUT:
+            return f"`{fact.fails}` was not there {often}: see with `ls` what is"
     return ""
 
 

@@ -21,6 +21,7 @@ from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
+    Cause,
     LoopInfo,
     Outcome,
     RawTrajectory,
@@ -30,8 +31,11 @@ from contextgraph.model import (
 )
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
+    FOLDER_PATTERNS,
     TESTS,
     ActionKind,
+    FolderCauses,
+    Lesson,
     Names,
     Recovery,
     StepTrace,
@@ -233,6 +237,7 @@ class _Run:
 
     def __init__(self, read: Trace) -> None:
         self._read = read
+        self._folders = FolderCauses(read.raw)
         self._cleared = list(_cleared(read))
         self._first = read.steps[0].index if read.steps else 0
 
@@ -255,8 +260,23 @@ class _Run:
         steps = set[int]()
         for recovery in self._cleared:
             if recovery.error_step > after and self._is_named(recovery, text, items):
-                steps.update(range(recovery.error_step, recovery.cleared_step))
+                steps.update(self._until_cleared(recovery))
         return steps
+
+    def _until_cleared(self, recovery: Recovery) -> Iterator[int]:
+        """The steps from an error to its clearance; of what was not cloned yet those in vain."""
+        steps = range(recovery.error_step, recovery.cleared_step)
+        lesson = self._lesson(recovery)
+        if lesson is None or lesson.cause is not Cause.CHECKOUT:
+            yield from steps
+            return
+        for step in map(self._step, steps):
+            if step.error or step.reading.kind.searches:
+                yield step.index
+
+    def _lesson(self, recovery: Recovery) -> Lesson | None:
+        error = recovery.error
+        return self._folders.lesson(recovery.error_step, error.error_type, error.message)
 
     def _before(self, said: Said) -> tuple[set[int], int]:
         if self._step(said.step).error is None:
@@ -294,6 +314,9 @@ class _Run:
     def _is_named(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
         """Whether *text* says what cleared an error: as an item, or a command that it quotes."""
         names = _names(recovery)
+        lesson = self._lesson(recovery)
+        if lesson and any(FOLDER_PATTERNS[lesson.cause] in item.patterns for item in items):
+            return True
         patterns = {pattern_key(p, names): p for item in items for p in item.patterns}
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
             pattern = patterns.get(pattern_key(action.pattern, names))

@@ -129,6 +129,8 @@ class Cause(StrEnum):
 
     FOLDER = "wrong folder"
     KEPT_FOLDER = "kept folder"
+    CHECKOUT = "nothing cloned yet"
+    LAYOUT = "no such folder"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
     EDIT = "refused edit"

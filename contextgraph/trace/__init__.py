@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         loops_of as loops_of,
     )
     from contextgraph.trace.project import (
+        FOLDER_PATTERNS as FOLDER_PATTERNS,
+        FolderCauses as FolderCauses,
         ProjectFacts as ProjectFacts,
         environment_of as environment_of,
         patch_summary as patch_summary,

@@ -697,6 +697,8 @@ def _repository_root(full: str, cwd: str | None) -> str:
 TESTS = "<tests>"  # stands for the choice of tests in the form of a command
 RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
 _NO_FOLDER = "bash: No such file or directory"
+_PROJECT = regex(r" (?:-e|--editable)[ =]([\w./-]*\w)/?(?![\w./-])")
+_NO_PROJECT = "pip: is not a valid editable requirement"
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
@@ -743,9 +745,13 @@ def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
 
 
 def uses_of(
-    step: Step, error: ErrorSignature | None, cwd: str | None, created: Collection[str]
+    step: Step,
+    error: ErrorSignature | None,
+    cwd: str | None,
+    created: Collection[str],
+    checkout: str = "",
 ) -> Iterator[CommandUse]:
-    """The commands of a shell line, which met *error*.
+    """The commands of a shell line, which met *error*; what installs *checkout* as from there.
 
     None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
@@ -759,7 +765,9 @@ def uses_of(
     commands = [command for command in commands_in(line) if command.program not in ("cd", "export")]
     target = folder_of(line)
     if error is not None:
-        misses_folder = target and error.error_type == _NO_FOLDER and target in error.message
+        misses_folder = error.error_type == _NO_PROJECT or (
+            target and error.error_type == _NO_FOLDER and target in error.message
+        )
         if len(commands) != 1 or misses_folder:
             return
     if (cwd and cwd.startswith(("/", "./"))) or target.startswith("/"):
@@ -775,7 +783,12 @@ def uses_of(
             ran = error is None or _ran(kind, error)
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
-                yield CommandUse(kind, command.text, form, folder, ran, reason)
+                project = installs and checkout and _PROJECT.search(form)
+                if project and posixpath.basename(project[1]) == posixpath.basename(checkout):
+                    within = _PROJECT.sub(" -e .", form)
+                    yield CommandUse(kind, command.text, within, "", ran, reason)
+                else:
+                    yield CommandUse(kind, command.text, form, folder, ran, reason)
 
 
 def _forms(

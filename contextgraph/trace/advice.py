@@ -70,6 +70,9 @@ class Term(StrEnum):
         "the file is in another folder: look it up by its name",
         True,
     )
+    KEPT_FOLDER = "<path from the folder of the shell>", "leave out the folder that the shell is in"
+    AFTER_CLONE = "<path in the checkout, once cloned>", "clone the project first"
+    NO_SUCH_FOLDER = "<folder that is not there>", "see with `ls` which folders there are"
     ANOTHER_PATH = "<another path>", "", True
     ANOTHER_LINE = "<another line>", "give a line that the file has", True
 
@@ -753,12 +756,13 @@ def _without_numbers(action: RemedyAction) -> RemedyAction:
 
 
 _PROGRAM = regex(r"[A-Za-z][\w.+-]*")
-_WHOLE_PROJECT = (Term.THE_REPOSITORY, Term.REQUIREMENTS)
+_INSTALLER = regex(r"\S+ (?:-m \S+ )?\S+ ")
+_THE_PROJECT = regex(r"\s(?:-e|--editable)[ =]\.(?:\s|$)")
 _MISSING = regex(r"No such file|not found|can't open|not a valid editable")
 
 
 # What edits are refused for, and what to do: several remedies are of one cause.
-_UNDEFINED = "an undefined name", "put its import or definition in before its use"
+_UNDEFINED = "an undefined name", "put its import or definition in first"
 _CUT = "lines that cut a statement in two", "replace whole statements"
 _INDENTATION = "their indentation", "indent like the lines around"
 _REFUSED: Mapping[str, tuple[str, str]] = {
@@ -769,9 +773,15 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
     Term.BLOCK_LINE: _CUT,
     Term.FEWER_LINES: _CUT,
     Term.OTHER_LINES: ("lines that had moved", "look at the line numbers again first"),
-    Term.FILE_TO_EDIT: ("another file being open", "open the file that you mean first"),
+    Term.FILE_TO_EDIT: ("another file being open", "open yours first"),
     Term.INDENTED: _INDENTATION,
     Term.REORDERED: _INDENTATION,
+}
+# The same where what was sent instead shows no more than that the error is gone.
+_REFUSED_FOR: Mapping[str, tuple[str, str]] = {
+    "F821 undefined name": _UNDEFINED,
+    "E999 IndentationError": _INDENTATION,
+    "E999 SyntaxError": _CUT,
 }
 
 
@@ -802,10 +812,16 @@ def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Les
             case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER:
                 if _MISSING.search(error_type):
                     yield Lesson(Cause.FOLDER)
-            case RemedyKind.INSTALL if not (action.is_general or pattern.target in _WHOLE_PROJECT):
-                installer = " ".join(action.values_of("command")[:1]).split()[:2]
-                yield Lesson(Cause.PACKAGE, works=" ".join((*installer, action.target)))
-            case RemedyKind.EDIT if action.values_of("placing"):
-                yield Lesson(Cause.EDIT, *_UNDEFINED)
+            case RemedyKind.INSTALL if not (
+                action.is_general or pattern.target == Term.REQUIREMENTS
+            ):
+                command = " ".join(action.values_of("command")[:1])
+                installer = _INSTALLER.match(command)
+                if pattern.target == Term.THE_REPOSITORY and not _THE_PROJECT.search(command):
+                    continue
+                package = "-e ." if pattern.target == Term.THE_REPOSITORY else action.target
+                yield Lesson(Cause.PACKAGE, works=f"{installer[0] if installer else ''}{package}")
             case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
                 yield Lesson(Cause.EDIT, *_REFUSED[pattern.target])
+            case RemedyKind.EDIT | RemedyKind.RESEND if error_type in _REFUSED_FOR:
+                yield Lesson(Cause.EDIT, *_REFUSED_FOR[error_type])

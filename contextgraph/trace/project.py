@@ -1,16 +1,21 @@
 """Facts about a project that a run shows: failing tests, changed files, its machine."""
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from sys import intern
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex, replace
 from contextgraph.model import (
+    Cause,
     ErrorSignature,
     PatchSummary,
     RawTrajectory,
+    RemedyKind,
+    RemedyPattern,
     Step,
 )
 from contextgraph.text.strings import identifiers
@@ -26,6 +31,7 @@ from contextgraph.trace.actions import (
     shell_line,
     uses_of,
 )
+from contextgraph.trace.advice import Lesson, Term
 from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
     content_hashes,
@@ -178,7 +184,7 @@ class _Seen:
             error = _error(step, reading)
             if error is not None and error.error_type in _UNUSABLE:
                 self._mark_useless(error)
-            for use in uses_of(step, error, cwd, self.created):
+            for use in uses_of(step, error, cwd, self.created, checkout):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
                     from contextgraph.trace.signature import failed_tests
@@ -296,3 +302,82 @@ def usual_environment(environments: "Iterable[Environment]") -> "Environment":
 
 def _most_common(counted: Counter[str]) -> str:
     return max(counted, key=lambda name: counted[name], default="")
+
+
+_NOT_THERE = regex(
+    r"(?i:file|directory) not found$|No such file|can't open|not a valid editable|^git: fatal$"
+)
+_UNNAMED = "File does not exist"
+_CLONES, _CLONE_WITHIN = "git clone", 2_000
+FOLDER_PATTERNS = {
+    Cause.KEPT_FOLDER: RemedyPattern(RemedyKind.CWD, Term.KEPT_FOLDER),
+    Cause.CHECKOUT: RemedyPattern(RemedyKind.CWD, Term.AFTER_CLONE),
+    Cause.LAYOUT: RemedyPattern(RemedyKind.SEARCH, Term.NO_SUCH_FOLDER),
+}
+_MISSING_FOLDER = regex(
+    r"(?:Directory |File (?:name )?|['\u2018]|: )(?:\./)?([A-Za-z][\w-]*)"
+    r"(?=/[\w.-]|/?(?:['\u2019]| not found|: No))"
+)
+
+
+class FolderCauses:
+    """Which errors about a path come of the folder, by what the run *raw* shows besides.
+
+    The shell was in the folder already that the path begins with, or nothing was cloned yet.
+    """
+
+    def __init__(self, raw: RawTrajectory) -> None:
+        self._steps = raw.steps
+        self._first = raw.steps[0].index if raw.steps else 0
+        self._cloned_at, self._checkout = self._clone()
+
+    def lesson(self, index: int, error_type: str, message: str) -> Lesson | None:
+        """Return the lesson of an error of this type at the step *index*; None for any other."""
+        if not _NOT_THERE.search(error_type):
+            return None
+        step = self._steps[index - self._first]
+        text = step.action.text if _UNNAMED in message else message
+        if self._is_in_it(text, self._cwd(index)):
+            return Lesson(Cause.KEPT_FOLDER)
+        name = re.escape(posixpath.basename(self._checkout))
+        if index < self._cloned_at and re.search(rf"(?<![\w.-]){name}(?![\w.-])", text):
+            return Lesson(Cause.CHECKOUT, posixpath.basename(self._checkout))
+        missing = _MISSING_FOLDER.search(message)
+        if missing and not any(f"/{missing[1]}/" in shown for shown in self._shown):
+            return Lesson(Cause.LAYOUT, missing[1])
+        return None
+
+    @cached_property
+    def _shown(self) -> list[str]:
+        return [f"{step.action.text}\n{step.observation}" for step in self._steps]
+
+    def _cwd(self, index: int) -> str:
+        """The folder that the shell was in before the step *index*."""
+        at = max(index - self._first - 1, 0)
+        return self._steps[at].cwd or self._steps[index - self._first].cwd or ""
+
+    def _is_in_it(self, text: str, cwd: str) -> bool:
+        """Whether a path in *text* begins with the last folder of *cwd*, which has none such."""
+        here = posixpath.basename(cwd)
+        if not here.strip("."):
+            return False
+        # A home folder is written like the current one.
+        dotted = "" if cwd == f"./{here}" else r"(?:\./)?"
+        named = re.search(
+            rf"(?<![\w./-]){dotted}{re.escape(here)}(?:/([\w./+-]*)|(?![\w.-]))", text
+        )
+        if not named:
+            return False
+        rest = (named[1] or "").rstrip("/.")
+        has_such = any(f"{here}/{here}/" in one for one in self._shown)
+        return not has_such or (bool(rest) and any(f"{cwd}/{rest}" in one for one in self._shown))
+
+    def _clone(self) -> tuple[int, str]:
+        """The step that cloned the project, and into which folder; no step where none did."""
+        for step in self._steps:
+            if _CLONES in step.action.text[:_CLONE_WITHIN]:
+                reader = ActionReader()
+                reader.push(replace(step, cwd=self._cwd(step.index)))
+                if reader.checkout and "fatal:" not in (step.observation or ""):
+                    return step.index, reader.checkout
+        return -1, ""

@@ -526,7 +526,7 @@ def test_a_shell_that_keeps_its_folder_is_said(memory: AgentMemory) -> None:
         steps = tuple(replace(one, index=index) for index, one in enumerate(twice))
         memory.learn(replace(raw, steps=steps))
 
-    assert "the shell keeps its folder: `cd` into it again failed in 4 of 4" in start(memory)
+    assert "the shell keeps its folder: `cd` into it again, or naming it in" in start(memory)
 
 
 def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
@@ -631,18 +631,18 @@ def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
 
 def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:
     rare, cheap = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.PROGRAM, "c", "d")
-    runs = [lost(number, f"acme/{number % 9}") for number in range(20)]
-    runs += [lost(number, f"acme/{number % 9}", rare, steps=10) for number in range(20, 24)]
-    runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(24, 27)]
+    runs = [lost(number, f"acme/{number % 9}") for number in range(40)]
+    runs += [lost(number, f"acme/{number % 9}", rare, steps=20) for number in range(40, 44)]
+    runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(44, 47)]
     assert [(fact.fails, fact.tasks) for fact in machine_facts([], runs)] == [("a", 4)]
 
 
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (Term.MORE_LINES, "edits were refused for lines that cut a statement in two in 3 of 4"),
-        (Term.FILE_TO_EDIT, "edits were refused for another file being open in 3 of 4"),
-        (Term.CORRECTED_TEXT, ""),
+        (Term.MORE_LINES, "edits were refused for lines that cut a statement in two (3 of 4: "),
+        (Term.FILE_TO_EDIT, "edits were refused for another file being open (3 of 4: "),
+        (Term.CORRECTED_TEXT, "edits were refused for lines that cut a statement in two (3 of 4: "),
     ],
 )
 def test_what_an_editor_refuses_is_said_at_the_start(target: Term, said: str) -> None:
@@ -654,6 +654,109 @@ def test_what_an_editor_refuses_is_said_at_the_start(target: Term, said: str) ->
     lines = playbook_lines(RepositoryPlaybook("acme/shop", runs=4, tasks=4, facts=facts))
     assert bool(said) is bool(text := "".join(line.text for line in lines))
     assert said in text
+
+
+def test_all_that_edits_were_refused_for_stands_in_one_line() -> None:
+    moved, cut = (Lesson(Cause.EDIT, reason, "do better") for reason in ("moved", "cut"))
+    runs = [lost(number, "acme/shop", moved, cut) for number in range(4)]
+    facts = machine_facts(runs, runs)
+
+    [line] = playbook_lines(RepositoryPlaybook("acme/shop", runs=4, tasks=4, facts=facts))
+
+    assert line.text == (
+        "this machine: edits were refused for moved (4 of 4: do better), cut (4 of 4: do better)"
+    )
+
+
+def folder_run(number: int, *steps: tuple[str, str, str]) -> RawTrajectory:
+    """A run of (folder, command, output): the folder is that of the shell after the command."""
+    missing = "No such file"
+    given = [(command, output, int(missing in output)) for _, command, output in steps]
+    raw = run(given, instance_id=f"acme__shop-{number}", task=TASK, agent="ant")
+    cwds = [cwd for cwd, _, _ in steps]
+    moved = (replace(one, cwd=cwd) for one, cwd in zip(raw.steps, cwds, strict=True))
+    return replace(raw, steps=tuple(moved))
+
+
+@pytest.mark.parametrize(
+    "failed", ["find shop -name a.py", "cat shop/lib/a.py", "git -C shop diff", "ls ./shop/lib"]
+)
+def test_a_path_that_begins_with_the_folder_of_the_shell_is_of_the_kept_folder(
+    memory: AgentMemory, failed: str
+) -> None:
+    """Whatever the program says, and whatever found the file at last."""
+    program, path = failed.replace(" -C", "").split()[:2]
+    message = f"{program}: {path}: No such file or directory"
+    for number in range(4):
+        memory.learn(
+            folder_run(
+                number,
+                ("/work/shop", "ls", "lib"),
+                ("/work/shop", failed, message),
+                ("/work/shop", "pwd", "/work/shop"),
+                ("/work/shop", failed.replace("shop", "/work/shop"), "lib/a.py"),
+            )
+        )
+
+    assert (
+        "the shell keeps its folder: `cd` into it again, or naming it in a path, failed in 4"
+        in (start(memory, "acme/shop"))
+    )
+
+
+def test_what_was_looked_for_before_it_was_cloned_is_said(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(
+            folder_run(
+                number,
+                ("/work", "cat shop/a.py", "cat: shop/a.py: No such file or directory"),
+                ("/work", "ls", "notes.txt"),
+                ("/work", "git clone https://git.example/acme/shop shop", "Cloning into 'shop'"),
+                ("/work", "cat shop/a.py", "import tariffs"),
+            )
+        )
+
+    assert "`shop` was looked for before it was cloned in 4 of 4 tasks" in start(
+        memory, "acme/shop"
+    )
+
+
+def test_a_folder_that_is_guessed_is_said_unless_the_repository_has_it(
+    memory: AgentMemory,
+) -> None:
+    for number in range(4):
+        memory.learn(
+            folder_run(
+                number,
+                ("/shop", "find src -name a.py", "find: 'src': No such file or directory"),
+                ("/shop", "ls", "lib"),
+                ("/shop", "find lib -name a.py", "lib/a.py"),
+            )
+        )
+    assert "`src` was not there in 4 of 4 tasks" in start(memory, "acme/shop")
+    memory.learn(folder_run(9, ("/shop", "cat src/a.py", "import tariffs\n" * 60)))
+    assert "`src`" not in start(memory, "acme/shop")
+
+
+def test_a_project_that_is_installed_from_above_is_installed_as_from_within(
+    memory: AgentMemory,
+) -> None:
+    failed = "error: subprocess-exited-with-error\n× python setup.py egg_info did not run\n"
+    for number in range(4):
+        memory.learn(
+            folder_run(
+                number,
+                ("/work", "git clone https://git.example/acme/shop shop", "Cloning into 'shop'"),
+                ("/work", "pip install -e ./shop", failed),
+            )
+        )
+
+    [record] = memory.playbook("acme/shop", agent="ant").setup
+
+    assert (record.line, record.worked, record.tried) == ("pip install -e .", 0, 4)
+    assert "`pip install -e .` did not run at first in any of 4" in (
+        memory.before(State(repo="acme/shop", agent="ant"), "pip install -e shop") or ""
+    )
 
 
 def test_a_warning_names_what_made_the_command_run(memory: AgentMemory) -> None:
