@@ -8,6 +8,7 @@ from difflib import unified_diff
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
@@ -30,7 +31,7 @@ from contextgraph.cli.commands import (
 )
 from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, warn
 from contextgraph.knowledge.recall import shown_text
-from contextgraph.lazy import dataclass
+from contextgraph.lazy import dataclass, replace
 from contextgraph.records import (
     record_of,
     statement_record,
@@ -333,7 +334,10 @@ def search(
       contextgraph search "what do we know about export.py"
     """
     with common.open(read_only=True) as memory:
-        found = memory.search(question, repo, limit=limit)
+        found = [
+            replace(one, command=_opening(common, one.command))
+            for one in memory.search(question, repo, limit=limit)
+        ]
     if common.as_json:
         for one in found:
             emit(record_of(one))
@@ -344,6 +348,14 @@ def search(
         print(f"   {one_line(one.text, _FOUND_WIDTH)}\n   {plain(one.command)}")
     if not found:
         print("nothing is known about it")
+
+
+def _opening(common: Common, command: str) -> str:
+    """*command*, where it reads the memory, with the one that was named."""
+    if not command.startswith(("contextgraph explain ", "contextgraph pages ")):
+        return command
+    named = (("--store", common.store), ("--tenant", common.tenant))
+    return " ".join((command, *(f"{name} {quote(value)}" for name, value in named if value)))
 
 
 @common_options()

@@ -113,12 +113,16 @@ def inspect(
         write_page(html, "run.html", views=views, comparing=False)
         print(f"{html}: {number_of(next(runs), 'run')}")
         raise click.exceptions.Exit(intake.exit_code)
-    is_shown = common.as_json or step is None
+    is_shown, shown = common.as_json or step is None, set[str]()
     for inspection in _inspected(intake, instance):
+        raw = inspection.trace.raw
         if common.as_json:
             emit(inspection_record(inspection))
         elif step is not None:
-            is_shown |= _show_step(inspection, step)
+            # The steps of its sub-agents have the same numbers.
+            if not (raw.instance_id in shown and raw.agent.endswith("/subagent")):
+                is_shown |= _show_step(inspection, step)
+            shown.add(raw.instance_id)
         else:
             _show_timeline(inspection)
     raise click.exceptions.Exit(intake.exit_code if is_shown else FAILED)
@@ -225,6 +229,7 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
             ("action", step.step.action.text),
             ("observation", step.step.observation or ""),
             ("error", error_line(step)),
+            *([("person", step.step.user_message)] if step.step.user_message else ()),
         ):
             print_text((name, "bold"))
             print_text(text.strip() or "none")

@@ -26,6 +26,7 @@ from contextgraph.trace import describe_remedy
 _PROPOSED, _TEXT, _TITLE = 60, 300, 120
 # More of one session would hide the others; of what is new each session stands once.
 _OF_SESSION, _OF_NEW = 3, 1
+_AT_STEP = " --step "
 
 _Described: TypeAlias = tuple[Note, str, str, str]
 
@@ -52,7 +53,8 @@ def search(
         _, kind, text, command = others.get(one.note.id) or _described(store, one.note)
         if any((kind, text, one.note.repo) == (it.kind, it.text, it.repo) for it in shown):
             continue
-        session = command if is_new else f"{kind} {command}"
+        opened = command.partition(_AT_STEP)[0]
+        session = opened if is_new else f"{kind} {opened}"
         of_session[session] += 1
         if of_session[session] <= (_OF_NEW if is_new else _OF_SESSION):
             why = {name: round(value, 4) for name, value in one.why.items()}
@@ -89,12 +91,13 @@ def _others(
         yield id_, (note, "remedy", title, f"contextgraph explain {recovery.fragment_id}")
 
 
-def _opening(run: Trajectory) -> str:
-    """The command that shows a run: from its file, where that is still there."""
+def _opening(run: Trajectory, step: int = -1) -> str:
+    """The command that shows a run, or a *step* of it: from its file, where that is still there."""
     path = run.source.rpartition(":")[0] if ":" in run.source else run.source
     for file in filter(None, (run.source, path)):
         if Path(file).is_file():
-            return f"contextgraph inspect {quote(file)} --instance {quote(run.instance_id)}"
+            at = f"{_AT_STEP}{min(step, run.total_steps - 1)}" if step >= 0 else ""
+            return f"contextgraph inspect {quote(file)} --instance {quote(run.instance_id)}{at}"
     return f"contextgraph explain {run.id}"
 
 
@@ -109,8 +112,8 @@ def _described(store: Store, note: Note) -> _Described:
     elif note.kind is NoteKind.PAGE:
         text, command = note.title or text, f"contextgraph pages get {quote(note.id[5:])}"
     elif note.kind is NoteKind.STATEMENT:
-        runs = store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values()
-        command = next(map(_opening, runs), command)
+        for run in store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values():
+            command = _opening(run, int(note.locator.rpartition("#")[2]))
         if note.summary and len(text) < 60:
             text = f"{text} (asked: {' '.join(note.summary.split())})"[:_TEXT]
         text = f"{note.statement_kind} {note.created_at:%Y-%m-%d}: {text}"

@@ -1,5 +1,6 @@
 """``contextgraph inspect`` and ``loops``."""
 
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -216,6 +217,18 @@ def test_one_step_of_one_run_can_be_shown_in_full(runs: Path) -> None:
     assert "acme__shop-1 step 1" in result.out
     assert 'File "/shop/reproduce.py", line 1' in result.out
     assert "acme__shop-9" not in result.out
+
+
+def test_a_step_is_shown_with_what_a_person_said_then_and_without_sub_agents(
+    tmp_path: Path,
+) -> None:
+    said = run([("ls", "lids", 0)], instance_id="talk")
+    steps = (replace(said.steps[0], user_message="No, glass."),)
+    sub = replace(recovering_run(instance_id="talk"), agent="claude-code/subagent")
+    path = write_runs(tmp_path / "runs.jsonl", [replace(said, steps=steps), sub])
+    result = contextgraph("inspect", path, "--instance", "talk", "--step", "0")
+    assert (result.out.count("talk step 0"), "person\nNo, glass." in result.out) == (1, True)
+    assert contextgraph("inspect", path, "--instance", "talk", "--step", "2").code == 1
 
 
 def test_a_step_that_no_run_has_is_an_error(runs: Path) -> None:
