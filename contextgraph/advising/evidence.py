@@ -206,6 +206,8 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
         silence = unfit(wording)
+        if is_near and any(_is_of_another_file(query, one) for one in wording.actions):
+            silence = silence or "it was about another file"
         if has_own and harness(candidate.agent) not in own:
             silence = silence or "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
@@ -255,6 +257,24 @@ def _unfit(query: Query, wording: Wording) -> str:
         if tools.isdisjoint(known):
             return f"it needs the tool {min(tools)}, which this agent does not have"
     return ""
+
+
+def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
+    """Whether *action* is a command that failed in another way, for files that this one is not for.
+
+    As reading another file, or other tests: what differs from the command that failed is its task.
+    """
+    attempt = query.state.last_action
+    if action.kind is not RemedyKind.RUN or not action.replaced or action.replaced in attempt:
+        return False
+    program, *given = action.target.split() or ("",)
+    failed = attempt.split()
+    files = {posixpath.basename(word.rstrip("/")) for word in given if "/" in word or "." in word}
+    return (
+        program == "".join(failed[:1])
+        and bool(files)
+        and files.isdisjoint(posixpath.basename(word.rstrip("/")) for word in failed)
+    )
 
 
 def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -> str:

@@ -400,11 +400,11 @@ def shown_by_chance(context: MemoryContext) -> MemoryContext:
 def sayings(context: MemoryContext) -> Iterator[str]:
     """Yield each thing that *context* shows an agent: nothing is shown twice in a run."""
     if context.loop:  # one thing to do
-        said = [remedy.description for remedy in context.shown]
-        said += [escape.text for escape in context.loop.escape_suggestions]
-        yield from said[:1]
+        said = [*map(_said, context.shown)]
+        said += [(escape.text,) for escape in context.loop.escape_suggestions]
+        yield from chain.from_iterable(said[:1])
         return
-    yield from (remedy.description for remedy in context.shown)
+    yield from chain.from_iterable(map(_said, context.shown))
     yield from (warning.text for warning in context.warnings)
     yield from (case_line(case) for case in context.similar_cases if case.is_shown)
     yield from (note_line(recollection.note) for recollection in context.notes)
@@ -415,6 +415,15 @@ def sayings(context: MemoryContext) -> Iterator[str]:
             yield _lesson_said(Lesson(fact.cause, fact.fails, fact.works))
             if fact.cause is Cause.KEPT_FOLDER:
                 yield _lesson_said(Lesson(Cause.FOLDER))
+
+
+def _said(remedy: Remedy) -> tuple[str, ...]:
+    """Return what *remedy* says: its sentence and, where it names that, what is to be done."""
+    named = [one for one in remedy.actions if one.replaced and one.target != one.pattern.target]
+    if not named or len(named) < len(remedy.actions):
+        return (remedy.description,)
+    # Whatever it is to replace.
+    return remedy.description, "\n".join(f"{one.kind} {one.target}" for one in named)
 
 
 def _lesson_said(lesson: Lesson) -> str:
@@ -474,12 +483,12 @@ class _New:
         self._already_shown = {*already_shown}
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        if remedy.description in self._already_shown:
+        if not self._already_shown.isdisjoint(_said(remedy)):
             return Silence(PipelineStep.NEW, "it was shown in this run before")
         lessons = {*map(_lesson_said, lessons_of(remedy.actions, remedy.error_type))}
         if lessons and lessons <= self._already_shown:
             return Silence(PipelineStep.NEW, "it was shown at the start of this run")
-        self._already_shown.add(remedy.description)
+        self._already_shown.update(_said(remedy))
         return remedy
 
 

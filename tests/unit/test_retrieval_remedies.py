@@ -19,7 +19,7 @@ from contextgraph.advising.gate import (
     expected_worth,
     probability,
 )
-from contextgraph.advising.pipeline import MemoryRetriever, settle
+from contextgraph.advising.pipeline import MemoryRetriever, sayings, settle
 from contextgraph.model import (
     Agreement,
     MemoryContext,
@@ -487,6 +487,35 @@ def test_what_only_another_run_typed_is_not_said_to_be_replaced(store, typed, at
     state = State(repo="acme/shop", current_error=NO_MODULE, last_action=attempt)
     (remedy,) = remedies_of(query_of(state, store), [recovery(1, actions=(use,))])
     assert remedy.description == said
+
+
+@pytest.mark.parametrize(
+    ("attempt", "is_about_it"),
+    [
+        ("Read a/shop.yaml", True),
+        ("Read a/b/plan.yaml", True),
+        ("Read src/cart.py", False),
+        ("cat src/cart.py", True),
+    ],
+)
+def test_that_another_file_was_read_says_nothing_of_this_one(store, attempt, is_about_it):
+    pattern = RemedyPattern(RemedyKind.RUN, "Read")
+    read = RemedyAction(RemedyKind.RUN, "Read plan.yaml", pattern, "Read a/shop.yaml")
+    state = State(repo="acme/shop", current_error="File does not exist.", last_action=attempt)
+    message = "File does not exist."
+    earlier = recovery(1, actions=(read,))._replace(message=message)
+    assert bool(remedies_of(query_of(state, store), [earlier])) == is_about_it
+
+
+def test_the_same_command_is_not_said_again_in_place_of_another_one(store):
+    pattern = RemedyPattern(RemedyKind.RUN, "pip install -e")
+    run = RemedyAction(RemedyKind.RUN, "pip install -e .", pattern, "pip install -e shop")
+    state = State(repo="acme/shop", current_error=NO_MODULE, last_action=run.replaced)
+    (first,) = remedies_of(query_of(state, store), [recovery(1, actions=(run,))])
+    again = replace(first, description="run `pip install -e .` instead of `pip install -e ./shop`")
+    before = {*sayings(settle(MemoryContext(new_context_id(), (first,)), 5))}
+    context = settle(MemoryContext(new_context_id(), (again,)), 5, already_shown=before)
+    assert [one.silence.step for one in context.silenced if one.silence] == [PipelineStep.NEW]
 
 
 def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
