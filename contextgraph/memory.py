@@ -59,7 +59,6 @@ from contextgraph.learning import (
     Inspection,
     bundle_of,
     checked_source,
-    error_id,
     inspect_run,
     unmasked_values,
 )
@@ -93,6 +92,7 @@ from contextgraph.processes import no_fork
 from contextgraph.telemetry import operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
+from contextgraph.trace.signature import error_id
 from contextgraph.wiring import (
     Parts,
     build,

@@ -180,8 +180,8 @@ def _exposure(record: HookRecord) -> "Exposure":
     from datetime import datetime
 
     from contextgraph.codec import decoded
-    from contextgraph.learning import error_id
     from contextgraph.model import ErrorSignature, Exposure, Family, ShownItem
+    from contextgraph.trace.signature import error_id
 
     error = None
     if record.family:

@@ -3,7 +3,6 @@
 from contextgraph.learning.bundle import (
     Inspection as Inspection,
     bundle_of as bundle_of,
-    error_id as error_id,
     fragment_id as fragment_id,
     inspect_run as inspect_run,
     masked as masked,

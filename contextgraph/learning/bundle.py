@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any
@@ -52,6 +51,7 @@ from contextgraph.trace import (
     change_of,
     describe_change,
     describe_remedy,
+    error_id,
     files_changed,
     files_created,
     is_edit,
@@ -117,17 +117,6 @@ def former_trajectory_id(raw: RawTrajectory) -> str:
 def fragment_id(trajectory: str, start: int, end: int) -> str:
     """The id of the fragment of *trajectory* from step *start* to *end*."""
     return _digest("frg", (trajectory, str(start), str(end)))
-
-
-def error_id(signature: ErrorSignature) -> str:
-    """The id of the error pattern that *signature* is one of, at template level."""
-    return _error_id(signature.family, signature.error_type, signature.template)
-
-
-# A bundle asks for the id of each error several times, and agents meet the same ones.
-@lru_cache(maxsize=2048)
-def _error_id(family: str, error_type: str, template: str) -> str:
-    return _digest("err", (family, error_type, template))
 
 
 def _commands(raw: RawTrajectory) -> tuple[list[str], list[str]]:

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         names_program as names_program,
     )
     from contextgraph.trace.signature import (
+        error_id as error_id,
         error_of as error_of,
         recognise as recognise,
         signature_of as signature_of,

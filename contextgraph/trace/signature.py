@@ -7,7 +7,7 @@ import re
 from functools import lru_cache, partial
 
 from contextgraph.lazy import TYPE_CHECKING, regex, replace
-from contextgraph.model import Action, ErrorSignature, Family, Step
+from contextgraph.model import Action, ErrorKind, ErrorSignature, Family, Step
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.programs import (
     CRASHES,
@@ -570,6 +570,21 @@ def signature_for(finding: Finding) -> ErrorSignature:
         keywords_of(message, error_type),
         finding.location,
     )
+
+
+def error_id(error: ErrorKind) -> str:
+    """The id of the error pattern that *error* is one of, at template level."""
+    return _error_id(error.family, error.error_type, error.template)
+
+
+# A bundle asks for the id of each error several times, and agents meet the same ones.
+@lru_cache(maxsize=2048)
+def _error_id(*parts: str) -> str:
+    from hashlib import blake2b  # which a hook need not load
+
+    # surrogatepass: a log may hold half a surrogate pair, and must still have an id
+    text = b"\x1f".join(part.encode("utf-8", "surrogatepass") for part in parts)
+    return f"err_{blake2b(text, digest_size=12).hexdigest()}"
 
 
 _SHOWN_BY_GIT = regex(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
