@@ -199,6 +199,10 @@ def rebuild(common: Common, strict: Strict = False) -> None:
     damaged.exit(done)
 
 
+# The names of the migration from 0.1, of a file and of a server.
+_FROM_0_1 = frozenset({"upgrade_0_1", "V0002__schema_of_0_2"})
+
+
 @common_options()
 def migrate(
     common: Common,
@@ -223,6 +227,8 @@ def migrate(
             common.compile_for_hooks(memory, whole=True)
     done = "pending" if dry_run else "applied"
     lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
+    if not (dry_run or _FROM_0_1.isdisjoint(steps)):
+        lines.append("next: contextgraph rebuild, for the remedies of runs that 0.1 learned")
     if runs:
         lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
     masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}

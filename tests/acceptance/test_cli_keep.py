@@ -191,6 +191,22 @@ def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path)
     assert trajectories(new) == 0
 
 
+def test_a_memory_of_0_1_says_that_it_has_to_be_rebuilt(tmp_path: Path) -> None:
+    """What its remedies are is only read from its runs; until then it has nothing to say."""
+    old = older(tmp_path)
+
+    def integrity() -> str:
+        (checked,) = contextgraph("doctor", "--store", old, "--json").records
+        (detail,) = (one["detail"] for one in checked["checks"] if one["name"] == "integrity")
+        return str(detail)
+
+    migrated = contextgraph("migrate", "--store", old)
+    assert "next: contextgraph rebuild" in migrated.out
+    assert "of 0.1 cannot be advised before contextgraph rebuild" in integrity()
+    assert contextgraph("rebuild", "--store", old).code == 0
+    assert integrity() == "no damage found"
+
+
 def test_statistics_are_one_object(store: Path) -> None:
     (stats,) = contextgraph("stats", "--store", store, "--json").records
 
