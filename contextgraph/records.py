@@ -269,7 +269,7 @@ def unread_record(error: "ReadError") -> "dict[str, Json]":
 def not_learned_record(
     source: str | None, instance_id: str | None, error: str, status: str = "failed"
 ) -> "dict[str, Json]":
-    """Return a record with the keys of a learned run, so that programs read every line alike."""
+    """Return a record with the keys of a learned run: programs read each line in the same way."""
     return {
         "source": masked_name(source or "") or None,
         "instance_id": masked_name(instance_id or "") or None,

@@ -290,7 +290,7 @@ def _mode(text: str) -> str:
 
 
 def says_so(text: str) -> bool:
-    """Whether *text* says itself that something changed."""
+    """Return whether *text* says itself that something changed."""
     return bool(_CHANGE.search(text) or _GONE.search(text))
 
 

@@ -406,7 +406,7 @@ class _Exchange:
 
     @property
     def rule(self) -> "re.Pattern[str]":
-        """What a rule in a first request has; in a long one most of what holds is the task."""
+        """Match a rule in a first request; in a long one most of what holds is the task."""
         return _LASTING_RULE if len(self.said) <= _LONGEST_RULE else _RULE_IN_LONG_TASK
 
 
@@ -561,13 +561,13 @@ def _is_confirmation(text: str) -> bool:
 
 
 def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, frozenset[str]]:
-    """How much *sentence* says if it is a statement, and the names of its cues."""
+    """Return how much *sentence* says if it is a statement, and the names of its cues."""
     cues = _cues_in(sentence)
     return sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects, cues
 
 
 def _is_durable(text: str, *, corrects: bool = False) -> bool:
-    """Whether *text* is likely to matter beyond the moment; no question, but for "yes?"."""
+    """Return whether *text* is likely to matter later; no question does, but for "yes?"."""
     is_reproach, is_tagged = bool(_REPROACH.search(text)), bool(_TAG_QUESTION.search(text))
     if text.endswith(("...", ":")):
         return False

@@ -76,7 +76,7 @@ class JudgedRemedy:
 
 
 def gate_due(store: Store) -> bool:
-    """Whether to fit: at 64 runs, and whenever there are twice as many as were fitted on.
+    """Return whether to fit: at 64 runs, and whenever there are twice as many as were fitted on.
 
     A gate that an earlier version fitted is fitted again.
     """
@@ -168,7 +168,7 @@ def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
 
 
 def _rests(run: Trace) -> Iterator[Mapping[int, int]]:
-    """Of each loop of which an agent is warned: by repetition, how many steps it still went on."""
+    """Yield, for each alarming loop, by repetition how many steps it still went on."""
     tracker = LoopTracker()
     reached: dict[int, dict[int, int]] = {}
     for at, step in enumerate(run.steps):

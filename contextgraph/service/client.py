@@ -384,7 +384,7 @@ class _Part(_OverHttp):
 
 
 class Client(_OverHttp, AgentMemory):
-    """`AgentMemory` of the service at *url*, used with *token* (``CONTEXTGRAPH_TOKEN``).
+    """`AgentMemory` of the service at *url*, used with *token*, that of the environment by `open`.
 
     Methods that change the store as a whole, or files of its machine, raise `NeedsStoreError`.
 

@@ -1,4 +1,4 @@
-"""What all stores share: values as columns, changes of runs, and rules for what each reads."""
+"""Rules that all stores share, values as columns, and changes of runs."""
 
 import math
 import threading

@@ -534,7 +534,7 @@ def _span(span: Span) -> str:
 
 
 def _corrected_range(was: Span, now: Span) -> Term:
-    """How the lines differ for which the same text was sent again."""
+    """Return how the lines differ for which the same text was sent again."""
     cases = (
         (now[0] <= was[0] and was[1] < now[1], Term.MORE_LINES),
         (now[0] < was[0] and was[1] == now[1], Term.MORE_LINES_BEFORE),
@@ -544,7 +544,7 @@ def _corrected_range(was: Span, now: Span) -> Term:
 
 
 def _corrected_text(failed: StepTrace, accepted: StepTrace) -> Term:
-    """How the text differs that was sent again, and whether the lines had to."""
+    """Return how the text differs that was sent again, and whether the lines had to."""
     old, new = _text_of(failed), _text_of(accepted)
     come, gone = _differences(old, new)
     was, now = failed.reading.span or (0, 0), accepted.reading.span or (0, 0)

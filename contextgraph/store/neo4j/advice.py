@@ -1,4 +1,4 @@
-"""What advice is made of: `MethodologyStore`, `RecoveryStore` and `ExposureStore` on a server."""
+"""Stores of methodologies, recoveries and exposures on a Neo4j server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What advice is made of, in SQLite: `MethodologyStore`, `RecoveryStore`, `ExposureStore`."""
+"""Stores of methodologies, recoveries and exposures in SQLite."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
