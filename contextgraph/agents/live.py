@@ -11,7 +11,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import sayings, without_shown
-from contextgraph.errors import ContextGraphError, NeverLearnedError, StoreError
+from contextgraph.errors import (
+    ContextGraphError,
+    NeedsStoreError,
+    NeverLearnedError,
+    StoreError,
+)
 from contextgraph.knowledge.sessions import WorkingMemory
 from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
@@ -293,7 +298,7 @@ class LiveRun:
         """The repetitions after which loops of this agent lasted; six where that is not known."""
         try:
             return self._memory.loop_detector.alarm_after(self._raw.agent)
-        except StoreError as error:
+        except (StoreError, NeedsStoreError) as error:  # also of a service that does not know it
             _log.warning("the agent is warned late: %s", error)
             return STUCK_AFTER
 

@@ -17,7 +17,7 @@ import networkx as nx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from contextgraph import AgentMemory, Outcome, State
+from contextgraph import AgentMemory, LoopDetector, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
@@ -36,7 +36,7 @@ from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.operations import METHODS, OPERATIONS, TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
-from contextgraph.service.client import AsyncClient, Client, decoded_result
+from contextgraph.service.client import AsyncClient, Client, _requested, decoded_result
 from contextgraph.service.mcp_server import server_of
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
@@ -308,6 +308,18 @@ def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> 
     assert advice is not None
     assert "set `PYTHONPATH=lib`" in advice
     assert len(running.memory.store.runs.ids(instance="acme__shop-60")) == 1
+
+
+def test_a_service_that_knows_less_does_not_end_a_live_run(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs an earlier version; then the agent is warned once its loop is stuck."""
+    path = "loop_detector.not_yet"
+    unknown = _requested(LoopDetector.alarm_after, path)
+    monkeypatch.setattr(type(client.loop_detector), "alarm_after", unknown)
+    with client.live(repo="acme/shop", instance_id="acme__shop-61", task="Totals") as live:
+        said = [live.observe("python x.py", "KeyError: 'x'", exit_code=1) or "" for _ in range(6)]
+    assert ["Loop" in text for text in said] == [False] * 5 + [True]
 
 
 def test_a_tool_of_an_agent_notes_by_the_token(client: Client) -> None:
