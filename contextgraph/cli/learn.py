@@ -667,7 +667,9 @@ class _Results:
         counts |= {"failed": self.intake.counts.failed, "skipped": self.intake.counts.skipped}
         counts = {"records": sum(counts.values()), **counts}
         if self.is_quiet:
-            warn(f"{number_of(learned, 'session')} learned in {seconds:.0f} s")
+            new = self.counts[LearnStatus.CREATED]
+            others = f"; {learned - new:,} more were known, or are copies" if learned > new else ""
+            warn(f"{number_of(new, 'session')} learned in {seconds:.0f} s{others}")
         elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}

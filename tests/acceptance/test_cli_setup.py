@@ -87,6 +87,15 @@ def test_it_can_be_run_again(home: Path) -> None:
     assert (home / ".claude" / "settings.json").read_text() == settings
 
 
+def test_copies_of_sessions_are_counted_apart(home: Path) -> None:
+    session = next((home / ".claude").rglob("*.jsonl"))
+    session.with_name("copy.jsonl").write_bytes(session.read_bytes())
+    done = contextgraph("setup", "--yes", "--no-agents")
+    assert "2 sessions learned" in done.err
+    assert "; 1 more were known, or are copies" in done.err
+    assert done.out.splitlines()[3].startswith("2 sessions")
+
+
 def test_nothing_is_written_without_a_yes(home: Path) -> None:
     result = contextgraph("setup")
 
