@@ -518,8 +518,16 @@ def _searches(pattern: Callable[[], str]) -> Callable[[str, int], re.Match[str] 
 
 def _separator_pattern(separator: str) -> str:
     """Return the first characters of all tokens whose prefix ends in *separator*."""
-    ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
-    pattern = rf"{_TAIL}(?P<provider>{ends})"
+    # Of the characters before a separator few end a prefix; then the prefixes that it may end.
+    prefixes: dict[str, list[str]] = {}
+    for prefix in tokens():
+        if prefix[-1] == separator:
+            prefixes.setdefault(prefix[-2:], []).append(f"(?<={re.escape(prefix)})")
+    ends = "|".join(
+        f"(?<={re.escape(end)})(?:{'|'.join(found)})" for end, found in prefixes.items()
+    )
+    before = "".join(re.escape(end[0]) for end in prefixes)
+    pattern = rf"(?<=[{before}]{re.escape(separator)}){_TAIL}(?P<provider>{ends})"
     if separator == "-":
         pattern = f"(?:{pattern}|{_OPTIONS}|{_INPUTS}|{_PUTTY})"
     if separator == "_":
