@@ -47,6 +47,7 @@ from contextgraph.model import (
     RunFilter,
     Scope,
     ShownTally,
+    SignatureLevel,
     SimilarTo,
     Space,
     TaskType,
@@ -149,6 +150,10 @@ class RunStore(Protocol):
 
         A server does so in several transactions, each of whole runs: after an error call it again.
         """
+
+
+RECOVERY_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
+"""How exactly errors may agree whose recoveries are found together."""
 
 
 class RecoveryStore(Protocol):

@@ -39,7 +39,7 @@ from contextgraph.model import (
     node_text,
     run_text,
 )
-from contextgraph.ports import EmbedderSource, Store
+from contextgraph.ports import RECOVERY_LEVELS, EmbedderSource, Store
 from contextgraph.text import (
     TASK_CHARS,
     FixedCounts,
@@ -236,7 +236,6 @@ RECOVERIES = 128
 RECOVERIES_BY_WORDS = 16
 # Where so many are of the same kind of error, those with the same words only add noise.
 ENOUGH_OF_KIND = 100
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
 _METHODOLOGIES = 64
@@ -320,7 +319,7 @@ def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
         variants = query.signature.variants()
         questions = [
             ErrorQuestion(variant, level, scope)
-            for scope, level, variant in product(query.scopes, _LEVELS, variants)
+            for scope, level, variant in product(query.scopes, RECOVERY_LEVELS, variants)
         ]
         query.recoveries.extend(store.recoveries.for_error(questions, RECOVERIES))
     return query.recoveries
@@ -525,7 +524,8 @@ _TITLE_CHARS, _TITLE_AGAIN = 120, 2
 _REMEMBERED = 4_096
 
 SAME_TEMPLATE = frozenset({SignatureLevel.PLACE, SignatureLevel.TEMPLATE})
-_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
+# Where code was at fault, what cleared an error about one name does not help with another.
+OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
 def title_of(task: str) -> str:
@@ -560,7 +560,7 @@ def about_another(current: ErrorSignature, candidate: RecoveryCandidate) -> bool
     is the package of another module; that one path or command is not found often has the same
     reason as that another one is not.
     """
-    if current.family not in _OF_CODE and not current.error_type.endswith("No module named"):
+    if current.family not in OF_CODE and not current.error_type.endswith("No module named"):
         return False
     ours, theirs = set(quoted_names(current.message)), set(quoted_names(candidate.message))
     return bool(ours and theirs and ours.isdisjoint(theirs))
@@ -589,13 +589,13 @@ def ranks_in(
 def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the *current* error and that of *candidate* agree."""
     level = current.agreement(candidate, candidate.location)
-    if level in SAME_TEMPLATE and not _is_specific(current.template):
+    if level in SAME_TEMPLATE and not has_words(current.template):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY
 
 
 @lru_cache(_REMEMBERED)
-def _is_specific(template: str) -> bool:
+def has_words(template: str) -> bool:
     """False where a template is all placeholders, so that agreeing on it means nothing."""
     bare = "".join("" if part.startswith("<") else part for part in template.split())
     return any(letter.isalpha() for letter in bare)

@@ -28,11 +28,10 @@ from contextgraph.model import (
     RemedyPattern,
     Scope,
     ScopeLevel,
-    SignatureLevel,
     State,
     Why,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import RECOVERY_LEVELS, Store
 from contextgraph.text import (
     clip,
     masked_name,
@@ -61,7 +60,6 @@ _MAX_RUNS_EACH = 3
 _CANDIDATES = 200
 _MIN_STEPS = 2
 _TEXT_CHARS, _MAX_INSTANCES = 320, 2
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _WORDING = {
     EscapeEvidence.LEFT_SAME_LOOP: "left the same loop",
     EscapeEvidence.CLEARED_ERROR: "cleared this error",
@@ -265,7 +263,9 @@ class EscapeFinder:
         scopes = dict.fromkeys(
             Scope(repository, self.exclude_instances) for repository in (repo or None, None)
         )
-        questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
+        questions = [
+            ErrorQuestion(error, level, scope) for scope in scopes for level in RECOVERY_LEVELS
+        ]
         spans: dict[str, list[tuple[int, int]]] = {}
         for candidate in self.store.recoveries.for_error(questions, _CANDIDATES):
             span = (candidate.error_step, candidate.cleared_step)

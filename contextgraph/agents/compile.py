@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from contextgraph.advising.channels import readable
+from contextgraph.advising.channels import OF_CODE, readable
 from contextgraph.advising.freshness import paths_in_prose, paths_of_command, paths_of_remedy
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.pipeline import MemoryRetriever, settle
@@ -42,7 +42,6 @@ from contextgraph.knowledge.statements import says_of
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
-    EXCEPTIONS,
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
@@ -70,8 +69,6 @@ _EVERYWHERE = Scope(None)
 _MOST_SAID = 3
 # Has none of the paths that advice names.
 _NO_TREE = WorkingTree(Path(os.devnull))
-# Where code was at fault, what cleared an error about one name does not help with another.
-_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ class _Compiler:
             for repo in repos if cleared else ():
                 yield self._entry(repo, error.signature(message))
                 types.setdefault((repo, error.family, error.error_type), message)
-            if error.family in _OF_CODE:
+            if error.family in OF_CODE:
                 yield from self._by_name(error, cleared)
         # A message that is not known is taken to be like the most frequent one of its type.
         for (repo, family, error_type), message in types.items():

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from itertools import combinations, groupby, islice
 from operator import attrgetter
 
+from contextgraph.advising.channels import has_words
 from contextgraph.advising.gate import Credit, Credits, confidence, credits_for
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
@@ -160,7 +161,7 @@ def _groups_in(
 ) -> Iterator[MethodologyGroup]:
     finder = _RemedyFinder(history.error.family, policy, is_general=scope.repo is None)
     whole = finder.common(scope.clearances)
-    if _has_words(history.error.template):
+    if has_words(history.error.template):
         if whole.remedies:
             yield _group(history, scope, "", None, whole)
         else:
@@ -358,12 +359,6 @@ def _group(
 
 def _subject(clearance: Clearance) -> str:
     return subject_of(clearance.recovered.message)
-
-
-def _has_words(template: str) -> bool:
-    """False for a template that consists of placeholders, which errors of all kinds share."""
-    bare = "".join("" if part.startswith("<") else part for part in template.split())
-    return any(letter.isalpha() for letter in bare)
 
 
 Derived = tuple[MethodologyGroup, Methodology]

@@ -88,6 +88,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import (
     ALL,
+    RECOVERY_LEVELS,
     NodeType,
     NoteChange,
     NoteStore,
@@ -113,7 +114,6 @@ if TYPE_CHECKING:
     from contextgraph.ports import Graph
 
 Kind = TypeVar("Kind")
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _LABELS = ("Trajectory", "Fragment", "ErrorPattern", "Methodology")
 _RELATIONS = (
     "HAS_FRAGMENT",
@@ -531,7 +531,9 @@ class NetworkxRecoveries(_Part):
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        if unknown := [question.level for question in questions if question.level not in _LEVELS]:
+        if unknown := [
+            question.level for question in questions if question.level not in RECOVERY_LEVELS
+        ]:
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
         found: dict[object, RecoveryCandidate] = {}
         for question in questions:
@@ -1269,7 +1271,8 @@ def _place_of(candidate: RecoveryCandidate) -> tuple[str, str, int]:
 def _agrees(error: ErrorKind, signature: ErrorSignature, level: SignatureLevel) -> bool:
     pattern = ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
-    return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)
+    place = RECOVERY_LEVELS.index
+    return agreement in RECOVERY_LEVELS and place(agreement) <= place(level)
 
 
 def _newest(runs: Iterable[Trajectory]) -> list[Trajectory]:

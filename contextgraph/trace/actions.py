@@ -166,7 +166,7 @@ _WRITES = regex(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][w
 _FILE_NAME = regex(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
 _NO_PATH = regex(r"[*?|^\\ \n]")
 _QUOTED_PATH = regex(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
-_WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
+WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
 )
@@ -265,7 +265,7 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
         paths = files_written_by(_inline(command))
     changed = paths if kind.changes_files else written
     text = " ".join((verb, *rest)).strip()
-    return CommandReading(kind, verb, paths, text, directory, changed, verb in _WINDOW_VERBS)
+    return CommandReading(kind, verb, paths, text, directory, changed, verb in WINDOW_VERBS)
 
 
 def files_written_by(program: str) -> tuple[str, ...]:

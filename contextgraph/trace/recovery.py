@@ -13,6 +13,7 @@ from contextgraph.model import (
     RemedyPattern,
 )
 from contextgraph.trace.actions import (
+    WINDOW_VERBS,
     ActionKind,
     ActionReading,
     imported_names,
@@ -55,7 +56,6 @@ _TEST_NAME = regex(r"\btest_\w+")
 _TESTS_RAN = regex(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
 _STEM = regex(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
-_MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 # What a search answers that has too many hits to show any.
 _TOO_MANY = "Please narrow your search"
 _INSTALLS = regex(r"\b(?:install|develop|add|sync|upgrade|update)\b")
@@ -213,7 +213,7 @@ def _same_look(failed: StepTrace, later: StepTrace) -> bool:
         and _search_terms(wanted) & _search_terms(seen)
     ):
         return True
-    if wanted.verb in _MOVING:
+    if wanted.verb in WINDOW_VERBS:
         return seen.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(seen)))
     if _names(wanted) & _names(seen) or (soon and _terms(wanted) & _names(seen)):
         return True

@@ -201,8 +201,6 @@ def unittest_failure(text: str) -> Finding | None:
     return replace(raised, family=Family.TEST_FAILURE)
 
 
-_failed_foreign_test = partial(Recogniser, Family.TEST_FAILURE)
-
 _FOREIGN_FAILED = "test failure"
 _PASSED = regex(
     r"^(?:Tests: [^\n]{0,200}\d passed[^\n]*|[ \t]{1,20}Tests {2,9}\d+ passed[^\n]*"
@@ -395,26 +393,24 @@ def _tap(text: str) -> Finding | None:
     )
 
 
-_NO_TESTS = _failed_foreign_test(
+_NO_TESTS = _failed_test(
     "no tests found", "exiting with code 1", r"^No test(?: file)?s found, exiting with code 1$"
 )
 # GoogleTest, and runners that report like it.
 _GOOGLE_TEST = (
-    _failed_foreign_test(
+    _failed_test(
         _FOREIGN_FAILED,
         "[  FAILED  ]",
         r"^(?P<place>[^\s:]{1,300}:\d+): Failure\n(?P<message>[^\n]*)",
     ),
-    _failed_foreign_test(
-        _FOREIGN_FAILED, "[  FAILED  ]", r"^\[ {2}FAILED {2}\] (?P<message>[^\n]*)"
-    ),
+    _failed_test(_FOREIGN_FAILED, "[  FAILED  ]", r"^\[ {2}FAILED {2}\] (?P<message>[^\n]*)"),
 )
-_CTEST = _failed_foreign_test(
+_CTEST = _failed_test(
     "ctest: {kind}",
     "The following tests FAILED",
     r"^The following tests FAILED:\n[ \t]*\d+ - (?P<message>\S+) \((?P<kind>[^)\n]*)\)",
 )
-_GRADLE = _failed_foreign_test(
+_GRADLE = _failed_test(
     "{name}",
     " FAILED\n",
     r"^\S+ > (?P<detail>[^\n]+) FAILED\n[ \t]+(?:[\w.]+\.)?(?P<name>\w+)"

@@ -25,13 +25,12 @@ from contextgraph.model import (
     ResolvedBy,
     Scope,
     ShownTally,
-    SignatureLevel,
     SimilarTo,
     Source,
     TaskType,
     Verdict,
 )
-from contextgraph.ports import ALL, OnDamaged
+from contextgraph.ports import ALL, RECOVERY_LEVELS, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
     Connection,
@@ -217,7 +216,6 @@ def remove_files(transaction: Transaction, files: Iterable[tuple[str, str]]) -> 
 
 P = ParamSpec("P")
 
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _PLACES = ("in_repo", "everywhere")
 
 
@@ -232,10 +230,12 @@ class Neo4jRecoveries:
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        if unknown := [question.level for question in questions if question.level not in _LEVELS]:
+        if unknown := [
+            question.level for question in questions if question.level not in RECOVERY_LEVELS
+        ]:
             raise ValueError(f"recoveries cannot be looked up by {unknown[0]}")
         by_kind: dict[str, list[Parameters]] = {
-            f"{level}_{place}": [] for level in _LEVELS for place in _PLACES
+            f"{level}_{place}": [] for level in RECOVERY_LEVELS for place in _PLACES
         }
         for number, question in enumerate(questions):
             by_kind[where(question.level, question.scope.repo)].append(
