@@ -9,6 +9,7 @@ the constants of ``contextgraph/advising/gate.py``, and what each bound admits o
 
 import argparse
 from collections import Counter
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -37,16 +38,22 @@ def main() -> None:
     arguments = parser.parse_args()
     past, queries = read_related(arguments.folder)
     rows = map(orjson.loads, arguments.questions.read_bytes().splitlines())
-    probes = [(query.task, repo, linked) for query, linked in queries for repo in (query.repo, "")]
+    probes = [
+        (query.task, repo, query.started_at, linked)
+        for query, linked in queries
+        for repo in (query.repo, "")
+    ]
     repos = Counter(query.repo for query, _ in queries).most_common(REPOSITORIES)
     unlinked = [row["task"] for row in rows if "task" in row]
-    probes += [(task, repo, frozenset()) for task in unlinked for repo, _ in (("", 0), *repos)]
+    probes += [
+        (task, repo, None, frozenset()) for task in unlinked for repo, _ in (("", 0), *repos)
+    ]
     with AgentMemory.open(":memory:") as memory:
         for _ in memory.learn_many(past):
             pass
         answers = [_answer(memory, *probe) for probe in probes]
     halves: tuple[list[NDArray[np.float64]], ...] = ([], [])
-    for (task, _, _), answer in zip(probes, answers, strict=True):
+    for (task, *_), answer in zip(probes, answers, strict=True):
         halves[sha256(task.encode()).digest()[0] % 2].append(answer)
     fitted = np.concatenate(halves[0])
     model = LogisticRegression(C=10, max_iter=1_000).fit(fitted[:, :-1], fitted[:, -1])
@@ -56,12 +63,15 @@ def main() -> None:
 
 
 def _answer(
-    memory: AgentMemory, task: str, repo: str, linked: frozenset[str]
+    memory: AgentMemory, task: str, repo: str, at: datetime | None, linked: frozenset[str]
 ) -> NDArray[np.float64]:
     """A row for each of the first past tasks found: the features, and whether it is right."""
     retriever = memory.retriever
     query = query_of(
-        State(task_description=task, repo=repo), memory.store, embedder=retriever.embedder
+        State(task_description=task, repo=repo),
+        memory.store,
+        embedder=retriever.embedder,
+        asked_at=at,
     )
     cases = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
     rows = [

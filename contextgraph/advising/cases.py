@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import (
     Callable,
@@ -12,6 +13,7 @@ from collections.abc import (
     Sequence,
     Set as AbstractSet,
 )
+from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate, chain
 from math import exp, log
@@ -132,21 +134,35 @@ def ranking_of(
         run for run in runs if by_run[run][0].trajectory.task != by_run[runs[0]][0].trajectory.task
     )
     lead = 1 - closeness.get(next(rivals, ""), 0.0)
+    distances = _distances(query.asked_at, [by_run[run][0].trajectory for run in runs])
     return [
         RankedRun(
             run,
             by_run[run],
             scores[run],
-            _features(query, by_run[run], closeness[run], 0.0 if place else lead),
+            _features(query, by_run[run], closeness[run], 0.0 if place else lead, distances[run]),
         )
         for place, run in enumerate(runs[:limit])
     ]
 
 
-def _features(query: Query, hits: Sequence[CaseHit], closeness: float, lead: float) -> CaseFeatures:
+def _distances(asked_at: datetime | None, runs: Sequence[Trajectory]) -> dict[str, float]:
+    """Run -> the share of *runs* that are nearer in time to *asked_at*, or newer; by days."""
+    asked_at = asked_at or max((run.seen_at for run in runs), default=None)
+    days = {run.id: abs(asked_at - run.seen_at).days for run in runs} if asked_at else {}
+    ordered = sorted(days.values())
+    return {
+        run: (bisect_left(ordered, of_run) + bisect_right(ordered, of_run)) / (2 * len(ordered))
+        for run, of_run in days.items()
+    }
+
+
+def _features(
+    query: Query, hits: Sequence[CaseHit], closeness: float, lead: float, distance: float
+) -> CaseFeatures:
     similarity = max(hits[0].task_overlap, *(hit.similarity for hit in hits))
     shared = query.weights.keys() & word_counts(hits[0].trajectory.task).keys()
-    return CaseFeatures(similarity, len(shared), closeness, lead)
+    return CaseFeatures(similarity, len(shared), closeness, lead, distance)
 
 
 def _channel_scores(

@@ -80,7 +80,7 @@ class Query:
     beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *recoveries* are those of the same kind of error, once a channel has
-    searched them.
+    searched them. *asked_at* is when the task came, where that is known; else it is the newest.
     """
 
     state: State
@@ -94,6 +94,7 @@ class Query:
     scope: Scope
     embedder: EmbedderSource
     gate: FittedGate
+    asked_at: datetime | None = None
     recoveries: list[RecoveryCandidate] = field(default_factory=list, init=False, compare=False)
     _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -128,6 +129,7 @@ def query_of(
     embedder: EmbedderSource = no_embedder,
     *,
     error: ErrorSignature | None = None,
+    asked_at: datetime | None = None,
 ) -> Query:
     """Return the query of *state*; *error* is its error where that is recognised already."""
     is_at_error = error is not None or bool(state.current_error.strip())
@@ -155,6 +157,7 @@ def query_of(
         scope=scopes[0],
         embedder=embedder,
         gate=(signature and stored_gate(store)) or SHIPPED,
+        asked_at=asked_at or as_of,
     )
 
 

@@ -159,11 +159,21 @@ class MemoryRetriever:
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
         error: ErrorSignature | None = None,
+        asked_at: datetime | None = None,
     ) -> tuple[MemoryContext, ...]:
-        """Answer as `retrieve` under each of *gates*, from one search of the memory."""
+        """Answer as `retrieve` under each of *gates*, from one search of the memory.
+
+        *asked_at* is when the task came, where that is not now.
+        """
         with self._store.snapshot():
             query = query_of(
-                state, self._store, exclude_instances, as_of, self.embedder, error=error
+                state,
+                self._store,
+                exclude_instances,
+                as_of,
+                self.embedder,
+                error=error,
+                asked_at=asked_at,
             )
             findings, degraded = self._search(query)
             remedies, known = self._remedies(query, findings)

@@ -60,6 +60,7 @@ from contextgraph.model import (
     SimilarCase,
     State,
 )
+from contextgraph.readers.conversation import time_in
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -409,7 +410,11 @@ def _judged(
     state = State(task_description=query.task, repo=query.repo)
     retriever = memory.retriever
     gated, ungated = retriever.retrieve_under(
-        (retriever.gate, UNGATED), state, RELATED_LIMIT, exclude_instances=hidden
+        (retriever.gate, UNGATED),
+        state,
+        RELATED_LIMIT,
+        exclude_instances=hidden,
+        asked_at=query.started_at,
     )
     shown = [case for case in gated.similar_cases if case.is_shown]
     ranking = ungated.similar_cases
@@ -454,6 +459,7 @@ def _fix(row: Mapping[str, str]) -> RawTrajectory:
         task=row["problem_statement"],
         patch=row.get("patch"),
         outcome=Outcome.SOLVED,
+        started_at=time_in(row, "created_at"),
     )
 
 

@@ -1,6 +1,7 @@
 """The order of similar runs."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -72,6 +73,18 @@ def test_a_case_that_leads_by_more_is_more_probable(store):
         for others in ([], [hit(2, 0.49)], [hit(2, 0.1)], [same])
     )
     assert close < behind < alone == again
+
+
+def test_a_case_that_is_nearer_in_time_than_others_is_more_probable(store):
+    def at(number: int, day: int) -> CaseHit:
+        one = hit(number, 0.5 if number == 1 else 0.2)
+        started = datetime(2026, 1, day, tzinfo=UTC)
+        return replace(one, trajectory=replace(one.trajectory, run_at=started))
+
+    newer, as_new, older = (
+        cases(store, task=[at(1, day), at(2, 9), at(3, 9)])[0].probability for day in (20, 9, 1)
+    )
+    assert older < as_new < newer
 
 
 def test_a_much_higher_word_overlap_outweighs_a_slightly_higher_similarity(store):
