@@ -634,7 +634,7 @@ NEVER_LEARNED = "never learned: the setting never_learn names its repository or 
 
 def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
     """Return True for a *run* of a repository or in a folder that is *never* learned."""
-    folders = {step.cwd for step in run.steps if step.cwd} if never else set[str]()
+    folders = {run.folder, *(step.cwd for step in run.steps if step.cwd)} if never else set[str]()
     return any(
         fnmatchcase(run.repo.lower(), pattern.lower())
         or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, run.source))

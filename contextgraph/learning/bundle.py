@@ -186,6 +186,8 @@ def masked(
         model=mask.text(raw.model),
         exit_status=mask.maybe(raw.exit_status),
         source=mask.text(raw.source),
+        session=mask.text(raw.session),
+        folder=mask.text(raw.folder),
         content_hashes={mask.text(path): digest for path, digest in raw.content_hashes.items()},
     )
     safe = replace(safe, advised={**raw.advised, **mask.contexts})
@@ -240,7 +242,7 @@ def _texts(raw: RawTrajectory) -> Iterator[str]:
 def _names(raw: RawTrajectory) -> Iterator[str]:
     """The short texts of *raw*, which repeat: names, keys of arguments, paths."""
     yield from (raw.instance_id, raw.repo, raw.agent, raw.model, raw.exit_status or "", raw.source)
-    yield from (raw.session, *raw.content_hashes)
+    yield from (raw.session, raw.folder, *raw.content_hashes)
     for step in raw.steps:
         yield from (step.action.tool, step.cwd or "", step.open_file or "")
         yield from _keys_in(step.action.arguments)

@@ -152,7 +152,7 @@ class RawTrajectory:
     *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
     where that was known. *session* is the id of the conversation, where a log has one. *advised*
     are the contexts that this product showed in the run, each with the step after which it did (-1:
-    at the start).
+    at the start). *folder* is where it worked, where a log says so once for the whole.
     """
 
     source_format: str
@@ -173,6 +173,7 @@ class RawTrajectory:
     content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
     session: str = ""
     advised: Mapping[str, int] = field(default_factory=dict, hash=False)
+    folder: str = ""
 
     @property
     def misnumbered(self) -> str:

@@ -131,6 +131,7 @@ class Conversation(NamedTuple):
             source=place.source,
             system_prompt=known.system_prompt or self.prompt,
             session=session,
+            folder=folder or "",
         )
 
     def _is_talk(self, agent: str) -> bool:
