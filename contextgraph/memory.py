@@ -425,10 +425,13 @@ class AgentMemory:
         *,
         repo: str = "",
         names: Collection[str] = (),
+        written: str | None = None,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
+
+        With the text that is *written* into these files only what bears on it.
 
         In `MemoryContext.statements`, often nothing: only what is probably about it and still
         holds, as much as fits into 150 tokens. *exclude_instances* and *as_of* are as for `query`.
@@ -439,7 +442,11 @@ class AgentMemory:
                 if request
                 else ()
             ),
-            *(self.statements.naming(names, repo=repo or None, as_of=as_of) if names else ()),
+            *(
+                self.statements.naming(names, repo=repo or None, as_of=as_of, written=written)
+                if names
+                else ()
+            ),
         ]
         notes = {one.note.id: one.note for one in found}
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)

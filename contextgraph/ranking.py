@@ -66,6 +66,13 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 _SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
+# A request that says again much of one quote is about it, whatever else was said there: from so
+# many words on, and from such a product of their rarities and their share of the quote.
+_FEWEST_SAID, _CLOSE = 3, 4.0
+# A statement that names a file in passing matters to an edit that puts in so many of its words.
+FEWEST_WRITTEN = 2
+# Folders say where somebody works, not what a request is about.
+_FOLDERS = regex(r"(?<![\w.])~?/(?:[\w.@+-]+/)+")
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
 # and a short one may be unclear without what it answers.
 QUOTED_TOKENS, _REPEATED, _SHORT_QUOTE, _UNCLEAR = 125, 0.7, 60, 100
@@ -103,7 +110,7 @@ def share_probability(share: float, rival: float, matched: int) -> float:
 def _concerns(
     words: Collection[str],
     chosen: "QuotedSession",
-    rarities: Mapping[str, float],
+    rarities: Callable[[str], float],
     *,
     sure: bool,
 ) -> bool:
@@ -114,11 +121,16 @@ def _concerns(
     """
 
     def shared(known: Collection[str]) -> float:
-        return sum([rarities[word] for word in words if word in known])
+        return sum([rarities(word) for word in words if word in known])
 
     opening = shared({*chosen.title[: chosen.opening]})
     said = (shared({*stems(quote.content)}) for quote in chosen.quotes if quote.is_shown)
     return (sure and opening >= _SAME_OPENING) or any(one >= _SAID for one in said)
+
+
+def request_words(request: str) -> list[str]:
+    """Return the words of *request* that are looked up, without the folders in it."""
+    return [*dict.fromkeys(stems(_FOLDERS.sub(" ", request)))][:REQUEST_WORDS]
 
 
 class Quote(NamedTuple):
@@ -216,6 +228,8 @@ def quotes_about(
         by_source.setdefault(found[id_].contributor, []).append((share, id_))
     about = {name: _about(words, of, found, load) for name, of in by_source.items()}
     probable = {name: one for name, one in about.items() if one[1] >= PROBABLE}
+    if not probable and (close := _close(words, found)):
+        return close, PROBABLE
     if not probable or any(probable):  # what one named source says is seen beside what others do
         probable = about
     turns = zip_longest(*(probable[name][0] for name in sorted(probable)))
@@ -244,12 +258,31 @@ def _about(
     matched = len(found[best].counts.keys() & {*words})
     probability = share_probability(share, rival, matched)
     if probability >= PROBABLE:
-        met = Counter(word for known in found.values() for word in known.counts.keys() & {*words})
-        texts = max(_FEWEST_TEXTS, len(found))
-        rarities = {word: rarity(met[word], texts) for word in words}
+        rarities = _rarities(found.values())
         if not _concerns(words, chosen, rarities, sure=probability >= _SURE):
             probability /= 2
     return _rated(words, chosen), probability
+
+
+def _close(words: Collection[str], found: Mapping[str, QuotedSession]) -> list[tuple[float, Quote]]:
+    """The quotes in *found* much of which a request of *words* says again, the closest first."""
+    rarities = _rarities(found.values())
+    close: list[tuple[float, Quote]] = []
+    for quote in (one for known in found.values() for one in known.quotes if one.is_shown):
+        own = {*stems(_FOLDERS.sub(" ", quote.content))}
+        if len(shared := own & {*words}) >= _FEWEST_SAID:
+            said = sum(map(rarities, sorted(shared)))
+            close.append((said**2 / sum(map(rarities, sorted(own))), quote))
+    return sorted(
+        (pair for pair in close if pair[0] >= _CLOSE), key=lambda pair: (-pair[0], pair[1].id)
+    )
+
+
+def _rarities(known: Collection[QuotedSession]) -> Callable[[str], float]:
+    """How much a word says that the conversations *known* have."""
+    met = Counter(word for one in known for word in one.counts)
+    texts = max(_FEWEST_TEXTS, len(known))
+    return lambda word: rarity(met[word], texts)
 
 
 def fitting(quotes: Iterable[Quote], max_tokens: int = QUOTED_TOKENS) -> list[tuple[Quote, str]]:

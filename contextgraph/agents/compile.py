@@ -38,7 +38,7 @@ from contextgraph.agents.install import inside
 from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, SettingsError
-from contextgraph.knowledge.statements import says_of
+from contextgraph.knowledge.statements import is_rule_of, says_of, words_beside
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -228,23 +228,27 @@ class _Compiler:
                 warnings[history.form.command] = command_warning(general), paths
         return {command: warning for command, warning in warnings.items() if warning[0]}
 
-    def _noted_files(self, repo: str) -> dict[str, list[str]]:
-        """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
+    def _noted_files(self, repo: str) -> dict[str, list[tuple[str, list[str]]]]:
+        """The paths that notes on *repo* name, with these notes; the pinned are shown anyway.
+
+        Each with the words some of which an edit has to put in, where not any edit will do.
+        """
         try:
             newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
         except ContextGraphError:
             return {}
-        notes: dict[str, list[str]] = {}
+        notes: dict[str, list[tuple[str, list[str]]]] = {}
         for note in readable(newest, self._store, frozenset(), None):
             for path in () if note.pinned else paths_in_prose(note.content):
-                notes.setdefault(path, []).append(f"note: {note_line(note)}")
+                notes.setdefault(path, []).append((f"note: {note_line(note)}", []))
         said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
         for note in readable(said, self._store, frozenset(), None):
             files = (name for name in note.about if "." in name.rpartition("/")[2])
             for path in (name for name in files if says_of(note, name)):
                 known = notes.setdefault(path, [])
                 if len(known) < _MOST_SAID:
-                    known.append(quote_of(note).line())
+                    words = [] if is_rule_of(note, path) else words_beside(note, path)
+                    known.append((quote_of(note).line(), words))
         return notes
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:

@@ -31,6 +31,8 @@ _FORGETTING = ("compact", "clear")
 _OUTPUT_KEYS = (
     "stdout", "stderr", "output", "text", "content", "error", "llmContent", "text_result_for_llm"
 )  # fmt: skip
+# The fields in which agents send what is put into a file.
+_NEW_TEXT = ("new_string", "content", "new_str", "file_text", "new_source")
 # The fields in which agents send what a tool returned.
 _RESULT_KEYS = ("tool_response", "tool_output", "tool_result")
 # The agents that hooks know, by the names that their logs have when they are read.
@@ -146,6 +148,16 @@ class HookEvent:
         """The path of the file that the call is to edit; empty for any other tool."""
         named = (self._arguments.get(name) for name in ("file_path", "notebook_path"))
         return next((path for path in named if isinstance(path, str)), "")
+
+    @property
+    def written(self) -> str:
+        """What the call is to put into its file."""
+        edits = self._arguments.get("edits")
+        several = (
+            [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
+        )
+        named = (edit.get(name) for edit in (self._arguments, *several) for name in _NEW_TEXT)
+        return "\n".join(text for text in named if isinstance(text, str))
 
     @property
     def _arguments(self) -> "Mapping[str, Any]":
@@ -399,7 +411,7 @@ class _Responder:
             elif event.file:
                 root = self._tree.root if self._tree else os.curdir
                 path = os.path.relpath(os.path.join(event.cwd, event.file), root)
-                advised = file.for_edit(self._repo, path.replace(os.sep, "/"))
+                advised = file.for_edit(self._repo, path.replace(os.sep, "/"), event.written)
         texts = [self._shown(Advice(text), self._record()) for text in advised if text]
         if any(texts) and event.agent in _REFUSING:
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}

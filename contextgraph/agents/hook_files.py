@@ -352,13 +352,16 @@ class RepositoryAdvice:
     """The advice for a repository.
 
     *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
-    its warning and the paths that this names; *files* are paths, with the notes of people on them.
+    its warning and the paths that this names; *files* are paths, with the notes of people on them,
+    each with the words two of which an edit has to put in; none where any edit will do.
     """
 
     text: str = ""
     lines: Sequence[Line] = ()
     commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
-    files: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    files: Mapping[str, Sequence[tuple[str, Sequence[str]]]] = field(
+        default_factory=dict, hash=False
+    )
 
 
 class AdviceFile:
@@ -418,17 +421,27 @@ class AdviceFile:
         warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []
         return next((text for text, paths in warnings if _has_all(tree, paths)), "")
 
-    def for_edit(self, repo: str, path: str) -> Sequence[str]:
+    def for_edit(self, repo: str, path: str, written: str = "") -> Sequence[str]:
         """Return what people noted about the file *path*, relative to the root, or a parent folder.
 
-        A note may name the end of the path only.
+        A note may name the end of the path only, and may matter only to some of what is *written*.
         """
-        notes = (
-            texts
-            for name, texts in self._repository(repo, "").files.items()
+        noted = [
+            note
+            for name, notes in self._repository(repo, "").files.items()
             if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
+            for note in notes
+        ]
+        if not any(words for _, words in noted):
+            return list(dict.fromkeys(text for text, _ in noted))
+        from contextgraph.ranking import FEWEST_WRITTEN
+        from contextgraph.text import stems
+
+        put_in = {*stems(written)}
+        fitting = (
+            text for text, words in noted if not words or len(put_in & {*words}) >= FEWEST_WRITTEN
         )
-        return list(dict.fromkeys(chain.from_iterable(notes)))
+        return list(dict.fromkeys(fitting))
 
     def for_request(self, repo: str, request: str) -> Advice:
         """Return decisions about *request* in earlier sessions: see `Statements.for_request`.
@@ -438,10 +451,9 @@ class AdviceFile:
         place = repo.casefold()
         if not self._connection.execute(_HAS_CONVERSATION, (place,)).fetchone():
             return Advice()  # what splits a text into stems takes longer than all else
-        from contextgraph.ranking import PROBABLE, REQUEST_WORDS, fitting, quotes_about
-        from contextgraph.text import stems
+        from contextgraph.ranking import PROBABLE, fitting, quotes_about, request_words
 
-        words = [*dict.fromkeys(stems(request))][:REQUEST_WORDS]
+        words = request_words(request)
         load = partial(self._conversation, place)
         rated, probability = quotes_about(words, self._proposed(place, words), load)
         lines = fitting(quote for _, quote in rated) if probability >= PROBABLE else []

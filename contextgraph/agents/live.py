@@ -54,6 +54,10 @@ _SIGNS = {
     SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
 }
 
+# Names that say what they mean: a word alone may be about anything.
+_SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
+_MOST_SYMBOLS = 60
+
 _log = logging.getLogger(__name__)
 
 T_co = TypeVar("T_co", covariant=True)
@@ -164,8 +168,11 @@ class LiveRun:
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
-        if names := edited_names(action):
-            return self._decided(names=names) or None
+        reading = read_action(action, None, None)
+        if reading.changed:
+            written = "\n".join(new_text(action, reading))
+            symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
+            return self._decided(names=(*reading.changed, *symbols), written=written) or None
         use = command_use(action.text)
         if use is None or use.form in self._commands:
             return None
@@ -302,10 +309,14 @@ class LiveRun:
             _log.warning("the agent is warned late: %s", error)
             return STUCK_AFTER
 
-    def _decided(self, *, request: str = "", names: Sequence[str] = ()) -> str:
+    def _decided(
+        self, *, request: str = "", names: Sequence[str] = (), written: str | None = None
+    ) -> str:
         def search() -> MemoryContext:
             repo, excluded = self._raw.repo, {*self._excluded, self._raw.instance_id}
-            return self._memory.decided(request, repo=repo, names=names, exclude_instances=excluded)
+            return self._memory.decided(
+                request, repo=repo, names=names, written=written, exclude_instances=excluded
+            )
 
         return self._shown(search, STEP_TOKENS)
 
@@ -334,20 +345,6 @@ class LiveRun:
         text = self._memory.render(context, max_tokens)
         self._already_shown.update(sayings(context) if text else ())
         return text
-
-
-# Names that say what they mean: a word alone may be about anything.
-_SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
-_MOST_SYMBOLS = 60
-
-
-def edited_names(action: Action) -> tuple[str, ...]:
-    """The files that *action* changes, and the symbols in the text that it puts in."""
-    reading = read_action(action, None, None)
-    if not reading.changed:
-        return ()
-    symbols = dict.fromkeys(_SYMBOL.findall("\n".join(new_text(action, reading))))
-    return (*reading.changed, *[*symbols][:_MOST_SYMBOLS])
 
 
 def submission_context(

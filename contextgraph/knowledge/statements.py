@@ -32,12 +32,14 @@ from contextgraph.model import (
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import (
     CONVERSATIONS,
+    FEWEST_WRITTEN,
     PROPOSED,
     REQUEST_WORDS,
     SAME_SUBJECT,
     QuotedSession,
     quote_of,
     quotes_about,
+    request_words,
     similarities,
 )
 from contextgraph.text import clean, dice, mask_secrets, stems
@@ -48,6 +50,14 @@ _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
 _LISTED = 10_000
 # From here on two statements say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
+# A symbol that so many sessions speak of is the project's, not a subject.
+_OF_THE_PROJECT = 3
+# "the rule of export.py", "export.py never", but not "session.go then main.go".
+_TOPIC = (
+    r"(?:^\W*|\b(?:of|in|for|inside|within|about)\s+)[@`'\"(]*(?:[\w.-]+/)*{named}(?![\w.])"
+    r"|(?<![\w.]){named}[`'\")]*\s+(?:should|must|shall|never|always|only|stays?|holds?|keeps?|is|are|has"
+    r"|have|needs?|can(?:no|['’])t|doesn|may)\b"
+)
 # What is asked for once: afterwards it holds.
 _CARRIED_OUT = regex(
     r"\b(?:mov(?:e|ed|ing)|renam(?:e|ed|ing)|put\b.*\binto|change\b.*\bto)\b", re.IGNORECASE
@@ -201,7 +211,7 @@ class Statements:
         They are of the one conversation whose words the request shares most, or of a later one
         that superseded it. Nothing newer than *as_of*, nothing that was superseded by then.
         """
-        words = [*dict.fromkeys(stems(request))][:REQUEST_WORDS]
+        words = request_words(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
         runs = [*dict.fromkeys(map(_session_of, proposed))][:CONVERSATIONS]
         found, notes = self._conversations(runs, as_of)
@@ -223,15 +233,25 @@ class Statements:
         *,
         repo: str | None = None,
         as_of: datetime | None = None,
+        written: str | None = None,
     ) -> tuple[Recollection, ...]:
-        """The statements about one of the files or symbols *names*, the newest first."""
+        """The statements about one of the files or symbols *names*, the newest first.
+
+        With the text that is *written* into these files only what bears on it.
+        """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
-        proposed = [
-            note
-            for note in self._store.for_text(words, _scope(repo), PROPOSED)
-            if _is_seen(note, as_of) and any(says_of(note, name) for name in wanted)
-        ]
+        scoped = self._store.for_text(words, _scope(repo), PROPOSED)
+        seen = [note for note in scoped if _is_seen(note, as_of)]
+        about = {name: [note for note in seen if says_of(note, name)] for name in wanted}
+        if written is not None:
+            put_in = {*stems(written)}
+            about = {
+                name: [note for note in said if bears_on(note, name, put_in)]
+                for name, said in about.items()
+                if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
+            }
+        proposed = {note.id: note for said in about.values() for note in said}.values()
         superseded = superseded_in(self._store, [note.id for note in proposed], as_of)
         current = [note for note in proposed if note.id not in superseded]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
@@ -373,6 +393,27 @@ def says_of(note: Note, name: str) -> bool:
     is_about = any(part == _last_part(about) for about in note.about)
     is_named = part in note.content.casefold()
     return is_about and is_named and not _CARRIED_OUT.search(note.content)
+
+
+def is_rule_of(note: Note, name: str) -> bool:
+    """Return True where *note* lays down something for the file or symbol *name* itself."""
+    named = re.escape(_last_part(name))
+    return bool(re.search(_TOPIC.format(named=named), note.content, re.IGNORECASE))
+
+
+def words_beside(note: Note, name: str) -> list[str]:
+    """The stems in the words of *note*, without those of *name*."""
+    own = {*stems(_last_part(name))}
+    return [stem for stem in dict.fromkeys(stems(note.content)) if stem not in own]
+
+
+def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
+    """Return True where *note* about *name* matters to one who puts the stems *written* into it.
+
+    That a file is named does not make it what the statement is about.
+    """
+    shared = sum(stem in written for stem in words_beside(note, name))
+    return is_rule_of(note, name) or shared >= FEWEST_WRITTEN
 
 
 def _is_listed(note: Note) -> bool:
