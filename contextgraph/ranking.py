@@ -174,20 +174,24 @@ _ATTRIBUTED = {
 }
 
 
-def quote_of(note: Note, *, is_shown: bool = True) -> Quote:
-    """Return the statement *note* as it is quoted; never what gives instructions or is secret."""
+def quote_of(note: Note, *, is_shown: bool = True, sessions: int = 1) -> Quote:
+    """Return the statement *note* as it is quoted; never what gives instructions or is secret.
+
+    What people had to say in several *sessions* says so.
+    """
     content, context = (" ".join(text.split()) for text in (note.content, note.summary))
     is_agreed = note.statement_kind is StatementKind.AGREED
     # What an agent said and a person confirmed needs no context: that is "yes".
     by = f" by {note.contributor}" if note.contributor else ""
     of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
     is_short = len(content) < _UNCLEAR and note.speaker == "user"
+    said = f"said in {sessions} sessions"
     return Quote(
         id=note.id,
         place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
         head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}{by}: ",
         content=content,
-        context=f"{of}: {context}" if context and is_short else "",
+        context=said if sessions > 1 else f"{of}: {context}" if context and is_short else "",
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
         weight=note.importance,
         is_agreed=is_agreed,

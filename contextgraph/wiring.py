@@ -154,7 +154,7 @@ def build(
         {
             **CHANNELS,
             "notes": by_notes(partial(notes.recall, strategy=Strategy.NOTES)),
-            "statements": by_statements(statements.for_request),
+            "statements": by_statements(statements.for_request, statements.standing),
         },
     )
     return Parts(

@@ -470,16 +470,26 @@ class ForRequest(Protocol):
     ) -> tuple[Recollection, ...]: ...
 
 
-def by_statements(for_request: ForRequest) -> Channel:
-    """The channel of what people decided in earlier sessions, where a run begins."""
+class Standing(Protocol):
+    """Returns the rules that hold for any work, as `contextgraph.knowledge.Statements`."""
+
+    def __call__(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]: ...
+
+
+def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
+    """The channel of what people decided in earlier sessions, where a run begins.
+
+    About its task, and what they had to say again whatever the task was.
+    """
 
     def channel(query: Query, store: Store) -> Findings:
-        state = query.state
-        if query.is_at_error or state.last_action or not state.task_description.strip():
+        state, as_of = query.state, query.scope.as_of
+        task, repo = state.task_description, state.repo or None
+        if query.is_at_error or state.last_action or not (task.strip() or repo):
             return Findings()
         try:
-            as_of = query.scope.as_of
-            found = for_request(state.task_description, repo=state.repo or None, as_of=as_of)
+            about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
+            found = (*about, *(standing(repo, as_of=as_of) if repo else ()))
             return Findings(statements=_readable(found, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))

@@ -204,7 +204,9 @@ def start_of(context: MemoryContext) -> tuple[str, list[PlaybookLine]]:
     """The text of *context* that stands before its playbook, and the lines of that; or none."""
     if not context.playbook:
         return "", []
-    return _HEAD, _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
+    quoted = [line for _, line in statement_lines(context.statements)]
+    text = "\n".join([_HEAD_OF_STATEMENTS, *quoted]) if quoted else _HEAD
+    return text, _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
 
 
 def _fitting(
@@ -471,7 +473,9 @@ def statement_lines(recollections: Sequence[Recollection]) -> list[tuple[Recolle
     They come best first. Of one that is too long its first clauses are shown.
     """
     by_id = {recollection.note.id: recollection for recollection in recollections}
-    quotes = fitting(quote_of(one.note) for one in by_id.values())
+    quotes = fitting(
+        quote_of(one.note, sessions=int(one.why.get("sessions", 1))) for one in by_id.values()
+    )
     return [(by_id[quote.id], line) for quote, line in quotes]
 
 

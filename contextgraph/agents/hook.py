@@ -398,7 +398,13 @@ class _Responder:
         """Return what people decided in earlier sessions about the *prompt*."""
         with self._file() as file:
             advice = file.for_request(self._repo, prompt)
-        return self._shown(advice, self._record()) if advice.text else ""
+        known = "\n".join(record.text for record in self._known)
+        pairs = zip(advice.text.splitlines(), advice.items, strict=True)
+        new = [(line, item) for line, item in pairs if line not in known]
+        if not new:
+            return ""
+        advice = Advice("\n".join(line for line, _ in new), [item for _, item in new])
+        return self._shown(advice, self._record())
 
     def _before(self) -> _Output:
         """Return what ran in place of a command that never ran here, or notes about a file."""

@@ -402,7 +402,9 @@ class AdviceFile:
         """Return the start of the work of *agent* in this repository, without what *tree* lacks."""
         known = self._repository(repo, agent)
         shown = [text for line in known.lines if (text := _line(line, tree))]
-        return Advice("" if known.lines and not shown else "\n".join((known.text, *shown)))
+        # A line of its own is a heading; what people said holds without what follows.
+        is_bare = known.lines and not shown and "\n" not in known.text
+        return Advice("" if is_bare else "\n".join((known.text, *shown)))
 
     def for_command(
         self, repo: str, line: str, tree: WorkingTree | None = None, agent: str = ""

@@ -10,12 +10,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
 from contextgraph.lazy import dataclass, regex, replace
@@ -39,10 +39,11 @@ from contextgraph.ranking import (
     QuotedSession,
     quote_of,
     quotes_about,
+    rarity,
     request_words,
     similarities,
 )
-from contextgraph.text import clean, dice, mask_secrets, stems
+from contextgraph.text import clean, count_tokens, dice, mask_secrets, stems
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
@@ -50,6 +51,28 @@ _KINDS = (NoteKind.STATEMENT, NoteKind.CANDIDATE)
 _LISTED = 10_000
 # From here on two statements say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
+# Two statements give the same rule from such a product of the rarities of the words that they share
+# and of how much of both these are: by the number of such words; for a name. Which words are rare
+# so many sessions tell.
+_RULE_BY_WORDS, _RARE_NAME = (9.0, 9.0, 4.0, 1.4), 2.0
+_SAME_RULE, _TELLING_SESSIONS = 0.33, 20
+STANDING_TOKENS = 60
+_NAMED = regex(
+    r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
+    r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b"
+)
+_NUMBER = regex(r"\d+")
+_SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
+# How people say that something is to be so; what it is about are the other words.
+_MANNER_WORDS = (
+    "want need please okay just make sure use should seem yes no man dude like get go thing put "
+    "also well still really actually let must have has do did doing done isn aren wasn didn "
+    "doesn don why how what which all any some more so too very only not now then than rather "
+    "instead one two first sorry hey hmm yeah yup fine good better way change add remove keep "
+    "see look take give call sense right wrong anyway here there up out new same other latter "
+    "former preferred approach convention thought idea point never always and but the are you "
+    "your that whole"
+)
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -92,6 +115,7 @@ class Statements:
 
     def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
         self._notes, self._store, self._now = notes, store, clock
+        self._grouped: tuple[tuple[tuple[str, str], ...], Mapping[str, str]] = ((), {})
 
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Store what people said in *run*, which has the id *run_id*; *contributor* supplied it.
@@ -132,25 +156,59 @@ class Statements:
         ]
         return self._store.delete(said)
 
-    def of(self, repo: str | None = None, *, recurring: bool = False) -> tuple[Statement, ...]:
-        """The statements of *repo* (None: all), the newest first.
+    def of(
+        self, repo: str | None = None, *, recurring: bool = False, as_of: datetime | None = None
+    ) -> tuple[Statement, ...]:
+        """The statements of *repo* (None: all), the newest first; as they were known at *as_of*.
 
-        With *recurring* those that people made in two sessions or more, the most frequent first.
+        With *recurring* those that people made in two sessions or more, the most frequent first:
+        in the same words, or the same rule in others.
         """
-        notes = {note.id: note for note in self._store.newest(_scope(repo), _LISTED)}
-        superseded = superseded_in(self._store, notes)
+        newest = self._store.newest(_scope(repo), _LISTED)
+        notes = {note.id: note for note in newest if _is_seen(note, as_of)}
+        superseded = superseded_in(self._store, notes, as_of)
+        first = {
+            note.id: next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
+            for note in notes.values()
+        }
+        rules = self._rules([note for note in notes.values() if first[note.id] == note.id])
         same: defaultdict[str, list[Note]] = defaultdict(list)
         for note in notes.values():
-            first = next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
-            same[first].append(note)
+            same[rules.get(first[note.id], first[note.id])].append(note)
         listed = [
-            Statement(notes[id_], superseded.get(id_), _occurrences(repeats))
+            # A rule that is given again with "now" or "instead" still is that rule.
+            Statement(
+                notes[id_],
+                None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
+                _occurrences(repeats),
+            )
             for id_, repeats in same.items()
         ]
         if recurring:
             listed = [one for one in listed if one.sessions > 1]
             return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
         return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
+
+    def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
+        """The rules of *repo* that people had to give again, as many as fit into a few lines.
+
+        They matter to any work there: the most frequent first, of these what names no file.
+        """
+        said = [one for one in self.of(repo, recurring=True, as_of=as_of) if not one.superseded_by]
+        room, rules = STANDING_TOKENS, list[Recollection]()
+        for one in sorted(said, key=lambda one: (-one.sessions, len(files_in(one.note.content)))):
+            if line := quote_of(one.note, sessions=one.sessions).line(room):
+                rules.append(Recollection(one.note, 1.0, {"sessions": float(one.sessions)}))
+                room -= count_tokens(line)
+        return tuple(rules)
+
+    def _rules(self, notes: Sequence[Note]) -> Mapping[str, str]:
+        """`_rules` of *notes*, which are read again only where these have changed."""
+        known_by = tuple((note.id, note.content) for note in notes)
+        if self._grouped[0] != known_by:
+            in_time = sorted(notes, key=lambda note: (note.created_at, note.id))
+            self._grouped = known_by, _rules(in_time)
+        return self._grouped[1]
 
     def conversations(self, repo: str) -> Iterator[QuotedSession]:
         """The conversations of *repo* with a statement, for a search without the store."""
@@ -489,3 +547,71 @@ def _relation(note: Note, earlier: Note) -> Relation:
     relation = verdict(statement_of(note), statement_of(earlier)).relation
     is_same = relation is Relation.UNRELATED and similar >= _SAME
     return Relation.SAME if is_same else relation
+
+
+def _rules(notes: Sequence[Note]) -> dict[str, str]:
+    """Id -> that of the first of *notes* (in order of time) which gives the same rule.
+
+    They share what they are about: rare words that are most of both, or the name that is all of
+    the first ("keep it DRY"). Which words are rare a score of sessions tells, not fewer.
+    """
+    titles = {_session_of(note): note.title for note in notes}
+    if len(titles) < _TELLING_SESSIONS:
+        return {}
+    met = Counter(word for title in titles.values() for word in {*stem_counts(title)})
+    first: dict[str, str] = {}
+    having: defaultdict[str, list[Note]] = defaultdict(list)
+
+    def weight(words: Iterable[str]) -> float:
+        return sum(rarity(met[word], len(titles)) for word in sorted(words))
+
+    def is_same(note: Note, rule: Note) -> bool:
+        ours, theirs = _subject(note.content), _subject(rule.content)
+        shared, similar = ours & theirs, dice(ours, theirs)
+        if weight(shared) * similar >= _RULE_BY_WORDS[min(len(shared), 3)]:
+            return similar >= _SAME_RULE
+        named = shared & _names(note.content) & _names(rule.content)
+        is_all = theirs <= ours and len(theirs) < _FEWEST_STEMS
+        return bool(named) and is_all and weight(theirs) >= _RARE_NAME
+
+    for note in notes:
+        subject = _subject(note.content)
+        known = {rule.id: rule for word in sorted(subject) for rule in having[word]}
+        same = (one for one in known.values() if _may_repeat(note, one) and is_same(note, one))
+        if rule := min(same, key=lambda one: (one.created_at, one.id), default=None):
+            first[note.id] = rule.id
+        else:
+            for word in subject:
+                having[word].append(note)
+    return first
+
+
+def _may_repeat(note: Note, rule: Note) -> bool:
+    """Return whether *note* may give *rule* again: from another session, with no other value."""
+    numbers = [{*_NUMBER.findall(one.content)} for one in (note, rule)]
+    is_changed = (all(numbers) and numbers[0] != numbers[1]) or amends(note.content)
+    is_elsewhere = _session_of(note) != _session_of(rule) and note.repo == rule.repo
+    return is_elsewhere and not is_changed and note.contributor == rule.contributor
+
+
+@lru_cache(maxsize=1 << 12)
+def _subject(text: str) -> frozenset[str]:
+    """What *text* is about: its names, and its stems without how people give orders."""
+    rest = _NAMED.sub(" ", text)
+    return (frozenset(stems(rest)) - _manner_stems()) | _names(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _names(text: str) -> frozenset[str]:
+    """The files, symbols and acronyms in *text*, in one spelling: `fs_watcher.go`, `fsWatcher`."""
+    found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
+    spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
+    shouted = _manner_stems()
+    return frozenset(
+        name.casefold() for name in spelled if name and not {*stems(name.lower())} & shouted
+    )
+
+
+@cache
+def _manner_stems() -> frozenset[str]:
+    return frozenset(stems(_MANNER_WORDS))

@@ -520,6 +520,66 @@ def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemor
     assert [one.session for one in rule.occurrences] == ["a", "b", "c"]
 
 
+def repeated_rule(memory: AgentMemory) -> None:
+    for number in range(20):
+        memory.learn(session(f"Always sort the table of area{number}.", instance=f"s{number}"))
+    memory.learn(session("Be sure to keep it DRY.", instance="a"))
+    memory.learn(session("In what world is that DRY?", instance="b"))
+    memory.learn(session("Use the dry run of the importer by default.", instance="c"))
+
+
+def test_a_rule_that_is_given_again_in_other_words_is_one_rule(memory: AgentMemory) -> None:
+    repeated_rule(memory)
+    (rule,) = memory.statements.of(SHOP, recurring=True)
+    assert [one.session for one in rule.occurrences] == ["a", "b"]
+    memory.learn(session("Isn't DRY right there in STYLE.md?", instance="d"))
+    assert [one.sessions for one in memory.statements.of(SHOP, recurring=True)] == [3]
+
+
+def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    repeated_rule(memory)
+    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+        assert "keep it DRY" in run.start()
+    with memory.live(repo="acme/other", instance_id="new", task="Something else") as run:
+        assert "DRY" not in run.start()
+    compile_advice(memory, tmp_path / "advice")
+    with AdviceFile(tmp_path / "advice") as file:
+        assert "(said in 2 sessions)" in file.for_repository(SHOP).text
+
+
+def test_an_edit_is_told_of_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    memory.learn(session("No, always retry the upload of a ledger twice, like main.py does."))
+    compile_advice(memory, tmp_path / "advice")
+
+    def told(text: str) -> str:
+        edit = Action("Edit", "Edit", {"file_path": "/home/me/shop/main.py", "new_string": text})
+        with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+            said = run.before(edit) or ""
+        with AdviceFile(tmp_path / "advice") as file:
+            assert bool(said) == bool(file.for_edit(SHOP, "main.py", text))
+        return said
+
+    assert "retry" in told("def upload(ledger): ...")
+    assert not told("x = 1")
+
+
+def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_is_about(
+    memory: AgentMemory,
+) -> None:
+    wrote = "The portal keeps a ledger of each upload. The ledger of the portal is a table."
+    said = "No, always put a dotted rule between the config check and the rest."
+    memory.learn(talk("portal", "Look at the code.", (wrote, said)))
+    for run in map(small_talk, range(8)):
+        memory.learn(run)
+    request = "Put a dotted rule between two agents in the listing of the /home/me/portal/x.py"
+    (found,) = memory.decided(request, repo=SHOP).statements
+    assert found.note.content == said
+
+
 def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_opens_each(
     memory: AgentMemory,
 ) -> None:
