@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
@@ -64,6 +64,9 @@ _REVIEW = regex(
 _FINDING = regex(r"[⚠✅❌❗🔴🟡🟢]|\s{2,}(?:[-•]|\d+[.)])\s|:\s+\d+[.)]\s")
 # A terminal breaks a line within a sentence and indents the rest; a reviewer advises politely.
 _COPIED = regex(r"^.{60,}\n {1,4}[^\W\d_]|\b[Cc]onsider [a-z]+ing\b", re.MULTILINE)
+# Answers to several questions of an agent stand in one line.
+_ANSWERS = regex(r", (?=[^,\n]*\(Recommended\))|(?<=\(Recommended\)), ")
+_QUOTED = regex(r"[\"“]([^\"”\n]{15,})[\"”]")
 _STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 
 _SENTENCE = regex(
@@ -92,6 +95,17 @@ _MANNER = (
     r"|approach|pattern|style|form|method)|responsib\w+ of|belongs? (?:in|to|on)"
     r"|(?:is|are)(?: not|n['’]t)? (?:a|the) goal|the priority is|takes? precedence"
     r"|that['’]?s what .{2,40} (?:is|are) for)\b"
+)
+# How people say that something is to be so; what it is about are the other words.
+_MANNER_WORDS = (
+    "ahead want need please okay just make sure use should seem yes no man dude like get go "
+    "thing put also well still really actually let must have has do did doing done isn aren wasn "
+    "didn "
+    "doesn don why how what which all any some more so too very only not now then than rather "
+    "instead one two first sorry hey hmm yeah yup fine good better way change add remove keep "
+    "see look take give call sense right wrong anyway here there up out new same other latter "
+    "former preferred approach convention thought idea point never always and but the are you "
+    "your that whole"
 )
 # How people state what holds beyond the moment, and how much each wording says.
 _CUES: dict[str, tuple[float, str]] = {
@@ -219,6 +233,11 @@ _MOMENTARY = regex(
     r"|it should (?:work|be))\b",
     re.IGNORECASE,
 )
+_ASKS_TO_SEE = regex(
+    r"^(?:(?:please|now|then|also|and|ok(?:ay)?),? )*(?:show|tell|give|explain|describe)"
+    r"(?: to)? (?:me|us|the diff\w*)\b",
+    re.IGNORECASE,
+)
 # What people saw or think decides nothing.
 _REMARK = regex(
     r"^(?:i|we|it|that|this|they|there|he|she|you)(?:['’](?:m|ve|re|s|d|ll))?\s+"
@@ -230,7 +249,8 @@ _REMARK = regex(
     r"|hmm+|(?:it |that )?seems|uhh?|dude|there['’]?s an? (?:\w+ )?(?:issue|problem|bug))\b"
     r"|\b(?:isn['’]t|is not|wasn['’]t|aren['’]t|not) (?:\w+ )?(?:good|great|lovely|valid|true|clear"
     r"|pretty|working|correct)\b"
-    r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear))\b",
+    r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear)|ma[dk]es? me wonder"
+    r"|(?:is|are) always (?:an?|the|going)|^got it)\b",
     re.IGNORECASE,
 )
 # What sets a decision apart from an order, a remark or an idea of the moment: a logistic regression
@@ -239,6 +259,7 @@ _REMARK = regex(
 _BIAS, _SHORT, _TWENTY_WORDS, _FEWEST_WORDS = 0.45, -0.4, 0.8, 7
 _DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
     (-1.5, _REMARK),
+    (-1.5, _ASKS_TO_SEE),
     (-0.7, _MOMENTARY),
     (
         -1.6,
@@ -344,8 +365,8 @@ _RULE_IN_TASK = (
     r"|takes? precedence|ask (?:me )?any questions"
 )
 _LASTING_RULE = regex(
-    _RULE_IN_TASK
-    + r"|remember|keep in mind|going forward|in future|we (?:decided|agreed)|always|never)\b",
+    _RULE_IN_TASK + r"|remember|keep in mind|going forward|in future|we (?:decided|agreed)"
+    r"|(?:^|should |must |shall |we |you |to |please |and |or |, ?|; ?)(?:always|never))\b",
     re.IGNORECASE,
 )
 _RULE_IN_LONG_TASK = regex(_RULE_IN_TASK + r")\b", re.IGNORECASE)
@@ -441,6 +462,12 @@ def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
     )
 
 
+@cache
+def manner_stems() -> frozenset[str]:
+    """The stems with which people say that something is to be so, whatever it is about."""
+    return frozenset(stems(_MANNER_WORDS))
+
+
 def amends(text: str) -> bool:
     """Whether *text* says that it changes what was decided earlier."""
     return bool(_AMENDS.search(text))
@@ -512,7 +539,9 @@ def _own(
         directs = is_reply or corrects or not cues.isdisjoint(_DIRECTS)
         directs = directs or bool(_REPROACH.search(text))
         is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
-        is_rule = directs and length >= least and _is_durable(text, corrects=is_corrected)
+        is_about = not manner_stems().issuperset(stems(text))
+        is_rule = directs and is_about and length >= least
+        is_rule = is_rule and _is_durable(text, corrects=is_corrected)
         if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
             kind = _kind(text, cues, corrects=corrects and start == 0)
             is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
@@ -609,14 +638,16 @@ def _kind(text: str, cues: frozenset[str], *, corrects: bool) -> StatementKind:
 
 def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
     """Return what a person typed, without pasted or quoted text."""
-    message = _BLOCK.sub("\n", said)
+    agent = _normal(before)
+    message = _ANSWERS.sub("\n", _BLOCK.sub("\n", said))
+    message = _QUOTED.sub(lambda match: " " if _normal(match[1]) in agent else match[0], message)
     if (
         _PROGRAM.search(said)
         or len(message) > _LONGEST_MESSAGE
         or len(_HEADING.findall(message)) > 1
     ):
         return ""
-    agent, lines, pasted = _normal(before), list[str](), False
+    lines, pasted = list[str](), False
     for paragraph in re.split(r"\n\s*\n", message):
         # The paragraph after "a reviewer says:" is what they say.
         is_pasted, pasted = pasted or pasted_whole(paragraph), False

@@ -10,12 +10,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.extraction import (
+    Said,
+    SaidInRun,
+    amends,
+    files_in,
+    manner_stems,
+    statements_in,
+)
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
 from contextgraph.lazy import dataclass, regex, replace
@@ -63,16 +70,6 @@ _NAMED = regex(
 )
 _NUMBER = regex(r"\d+")
 _SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
-# How people say that something is to be so; what it is about are the other words.
-_MANNER_WORDS = (
-    "want need please okay just make sure use should seem yes no man dude like get go thing put "
-    "also well still really actually let must have has do did doing done isn aren wasn didn "
-    "doesn don why how what which all any some more so too very only not now then than rather "
-    "instead one two first sorry hey hmm yeah yup fine good better way change add remove keep "
-    "see look take give call sense right wrong anyway here there up out new same other latter "
-    "former preferred approach convention thought idea point never always and but the are you "
-    "your that whole"
-)
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -598,7 +595,7 @@ def _may_repeat(note: Note, rule: Note) -> bool:
 def _subject(text: str) -> frozenset[str]:
     """What *text* is about: its names, and its stems without how people give orders."""
     rest = _NAMED.sub(" ", text)
-    return (frozenset(stems(rest)) - _manner_stems()) | _names(text)
+    return (frozenset(stems(rest)) - manner_stems()) | _names(text)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -606,12 +603,7 @@ def _names(text: str) -> frozenset[str]:
     """The files, symbols and acronyms in *text*, in one spelling: `fs_watcher.go`, `fsWatcher`."""
     found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
     spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
-    shouted = _manner_stems()
+    shouted = manner_stems()
     return frozenset(
         name.casefold() for name in spelled if name and not {*stems(name.lower())} & shouted
     )
-
-
-@cache
-def _manner_stems() -> frozenset[str]:
-    return frozenset(stems(_MANNER_WORDS))
