@@ -46,11 +46,10 @@ from contextgraph.ranking import (
     QuotedSession,
     quote_of,
     quotes_about,
-    rarity,
     request_words,
     similarities,
 )
-from contextgraph.text import clean, count_tokens, dice, mask_secrets, stems
+from contextgraph.text import clean, count_tokens, dice, mask_secrets, rarity, stems
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
