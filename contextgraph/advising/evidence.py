@@ -605,16 +605,15 @@ def counted(
             counts = without_harmful if group.advice in foreign else without_foreign
         else:
             counts = without_both
-        remedy = counts.remedy(group, is_active=group.advice not in alone)
-        trust = known.of(group.advice).trust
-        pattern = remedy.actions[0].pattern if len(remedy.actions) == 1 else None
+        actions = group.sightings[0].wording.actions
+        pattern = actions[0].pattern if len(actions) == 1 else None
         about = (
             replace(methodology, sources=())
             for methodology in methodologies
             if pattern in [by.pattern for by in methodology.remedies]
         )
-        by = next(about, None)
-        remedies.append(replace(remedy, score=trust * remedy.probability, methodology=by))
+        is_active, trust = group.advice not in alone, known.of(group.advice).trust
+        remedies.append(counts.remedy(group, is_active, trust, next(about, None)))
     by_advice = {group.advice: group for group in groups}
     remedies.sort(
         key=lambda remedy: (
@@ -655,7 +654,9 @@ class _Counts:
         self._totals = [fsum(shares.values()) for shares in self._cleared]
         self._most = _relevance(evidence)
 
-    def remedy(self, group: Group, *, is_active: bool) -> Remedy:
+    def remedy(
+        self, group: Group, is_active: bool, trust: float, methodology: Methodology | None
+    ) -> Remedy:
         """The remedy of *group*, as probable as its agreement and relevance make it."""
         best, sightings = group.sightings[0], group.sightings
         did, done = _shares(sightings), best.candidate
@@ -698,8 +699,10 @@ class _Counts:
                 is_active=is_active,
             ),
             workaround=done.workaround,
+            methodology=methodology,
             features=features,
             probability=likely,
+            score=trust * likely,
             steps=steps,
             worth=expected_worth(likely, steps, tried),
             silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
