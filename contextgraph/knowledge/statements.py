@@ -124,10 +124,12 @@ class Statements:
         made = [
             _note_of(one, said, run, run_id, contributor, self._now()) for one in said.statements
         ]
-        rejected = self._store.get([_rejection_id(note) for note in made])
+        rejected = self._store.get([id_ for note in made for id_ in _rejection_ids(note)]).keys()
         known = self._store.get([note.id for note in made])
         new = [
-            note for note in made if note.id not in known and _rejection_id(note) not in rejected
+            note
+            for note in made
+            if note.id not in known and rejected.isdisjoint(_rejection_ids(note))
         ]
         # Said in what was learned of the session before it went on.
         said_in = partial(_said_in, run_id=run_id)
@@ -247,13 +249,11 @@ class Statements:
             for note in self._store.linking([*named])
             if not named.isdisjoint(note.targets(LinkType.REPEATS))
         ]
-        marks = {
-            _rejection_id(note): replace(
-                note, id=_rejection_id(note), links=(), archived_at=self._now()
-            )
-            for note in (*waiting, *repeats)
-        }
-        self._store.change(new=[*marks.values()])
+        # Nothing of what was said, as it stays when the session is forgotten.
+        now = self._now()
+        mark = Note("", "rejected", "", SOURCE, now, kind=NoteKind.STATEMENT, archived_at=now)
+        ids = {id_ for note in (*waiting, *repeats) for id_ in _rejection_ids(note)}
+        self._store.change(new=[replace(mark, id=id_) for id_ in sorted(ids)])
         self._store.delete([note.id for note in repeats])
         return self._store.delete([*named])
 
@@ -429,9 +429,12 @@ def _masked(text: str) -> str:
     return mask_secrets(clean(text)).strip()
 
 
-def _rejection_id(note: Note) -> str:
+def _rejection_ids(note: Note) -> tuple[str, ...]:
+    """The ids of what marks *note* as rejected: by its words, and as it was before an edit."""
     said = f"{note.repo}\n{' '.join(note.content.casefold().split())}"
-    return f"rejected_{blake2b(said.encode(), digest_size=8).hexdigest()}"
+    return tuple(
+        f"rejected_{blake2b(text.encode(), digest_size=8).hexdigest()}" for text in (said, note.id)
+    )
 
 
 def _by(name: str) -> str:

@@ -493,6 +493,12 @@ def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
     memory.learn(run)
     memory.learn(session("Always squash before merging.", instance="b"))
     assert [one.note.content for one in memory.statements.of()] == [RULE]
+    assert memory.statements.edit(generated.note.id, "Never commit generated files.")
+    assert memory.statements.reject([generated.note.id]) == 1
+    memory.learn(run)
+    assert memory.statements.of() == ()
+    kept = " ".join(map(repr, memory.store.notes.all()))
+    assert not any(word in kept for word in ("squash", "generated", SHOP))
 
 
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
