@@ -1,17 +1,21 @@
-"""``python -m benchmarks.conflicts``: conflicts between notes, by 440 labelled pairs of statements.
+"""``python -m benchmarks.conflicts``: conflicts between notes, by 568 labelled pairs of statements.
 
 The pairs are in `benchmarks/labels/notes`. `--wrong` lists the pairs of the development half that
-are judged wrongly; those of the other half are only counted.
+are judged wrongly; those of the other half are only counted. Of the last 128 also what is recalled
+for a question that the pair answers: the later statement first, the earlier one first, or it alone.
 """
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from contextgraph.governance import Relation, Statement, verdict
+from contextgraph.knowledge import Notes
+from contextgraph.store import SqliteStore
 
 _PAIRS = Path(__file__).parent / "labels" / "notes" / "pairs.jsonl"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -20,12 +24,16 @@ CONFLICTS = {Relation.CONTRADICTS, Relation.SUPERSEDES}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two statements about one repository, the label of *new*, and the half it belongs to."""
+    """Two statements about one repository, the label of *new*, and the half it belongs to.
+
+    *question* is one that both answer, the later one rightly.
+    """
 
     half: str
     relation: str
     old: str
     new: str
+    question: str = ""
 
     @property
     def is_conflict(self) -> bool:
@@ -45,14 +53,37 @@ def conflict_judgement(pair: Pair) -> Relation:
     return verdict(new, old).relation
 
 
+def recalled_first(pairs: Sequence[Pair]) -> Counter[str]:
+    """Which statement of each of *pairs* with a question stands first among five recalled.
+
+    All pairs are notes of one repository of one person, the later ones three weeks later.
+    """
+    first = Counter[str]()
+    now = _NOW
+    notes = Notes(SqliteStore(":memory:").notes, lambda: now)
+    for at, text in enumerate([pair.old for pair in pairs] + [pair.new for pair in pairs]):
+        now = _NOW + timedelta(days=21 * (at >= len(pairs)), hours=at)
+        notes.remember(text, repo="acme/shop")
+    for pair in filter(lambda pair: pair.question, pairs):
+        found = [one.note.content for one in notes.recall(pair.question, repo="acme/shop")]
+        shown = [text for text in found if text in (pair.old, pair.new)]
+        alone = " alone" if len(shown) == 1 and shown[0] == pair.old else ""
+        which = "neither" if not shown else "later" if shown[0] == pair.new else "earlier"
+        first[f"{which}{alone}"] += 1
+    return first
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conflicts", description=__doc__)
     parser.add_argument("--wrong", action="store_true")
     wrong = parser.parse_args().wrong
     pairs = labelled_pairs()
-    for half in ("development", "held", "other words"):
-        _measure(half, [pair for pair in pairs if pair.half == half])
+    for half in dict.fromkeys(pair.half for pair in pairs):
+        some = [pair for pair in pairs if pair.half == half]
+        _measure(half, some)
+        if first := recalled_first(some) if any(pair.question for pair in some) else None:
+            print("  recalled first: " + ", ".join(f"{k} {n}" for k, n in sorted(first.items())))
     for pair in pairs:
         if wrong and pair.half == "development" and not _is_right(pair):
             print(f"{pair.relation:12}{conflict_judgement(pair):12} {pair.old} | {pair.new}")
