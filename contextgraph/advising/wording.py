@@ -336,8 +336,8 @@ def command_warning(history: CommandHistory) -> str:
     That is: this very command never ran in at least two tasks, or the first command of its form did
     not in at least three.
     """
-    # Of a script that runs made, the name says nothing of another one.
-    is_script = history.form is not None and history.form.command.endswith(SCRIPT)
+    # Of a script that runs made, or code on the line, the name says nothing of another one.
+    is_script = history.form is not None and history.form.command.endswith((SCRIPT, "-c <code>"))
     if is_script and not history.others:
         return ""
     exact = None if is_script else history.exact
@@ -348,14 +348,15 @@ def command_warning(history: CommandHistory) -> str:
                 f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
             )
             text += f" ({record.error_type})" if record.error_type else ""
-            return text + "".join(map(_instead, history.others[:1]))
+            prepares = "" if " install " in record.command else " install "
+            return text + "".join(_instead(other, prepares) for other in history.others[:1])
     return ""
 
 
-def _instead(other: CommandRecord) -> str:
-    """A clause on what ran where a command did not, or what made it run."""
+def _instead(other: CommandRecord, prepares: str) -> str:
+    """A clause on what ran where a command did not, or what with *prepares* made it run."""
     text = _record(other).text
-    return f"; after {text} it did" if " install " in other.command else f"; {text} did"
+    return f"; after {text} it did" if prepares and prepares in other.command else f"; {text} did"
 
 
 def _digest(text: str) -> str:
@@ -441,7 +442,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         for note in notes
     )
     yield from _titled("What people said:", noted)
-    # A session whose decisions are quoted is not named again.
+    # A session whose decisions are quoted is not named again, and a title alone helps nobody.
     quoted_from = {
         run
         for recollection in context.statements
@@ -450,7 +451,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     shown_cases = (
         _Entry(case_line(case))
         for case in context.similar_cases
-        if case.is_shown and case.trajectory_id not in quoted_from
+        if case.is_shown and case.trajectory_id not in quoted_from and _changed_here(case)
     )
     yield from _titled("Similar tasks:", shown_cases)
 
@@ -617,12 +618,16 @@ def _warning(warning: FailureWarning) -> _Entry:
     return _Entry(clip(warning.text, _SENTENCE_CHARS))
 
 
+def _changed_here(case: SimilarCase) -> Sequence[str]:
+    """The files that a past task changed; paths of another repository say nothing here."""
+    return case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+
+
 def case_line(case: SimilarCase) -> str:
     """A past task in one line: its outcome, title, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    # Paths of another repository say nothing here.
-    shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+    shown = _changed_here(case)
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
     return f"{head}: {case.title}{changed}"
 
