@@ -79,10 +79,9 @@ _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
 ]
 # What to do in a loop of which no run is known to have got out.
-_OTHERWISE = {
-    True: "look at the lines as they are now, then replace the whole block in one edit",
-    False: "find out why it fails before the next attempt, or go on with another part of the task",
-}
+_FAILS = "find out why it fails before the next attempt, or go on with another part of the task"
+_SHOWS = "it shows nothing new; look elsewhere, or go on with another part of the task"
+_REFUSED = "look at the lines as they are now, then replace the whole block in one edit"
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
@@ -520,7 +519,8 @@ def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
         return _Entry(f"{head} Earlier runs: {escape.text}", item)
     repeated = f"`{loop.command}`" if loop.command else "it"
     is_of_edit = context.error is not None and context.error.family is Family.EDIT_REJECTED
-    return _Entry(f"{head} Stop repeating {repeated}: {_OTHERWISE[is_of_edit]}.")
+    instead = _REFUSED if is_of_edit else _FAILS if loop.error_types else _SHOWS
+    return _Entry(f"{head} Stop repeating {repeated}: {instead}.")
 
 
 def remedy_line(remedy: Remedy) -> str:

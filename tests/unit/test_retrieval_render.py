@@ -190,7 +190,9 @@ def test_a_loop_has_its_own_heading_and_one_thing_to_do():
     assert "Loop: the last 6 attempts" in render(context)
     assert "use `python3`" in render(context)
     assert "set A" not in render(context)
-    assert "Stop repeating it" in render(MemoryContext("ctx_1", loop=loop))
+    assert "Stop repeating it: it shows nothing" in render(MemoryContext("ctx_1", loop=loop))
+    failing = replace(loop, error_types=("AssertionError",))
+    assert "Stop repeating it: find out why" in render(MemoryContext("ctx_1", loop=failing))
     pattern = RemedyPattern(RemedyKind.EDIT, "import of <the name>")
     vague = EscapeSuggestion(
         "frg_1",
