@@ -7,12 +7,17 @@ each part raises these, with 95 % intervals: a channel or rule that is switched 
 the gate that is left out where the regression is fitted again (by ten folds of instances; no
 answers). Then the same of the ranking of files at starts: localisation@1/3/5 of the learned runs
 that have a patch and a known repository.
+
+With ``--steps`` instead the net steps that all texts save the runs of the other part, by the
+convention of docs/evaluation.md: facts of each scope and cause left out, what interrupts shown by
+its probability of .5, and the learned surplus of each kind of remedy left out. ``--runs`` says how
+many runs are replayed.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -24,18 +29,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
+from contextgraph.advising import playbook
 from contextgraph.advising.cases import FileFeatures, file_features
 from contextgraph.advising.channels import CHANNELS
-from contextgraph.advising.gate import CONSERVATIVE, probability
+from contextgraph.advising.gate import CONSERVATIVE, Gate, probability
+from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import (
     Share,
     difference,
     summed,
 )
+from contextgraph.evaluation.saving import LiveReplays
+from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import JudgedRemedy
 from contextgraph.memory import AgentMemory
-from contextgraph.model import RawTrajectory, RemedyFeatures
+from contextgraph.model import Cause, MachineFact, RawTrajectory, RemedyFeatures
+from contextgraph.trace import trace
 
 PLACES = (1, 3, 5)
 _EVIDENCE = "contextgraph.advising.evidence"
@@ -54,6 +64,7 @@ class JudgedFile:
 
 Judged: TypeAlias = JudgedRemedy | JudgedFile
 Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
+Facts: TypeAlias = tuple[MachineFact, ...]
 Measure: TypeAlias = Callable[[Sequence[Judged]], Share]
 
 
@@ -80,13 +91,71 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
 }
 
 
+_FACTS = f"{playbook.__name__}.machine_facts"
+_PAYS = "contextgraph.advising.pipeline.LEAST_WORTH"
+_SURPLUS = f"{_EVIDENCE}.kind_of"
+# Of a text that is said by its probability alone, whatever it saves.
+_PROBABLE, _ANY_WORTH = 0.5, -1_000.0
+
+
+_choose = playbook.machine_facts
+Losses: TypeAlias = Sequence[playbook.RunLosses]
+
+
+def _here_alone(here: Losses, _: Losses) -> Facts:
+    return _choose(here, ())
+
+
+def _anywhere_alone(_: Losses, anywhere: Losses) -> Facts:
+    return _choose((), anywhere)
+
+
+def _no_facts(_: Losses, __: Losses) -> Facts:
+    return ()
+
+
+def _without(cause: Cause) -> Callable[[], AbstractContextManager[object]]:
+    """Leave out the facts of *cause*."""
+
+    def others(here: Losses, anywhere: Losses) -> Facts:
+        return tuple(fact for fact in _choose(here, anywhere) if fact.cause is not cause)
+
+    return lambda: patch(_FACTS, others)
+
+
+@contextmanager
+def _by_probability() -> Iterator[None]:
+    refusal, gate = Gate.refusal, replace(CONSERVATIVE, min_precision=_PROBABLE)
+    with (
+        patch.object(Gate, "refusal", lambda _, remedy: refusal(gate, remedy)),
+        patch(_PAYS, _ANY_WORTH),
+    ):
+        yield
+
+
+PARTS: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
+    "scope: facts of the environment": lambda: patch(_FACTS, _here_alone),
+    "scope: facts of the repository": lambda: patch(_FACTS, _anywhere_alone),
+    "scope: all facts": lambda: patch(_FACTS, _no_facts),
+    **{f"cause: {cause}": _without(cause) for cause in Cause if cause is not Cause.FOLDER},
+    "gate: utility, in place of .5": _by_probability,
+    "gate: surplus of each kind": lambda: patch(_SURPLUS, lambda *_: ""),
+}
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
-    for path in parser.parse_args().paths:
+    parser.add_argument("--steps", action="store_true", help="net steps saved in place of ranks")
+    parser.add_argument("--runs", type=int, default=100, help="of each corpus, with --steps")
+    arguments = parser.parse_args()
+    for path in arguments.paths:
         with AgentMemory.open(":memory:") as memory:
-            runs = learned_part(path, memory)[0]
+            runs, others = learned_part(path, memory)
+            if arguments.steps:
+                _print_saved(path.name, memory, runs, others[: arguments.runs])
+                continue
             _print_corpus(path.name, runs, memory)
             if moments := _files(runs, memory):
                 _print_files(moments)
@@ -103,6 +172,36 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
         with without():
             _print_part(f"rule: {rule}", whole, moments_of(runs, memory), SHOWN)
     _print_features(whole, _FEATURES)
+
+
+def _print_saved(
+    name: str,
+    memory: AgentMemory,
+    learned: Sequence[RawTrajectory],
+    runs: Sequence[RawTrajectory],
+) -> None:
+    """Print the net steps that *runs* save with each of `PARTS`, and how much it adds."""
+    known = RecoveryBaselines()
+    for raw in learned:
+        known.add(trace(masked(raw)[0]))
+    whole = _saved(memory, known, runs)
+    steps = sum(share.amount for share in whole.values()) / len(runs)
+    print(f"{name}: {len(runs)} runs, {steps:.2f} steps a run", flush=True)
+    for part, without in PARTS.items():
+        with without():
+            less = _saved(memory, known, runs)
+        gap = difference({one: (less[one], share) for one, share in whole.items()}, seed=0)
+        print(f"  {part:36} {gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f})", flush=True)
+
+
+def _saved(
+    memory: AgentMemory, known: RecoveryBaselines, runs: Sequence[RawTrajectory]
+) -> Mapping[str, Share]:
+    """Instance -> the net steps that what is said saves its runs."""
+    replays = LiveReplays(memory, known)
+    for raw in runs:
+        replays.replay(raw, frozenset())
+    return summed((one.instance_id, Share(one.net(), 1)) for one in replays.results())
 
 
 def _files(runs: Sequence[RawTrajectory], memory: AgentMemory) -> Moments:
