@@ -719,7 +719,7 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
     "statements": (
         Statements,
         {
-            TokenScope.READ: "for_request naming of",
+            TokenScope.READ: "for_request naming of standing",
             TokenScope.ADMIN: "accept edit reject remove_run",
         },
     ),

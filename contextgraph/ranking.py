@@ -64,6 +64,8 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 # Rarities of words that a request shares with a quote, and with how a conversation began; the
 # probability from which on the second is enough. Chosen on the prompts of a team.
 _SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
+# A short request shares less: then so much for each of its words, of which it has so many.
+_DENSE, _FEWEST_DENSE = 0.95, 8
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
 # A request that says again much of one quote is about it, whatever else was said there: from so
@@ -117,15 +119,18 @@ def _concerns(
     """Return True where one of the quotes says what a request of *words* asks about.
 
     Sessions of one team share the words of their project: that they are about the same does not
-    make what was decided there matter. Where that is *sure*, a like first request is enough.
+    make what was decided there matter. Where that is *sure*, a like first request is enough, and
+    where a short request says little else, both together.
     """
 
     def shared(known: Collection[str]) -> float:
         return sum([rarities(word) for word in words if word in known])
 
     opening = shared({*chosen.title[: chosen.opening]})
-    said = (shared({*stems(quote.content)}) for quote in chosen.quotes if quote.is_shown)
-    return (sure and opening >= _SAME_OPENING) or any(one >= _SAID for one in said)
+    said = [shared({*stems(quote.content)}) for quote in chosen.quotes if quote.is_shown]
+    most = max(said, default=0.0)
+    is_dense = len(words) >= _FEWEST_DENSE and opening + most >= _DENSE * len(words)
+    return (sure and opening >= _SAME_OPENING) or most >= _SAID or is_dense
 
 
 def request_words(request: str) -> list[str]:
