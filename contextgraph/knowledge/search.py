@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
 from contextgraph.knowledge.recall import MOST_WORDS, Strategy
+from contextgraph.lazy import replace
 from contextgraph.model import (
     Found,
     LinkType,
@@ -59,9 +60,9 @@ def search(
         if of_session[session] <= (_OF_NEW if is_new else _OF_SESSION):
             why = {name: round(value, 4) for name, value in one.why.items()}
             score, note = round(one.score, 4), one.note
-            shown.append(
-                Found(kind, note.id, text, note.repo, note.created_at, score, command, why)
-            )
+            probability = 1.0 if is_new else round(one.probability, 4)
+            found = Found(kind, note.id, text, note.repo, note.created_at, score, command, why)
+            shown.append(replace(found, probability=probability))
     return tuple(shown)
 
 

@@ -232,8 +232,8 @@ class Found:
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
     *kind* is task (a run that opened or changed files), session (any other run), statement, note,
-    page, entity, remedy or keyed (an entry of a keyed file). *score* and *why* are those of a
-    `Recollection`.
+    page, entity, remedy or keyed (an entry of a keyed file). *score*, *why* and *probability* are
+    those of a `Recollection`; what was asked for because it is new has the probability 1.
     """
 
     kind: str
@@ -244,6 +244,7 @@ class Found:
     score: float
     command: str
     why: Mapping[str, float] = field(default_factory=dict)
+    probability: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,7 @@ def _notes(answer: Any, _limit: int) -> Result:
 
 def _search(answer: Any, _limit: int) -> Result:
     safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
-    return {"found": _each(safe, "kind id text repo time score why command")}
+    return {"found": _each(safe, "kind id text repo time score probability why command")}
 
 
 # Tool of an operation -> its answer to an agent, of that of the operation and a limit.
