@@ -1,16 +1,18 @@
 """How many examples Hypothesis draws: quick, local, ci and nightly (``--hypothesis-profile``)."""
 
 import os
+from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No deadlines: the time of a single example means little on a shared machine.
-settings.register_profile("quick", deadline=None, max_examples=25)
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("nightly", deadline=None, max_examples=2000, print_blob=True)
+# No deadlines and no check of speed: the time of an example means little on a shared machine.
+EVER: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", **EVER, max_examples=25)
+settings.register_profile("local", **EVER)
+settings.register_profile("ci", **EVER, derandomize=True, print_blob=True)
+settings.register_profile("nightly", **EVER, max_examples=2000, print_blob=True)
 # 10,000 damaged inputs for each format; of use for tests/property/test_readers_damage.py only.
-settings.register_profile("mutation", deadline=None, max_examples=10_000, print_blob=True)
+settings.register_profile("mutation", **EVER, max_examples=10_000, print_blob=True)
 
 
 def load_default_profile() -> None:

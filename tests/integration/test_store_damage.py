@@ -72,7 +72,7 @@ def stored(path: Path) -> list[object]:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_flipped_bit_is_found_or_changes_nothing(
     sound: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
