@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.ablation import RULES
+from benchmarks.ablation import PARTS, RULES
 from contextgraph import State
 from contextgraph.advising.channels import Findings, Query, query_of
 from contextgraph.advising.evidence import Sighting, counted, found as sighted, same
@@ -567,7 +567,7 @@ def test_what_is_expected_to_save_nothing_is_not_shown_unasked(store):
     assert settle(settle(costly, 5, unasked=True), 5).shown
 
 
-def test_the_ablation_names_rules_that_exist() -> None:
-    for without in RULES.values():
+def test_the_ablation_names_rules_and_parts_that_exist() -> None:
+    for without in (*RULES.values(), *PARTS.values()):
         with without():
             pass
