@@ -262,22 +262,32 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     yield "scripts run with", map(_record, scripts)
 
 
-def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
-    """All packages that tasks needed in one command; what never builds, and the way that did."""
+def _missing(
+    facts: Iterable[MachineFact],
+) -> tuple[dict[str, dict[str, tuple[int, int]]], dict[str, list[RemedyPattern]]]:
+    """The packages of *facts* by installer, with the tasks that needed each, and the remedies."""
     packages: dict[str, dict[str, tuple[int, int]]] = {}
     patterns: dict[str, list[RemedyPattern]] = {}
-    for fact in playbook.facts:
+    for fact in facts:
         if fact.cause is Cause.PACKAGE:
             installer, _, package = fact.works.rpartition(" ")
             if package == ".":
                 installer, package = installer.removesuffix(" -e"), "-e ."
             packages.setdefault(installer, {})[package] = fact.tasks, fact.among
             patterns.setdefault(installer, []).extend(fact.patterns)
+    return packages, patterns
+
+
+def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
+    """All packages that tasks needed in one command; what never builds, and the way that did."""
+    packages, patterns = _missing(playbook.facts)
     others = []
     for record in _agreed(playbook.setup):
         installer, _, package = record.command.rpartition(" ")
         if record.folder or not _INSTALLS_ONE.fullmatch(record.command):
-            others.append(record)
+            # The project itself may stand among the packages.
+            if "-e ." not in packages.get(record.command.removesuffix(" -e ."), {}):
+                others.append(record)
         elif record.is_news:
             counts = packages.setdefault(installer, {})
             counts[package] = max(counts.get(package, (0, 0)), (record.worked, playbook.tasks))
@@ -441,7 +451,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         for note in notes
     )
     yield from _titled("What people said:", noted)
-    # A session whose decisions are quoted is not named again, and a title alone helps nobody.
+    # A session whose decisions are quoted is not named again.
     quoted_from = {
         run
         for recollection in context.statements
@@ -450,7 +460,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     shown_cases = (
         _Entry(case_line(case))
         for case in context.similar_cases
-        if case.is_shown and case.trajectory_id not in quoted_from and _changed_here(case)
+        if case.is_shown and case.trajectory_id not in quoted_from
     )
     yield from _titled("Similar tasks:", shown_cases)
 
@@ -618,16 +628,12 @@ def _warning(warning: FailureWarning) -> _Entry:
     return _Entry(clip(warning.text, _SENTENCE_CHARS))
 
 
-def _changed_here(case: SimilarCase) -> Sequence[str]:
-    """The files that a past task changed; paths of another repository say nothing here."""
-    return case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
-
-
 def case_line(case: SimilarCase) -> str:
     """A past task in one line: its outcome, title, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    shown = _changed_here(case)
+    # Paths of another repository say nothing here.
+    shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
     return f"{head}: {case.title}{changed}"
 

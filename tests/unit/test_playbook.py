@@ -544,6 +544,21 @@ def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
     )
 
 
+def test_the_project_itself_stands_once_among_the_packages(memory: AgentMemory) -> None:
+    for number in range(4):
+        steps = [
+            ("python reproduce.py", NO_MODULE, 1),
+            ("pip install -e .", "Successfully installed shop-1.0", 0),
+            ("python reproduce.py", "total: 12", 0),
+        ]
+        memory.learn(run(steps, instance_id=f"acme__shop-{number}", task=TASK, agent="ant"))
+
+    text = start(memory, "acme/shop")
+
+    assert "was missing: `pip install -e .` (4 of 4 tasks)" in text
+    assert "set-up that worked" not in text
+
+
 def test_the_rare_way_is_said_beside_what_never_installs(memory: AgentMemory) -> None:
     failed = "error: subprocess-exited-with-error\n× python setup.py egg_info did not run\n"
     learn(

@@ -322,7 +322,7 @@ def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
     (said_in,) = {one.note.targets(LinkType.SAID_IN)[0] for one in context.statements}
     why = Why((), ScopeLevel.REPO, 1, ())
     own, other = (
-        SimilarCase(run, name, SHOP, Outcome.UNKNOWN, "", ("a.py",), (), 0.9, why)
+        SimilarCase(run, name, SHOP, Outcome.UNKNOWN, "", (), (), 0.9, why)
         for run, name in ((said_in, "export"), ("trj_other", "other-task"))
     )
     text = memory.render(replace(context, similar_cases=(own, other)))
