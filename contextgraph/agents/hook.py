@@ -151,7 +151,7 @@ class HookEvent:
 
     @property
     def written(self) -> str:
-        """What the call is to put into its file."""
+        """The text that the call puts into its file."""
         edits = self._arguments.get("edits")
         several = (
             [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []

@@ -214,7 +214,7 @@ _TAG_QUESTION = regex(
 # Asks nothing: what should have been known is held against the agent.
 _REPROACH = regex(
     r"\b(?:why (?:did|do) i have to|why so many|(?:don|did|have|has)n?['’]?t (?:you|we|i) (?:just"
-    r"|already|read|say|tell|agree|decide)\w*|is ?n['’]?t(?: \w+){1,4} right there|in what world"
+    r"|already|read|say|tell|agree|decide)\w*|is ?n['’]?t(?: \w+){1,4} right there"
     r"|(?:does|is|do|was)n['’]?t seem (?:very|so|that|too)|how (?:often|many times)"
     r"|did i not|i thought (?:we|our|the (?:idea|plan|point|rule))"
     r"|you just (?:duplicat|copi|repeat|ignor|remov|add)\w*)\b",

@@ -59,7 +59,7 @@ _LISTED = 10_000
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
 # Two statements give the same rule from such a product of the rarities of the words that they share
 # and of how much of both these are: by the number of such words; for a name. Which words are rare
-# so many sessions tell.
+# is known from so many sessions on.
 _RULE_BY_WORDS, _RARE_NAME = (9.0, 9.0, 4.0, 1.4), 2.0
 _SAME_RULE, _TELLING_SESSIONS = 0.33, 20
 STANDING_TOKENS = 60
@@ -552,7 +552,7 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
     """Id -> that of the first of *notes* (in order of time) which gives the same rule.
 
     They share what they are about: rare words that are most of both, or the name that is all of
-    the first ("keep it DRY"). Which words are rare a score of sessions tells, not fewer.
+    the first ("keep it DRY"). Fewer than twenty sessions do not show which words are rare.
     """
     titles = {_session_of(note): note.title for note in notes}
     if len(titles) < _TELLING_SESSIONS:
@@ -595,7 +595,7 @@ def _may_repeat(note: Note, rule: Note) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _subject(text: str) -> frozenset[str]:
-    """What *text* is about: its names, and its stems without how people give orders."""
+    """The subject of *text*: its names, and its stems without how people give orders."""
     rest = _NAMED.sub(" ", text)
     return (frozenset(stems(rest)) - manner_stems()) | _names(text)
 

@@ -192,7 +192,7 @@ def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path)
 
 
 def test_a_memory_of_0_1_says_that_it_has_to_be_rebuilt(tmp_path: Path) -> None:
-    """What its remedies are is only read from its runs; until then it has nothing to say."""
+    """Its remedies are only read from its runs; until then it has nothing to say."""
     old = older(tmp_path)
 
     def integrity() -> str:

@@ -699,17 +699,17 @@ def folder_run(number: int, *steps: tuple[str, str, str]) -> RawTrajectory:
 def test_a_path_that_begins_with_the_folder_of_the_shell_is_of_the_kept_folder(
     memory: AgentMemory, failed: str
 ) -> None:
-    """Whatever the program says, and whatever found the file at last."""
+    """The cause is the same for each program, whatever found the file at last."""
     program, path = failed.replace(" -C", "").split()[:2]
     message = f"{program}: {path}: No such file or directory"
     for number in range(4):
         memory.learn(
             folder_run(
                 number,
-                ("/work/shop", "ls", "lib"),
-                ("/work/shop", failed, message),
-                ("/work/shop", "pwd", "/work/shop"),
-                ("/work/shop", failed.replace("shop", "/work/shop"), "lib/a.py"),
+                ("/srv/shop", "ls", "lib"),
+                ("/srv/shop", failed, message),
+                ("/srv/shop", "pwd", "/srv/shop"),
+                ("/srv/shop", failed.replace("shop", "/srv/shop"), "lib/a.py"),
             )
         )
 

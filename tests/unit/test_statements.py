@@ -555,13 +555,13 @@ def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
         assert "(said in 2 sessions)" in file.for_repository(SHOP).text
 
 
-def test_an_edit_is_told_of_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
+def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
     memory.learn(session("No, always retry the upload of a ledger twice, like main.py does."))
     compile_advice(memory, tmp_path / "advice")
 
-    def told(text: str) -> str:
+    def shown_for(text: str) -> str:
         edit = Action("Edit", "Edit", {"file_path": "/home/me/shop/main.py", "new_string": text})
         with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
             said = run.before(edit) or ""
@@ -569,8 +569,8 @@ def test_an_edit_is_told_of_a_rule_that_names_its_file_in_passing_where_it_bears
             assert bool(said) == bool(file.for_edit(SHOP, "main.py", text))
         return said
 
-    assert "retry" in told("def upload(ledger): ...")
-    assert not told("x = 1")
+    assert "retry" in shown_for("def upload(ledger): ...")
+    assert not shown_for("x = 1")
 
 
 def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_is_about(
