@@ -530,7 +530,7 @@ def repeated_rule(memory: AgentMemory) -> None:
     for number in range(20):
         memory.learn(session(f"Always sort the table of area{number}.", instance=f"s{number}"))
     memory.learn(session("Be sure to keep it DRY.", instance="a"))
-    memory.learn(session("In what world is that DRY?", instance="b"))
+    memory.learn(session("Why did I have to ask for DRY again?", instance="b"))
     memory.learn(session("Use the dry run of the importer by default.", instance="c"))
 
 
