@@ -32,6 +32,7 @@ from contextgraph.advising.channels import (
 )
 from contextgraph.advising.evidence import advice_ids
 from contextgraph.advising.gate import (
+    TYPICAL_DISTANCE,
     CaseFeatures,
     Gate,
     case_probability,
@@ -63,6 +64,8 @@ from contextgraph.text import (
 from contextgraph.trace import ProjectFacts
 
 FRAGMENTS_SHOWN = 3
+# For how many tasks the typical rank of a related task in time counts beside the one that is seen.
+_FEW = 8
 # The lines of a traceback that name files, of Python and of others.
 _PLACES = regex(r'^.*(?:\bFile "|\.\w+:\d+).*$', re.MULTILINE)
 
@@ -147,12 +150,21 @@ def ranking_of(
 
 
 def _distances(asked_at: datetime | None, runs: Sequence[Trajectory]) -> dict[str, float]:
-    """Run -> the share of *runs* that are nearer in time to *asked_at*, or newer; by days."""
+    """Run -> the share of *runs* that are nearer in time to *asked_at*, or newer; by days.
+
+    Among few a rank says little, and within a day none: see `TYPICAL_DISTANCE`.
+    """
     asked_at = asked_at or max((run.seen_at for run in runs), default=None)
     days = {run.id: abs(asked_at - run.seen_at).days for run in runs} if asked_at else {}
     ordered = sorted(days.values())
+    if not ordered or ordered[0] == ordered[-1]:
+        return dict.fromkeys((run.id for run in runs), TYPICAL_DISTANCE)
     return {
-        run: (bisect_left(ordered, of_run) + bisect_right(ordered, of_run)) / (2 * len(ordered))
+        run: (
+            (bisect_left(ordered, of_run) + bisect_right(ordered, of_run)) / 2
+            + _FEW * TYPICAL_DISTANCE
+        )
+        / (len(ordered) + _FEW)
         for run, of_run in days.items()
     }
 

@@ -97,8 +97,11 @@ def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
 
 
 # Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
-CASE_COEFFICIENTS = (1.38, 1.7, 5.0, 4.8, -5.59)
-CASE_INTERCEPT = -9.43
+CASE_COEFFICIENTS = (1.4, 1.69, 5.0, 4.77, -6.93)
+CASE_INTERCEPT = -9.16
+# The distance in time where that is not known: tasks are as probable then as by the other features
+# alone.
+TYPICAL_DISTANCE = 0.2
 # Long tasks share many words; that they share more than this says nothing. Any two texts share a
 # word.
 _MOST_SHARED, _LEAST_SHARED = 10, 2
@@ -117,7 +120,7 @@ class CaseFeatures(NamedTuple):
     shared: int
     closeness: float
     lead: float = 0.0
-    distance: float = 0.5
+    distance: float = TYPICAL_DISTANCE
 
     @property
     def columns(self) -> tuple[float, ...]:

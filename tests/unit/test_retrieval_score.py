@@ -93,7 +93,7 @@ def test_a_case_is_more_probable_the_more_speaks_for_it():
         case_probability(least._replace(shared=6)),
         case_probability(least._replace(closeness=0.8)),
         case_probability(least._replace(lead=0.1)),
-        case_probability(least._replace(distance=0.2)),
+        case_probability(least._replace(distance=0.1)),
     )
     assert case_probability(CaseFeatures(1.0, 1, 1.0)) < CONSERVATIVE.min_case_precision
 
