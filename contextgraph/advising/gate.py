@@ -203,7 +203,7 @@ class Gate:
 
     min_precision: float = 0.3
     min_case_precision: float = 0.15
-    # From this probability on .81 of the past runs that come first were linked to the task, and
+    # From this probability on .79 of the past runs that come first were linked to the task, and
     # most of the others are about the same issue (docs/measurements.md).
     close_case_precision: float = 0.65
     min_note_precision: float = 0.4
