@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
@@ -396,8 +396,13 @@ class Tenant:
         return shown
 
     def left(self) -> Iterator[WaitingRun]:
-        """Yield the runs that earlier processes left, live ones as they were."""
-        yield from self.spool
+        """Return the runs that earlier processes left, live ones as they were.
+
+        Their files are listed now: what is submitted later has a job of its own.
+        """
+        return chain(iter(self.spool), self._abandoned())
+
+    def _abandoned(self) -> Iterator[WaitingRun]:
         for run in self.journal.abandoned():
             yield self.spool.put(run.raw, run.source)
             run.path.unlink()
