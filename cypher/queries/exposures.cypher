@@ -127,11 +127,7 @@ CALL (row) {
 }
 
 // name: remove_shown_items
-// Delete what was recorded of items that are gone, and the texts in which they were shown.
-UNWIND $ids AS id
-MATCH (i:ShownItem {tenant: $tenant, id: id})
-CALL (i) {
-    MATCH (c:Context)-[:SHOWED]->(i)
-    SET c.text = ''
-}
+// Delete what was recorded of items that are gone.
+MATCH (i:ShownItem)
+WHERE i.tenant = $tenant AND i.id IN $ids
 DETACH DELETE i

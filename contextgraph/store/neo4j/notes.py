@@ -106,7 +106,6 @@ class Neo4jNotes:
     def delete(self, ids: Sequence[str]) -> int:
         def work(transaction: Transaction, some: Sequence[str]) -> int:
             transaction.rows("remove_note_links", ids=some)
-            transaction.rows("remove_shown_items", ids=some)
             deleted = transaction.rows("delete_notes", ids=some)
             transaction.rows("delete_unlinked_notes", ids=some)
             return len(deleted)
