@@ -64,7 +64,7 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 # Rarities of words that a request shares with a quote, and with how a conversation began; the
 # probability from which on the second is enough. Chosen on the prompts of a team.
 _SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
-# A short request shares less: then so much for each of its words, of which it has so many.
+# A short request shares less: the least for each word, and the fewest words of such a request.
 _DENSE, _FEWEST_DENSE = 0.95, 8
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
