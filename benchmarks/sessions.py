@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from contextgraph.knowledge.sessions import WorkingMemory
+from contextgraph.agents.live import WorkingMemory
 from contextgraph.model import (
     Phase,
     RawTrajectory,

@@ -46,12 +46,10 @@ from contextgraph.errors import (
 )
 from contextgraph.governance import EvictionPolicy
 from contextgraph.knowledge.sessions import (
-    MAX_TOKENS as WORKING_TOKENS,
     Conversation,
     ConversationWindow,
     ItemFile,
     Items,
-    WorkingMemory,
 )
 from contextgraph.lazy import replace
 from contextgraph.learning import (
@@ -105,7 +103,7 @@ from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.agents.live import LiveRun
+    from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.knowledge import (
         Entities,
         MaintenancePolicy,
@@ -119,6 +117,8 @@ if TYPE_CHECKING:
 
 # Where nothing is ever written, so many contexts wait to be recorded; the oldest are dropped.
 MOST_SHOWN = 4096
+# Of the prompt, for what it says about the run.
+WORKING_TOKENS = 2_000
 
 _log = logging.getLogger(__name__)
 _RUNS_AT_ONCE = 500
@@ -299,8 +299,10 @@ class AgentMemory:
             return replace(report, embedded=self.spaces.catch_up(lease.check))
 
     @staticmethod
-    def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:
+    def working(max_tokens: int = WORKING_TOKENS) -> "WorkingMemory":
         """A working memory for one run: what its prompt says about it, in so many tokens."""
+        from contextgraph.agents.live import WorkingMemory
+
         return WorkingMemory(max_tokens)
 
     def conversation(

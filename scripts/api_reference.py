@@ -10,6 +10,7 @@ from typing import Any
 
 import contextgraph
 from contextgraph import readers
+from contextgraph.agents.live import WorkingMemory
 from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge import (
     Entities,
@@ -38,7 +39,6 @@ from contextgraph.knowledge.sessions import (
     Item,
     Items,
     Message,
-    WorkingMemory,
 )
 from contextgraph.model import (
     Found,

@@ -63,21 +63,21 @@ if TYPE_CHECKING:
         usual_environment as usual_environment,
     )
     from contextgraph.trace.recovery import (
-        MISSING_PROGRAM as MISSING_PROGRAM,
         Recovery as Recovery,
+        Trace as Trace,
         patterns_tried as patterns_tried,
         recoveries_of as recoveries_of,
+        trace as trace,
     )
     from contextgraph.trace.run import (
+        MISSING_PROGRAM as MISSING_PROGRAM,
         StateTracker as StateTracker,
         SubmissionSign as SubmissionSign,
         SubmissionTracker as SubmissionTracker,
-        Trace as Trace,
         state_at as state_at,
         states_of as states_of,
         submission_signs as submission_signs,
         task_type_of as task_type_of,
-        trace as trace,
     )
     from contextgraph.trace.shell import (
         SCRIPT as SCRIPT,
@@ -116,8 +116,8 @@ _MODULES = (
     "project",
     "advice",
     "applicability",
-    "recovery",
     "run",
+    "recovery",
 )
 
 if not TYPE_CHECKING:

@@ -25,7 +25,15 @@ from contextgraph.trace.actions import (
     read_action,
 )
 from contextgraph.trace.signature import action_in, error_of, recognise
-from contextgraph.trace.steps import Span, StepTrace, edited_file, is_edit, new_lines, overlap
+from contextgraph.trace.steps import (
+    SILENCE,
+    Span,
+    StepTrace,
+    edited_file,
+    is_edit,
+    new_lines,
+    overlap,
+)
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 # By their first character, as `re` then goes from one to the next: half of the time.
@@ -50,8 +58,6 @@ _SUCCESS = regex(
     r"|(?<=\bn)o (?:\w+ )?(?:issues|errors|problems)\b)"
 )
 _INTERPRETERS = frozenset("python node deno bash sh zsh ruby perl php java ts-node tsx".split())
-# What SWE-agent answers instead of nothing.
-SILENCE = "Your command ran successfully and did not produce any output."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A whole run: its trace, its states, and signs that it would be submitted too early."""
+"""A run as it goes on: open errors, states, signs of an early submission, the type of its task."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
+    EXCEPTIONS,
     ErrorSignature,
     Family,
     LoopInfo,
@@ -19,11 +20,22 @@ from contextgraph.model import (
 )
 from contextgraph.text import compiled
 from contextgraph.trace.actions import ActionKind
-from contextgraph.trace.loops import LoopTracker, loops_of
+from contextgraph.trace.loops import LoopTracker, steady
 from contextgraph.trace.programs import plain, without_banners
-from contextgraph.trace.recovery import OpenErrors, Recovery, answers_nothing, recoveries_of
 from contextgraph.trace.signature import signature_of
-from contextgraph.trace.steps import StepTrace, is_edit, read_steps
+from contextgraph.trace.steps import (
+    StepTrace,
+    answers_nothing,
+    is_edit,
+    is_installing,
+    is_typed_again,
+    is_version_query,
+    ran_no_test,
+    read_steps,
+    runs_by_hand,
+    same_goal,
+    same_run,
+)
 
 SUMMARY_CHARS = 600
 _EARLY_STEPS = 8
@@ -39,6 +51,277 @@ _SHELL_ONLY = "mini-swe"
 # Failed actions and searches of a run that its state keeps, and how much of each.
 _FAILED_ACTIONS = 30
 _ACTION_CHARS = 300
+
+
+# Older errors than the newest 12 open ones are dropped: what clears them later is chance.
+_FOLLOWED = 12
+
+# After another error took its place, so many steps may pass until the goal is reached in full.
+PATIENCE = 8
+
+# What is reached so long after the last failure is reached for other reasons.
+_PATIENCE_WITHRUNS = 80
+_PATIENCE_WITH_SLIPS = 20
+
+# A mistyped command that was not repeated for so many steps no longer concerns the agent.
+_SLIP_STEPS = 8
+_SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
+
+RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
+
+# What an installation clears, and within how many steps after it.
+MISSING_PROGRAM = ("python -m: No module named", "bash: command not found")
+_MISSING = ("ModuleNotFoundError", *MISSING_PROGRAM)
+_STEPS_AFTER_INSTALLING = 4
+# Agents write another program rather than run the same one again, within so many steps.
+_STEPS_TO_REPLACE = 12
+_OF_PROJECT = regex(r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)")
+
+_INTERPRETER = regex(r"(?:^|[;&|]\s*|/|\s)(python[\d.]*)\s")
+
+_ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
+
+_NEAR_LINES = 20
+
+_NOT_STARTED = -1
+_EARLY = {
+    "SyntaxError": 0,
+    "IndentationError": 0,
+    "TabError": 0,
+    "ModuleNotFoundError": 1,
+    "ImportError": 1,
+}
+_LATE = 2
+
+
+@dataclass(slots=True)
+class OpenError:
+    """An error from its *first* to its *last* showing; *gone* is where another took its place.
+
+    *installed* is where what it misses was installed. *changed*: files were changed after its last
+    showing; *replaced* is where another program then ended well.
+    """
+
+    error: ErrorSignature
+    first: StepTrace
+    last: StepTrace
+    gone: StepTrace | None = None
+    installed: StepTrace | None = None
+    changed: bool = False
+    replaced: StepTrace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """An open error that ended: the goal was reached at *by*, or (*moved*) failed further on."""
+
+    opened: OpenError
+    by: StepTrace
+    moved: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """True where the answer at *by* shows the error gone, rather than perhaps hidden."""
+        return not self.moved or (
+            self.by.error is not None and _is_later(self.opened.error, self.by.error)
+        )
+
+
+class OpenErrors:
+    """The errors that are open after the steps pushed so far."""
+
+    def __init__(self) -> None:
+        self._open: list[OpenError] = []
+        self._now = -1
+
+    def push(self, step: StepTrace) -> tuple[Cleared, ...]:
+        """Take *step* in; the errors that it clears, oldest first."""
+        self._now = step.index
+        for opened in self._open:
+            _follow(opened, step)
+        ends = [(opened, _ended(opened, step)) for opened in self._open]
+        self._open = [opened for opened, end in ends if end is None and not _is_stale(opened, step)]
+        if step.error is not None:
+            self._meet(step, step.error)
+        elif step.reading.kind is ActionKind.INSTALL:
+            for opened in self._open:
+                if installs_missing(step.reading.command, opened.error):
+                    opened.installed = step
+        return tuple(end for _, end in ends if end is not None)
+
+    def finish(self) -> tuple[Cleared, ...]:
+        """Settle errors at the end of the run that gave way to others."""
+        return tuple(end for opened in self._open if (end := _given_up(opened)) is not None)
+
+    @property
+    def latest(self) -> OpenError | None:
+        """The error met last that still stands in the way."""
+        standing = [
+            opened
+            for opened in self._open
+            if opened.gone is None
+            and (opened.error.family not in _SLIPS or self._now - opened.last.index <= _SLIP_STEPS)
+        ]
+        return max(standing, key=lambda opened: opened.last.index, default=None)
+
+    def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
+        for number, opened in enumerate(self._open):
+            if _same_error(opened.error, error) and same_goal(opened.last, step):
+                self._open[number] = OpenError(opened.error, opened.first, step)
+                return
+        for opened in self._open:
+            if same_run(opened.last.reading, step.reading) and _further(opened.error, error):
+                opened.gone = opened.gone or step
+        self._open = [*self._open, OpenError(error, step, step)][-_FOLLOWED:]
+
+
+def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
+    if step.succeeded and _reaches(opened, step):
+        return Cleared(opened, step)
+    if _has_started(opened, step):
+        return Cleared(opened, step, moved=True)
+    if opened.installed is not None and _uses(opened, opened.installed, step):
+        return Cleared(opened, step, moved=True)
+    if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
+        return Cleared(opened, opened.gone, moved=True)
+    return _given_up(opened) if _is_stale(opened, step) else None
+
+
+def _reaches(opened: OpenError, step: StepTrace) -> bool:
+    """True for the goal of the last attempt, or of the first program that showed the error."""
+    if same_goal(opened.last, step):
+        return True
+    if opened.first is opened.last:
+        return False
+    return opened.first.reading.kind.runs and same_goal(opened.first, step)
+
+
+def _given_up(opened: OpenError) -> Cleared | None:
+    """Where an error, whose goal was not reached as long as it was followed, was left behind."""
+    by = opened.gone or opened.replaced
+    return Cleared(opened, by, moved=True) if by is not None else None
+
+
+def _follow(opened: OpenError, step: StepTrace) -> None:
+    """Note in *opened* that *step* changes files, or does with another program what failed."""
+    reading = step.reading
+    opened.changed = (
+        opened.changed
+        or bool(reading.changed or reading.scripted)
+        or (reading.kind is ActionKind.INSTALL and is_installing(reading.command))
+    )
+    if opened.replaced is None and _replaces(opened, step):
+        opened.replaced = step
+
+
+def _replaces(opened: OpenError, step: StepTrace) -> bool:
+    """True for another program of the run's own that ends well where the first one did not."""
+    failed, reading = opened.last, step.reading
+    if not step.succeeded or reading.kind is not ActionKind.RUN:
+        return False
+    if reading.scripted or is_version_query(reading):
+        return False
+    if failed.reading.kind is ActionKind.TEST:
+        return runs_by_hand(failed, step)
+    if opened.error.family not in RUNS or opened.error.error_type in _MISSING:
+        return False
+    if failed.reading.kind is not ActionKind.RUN:
+        return False
+    soon = step.index - failed.index <= _STEPS_TO_REPLACE
+    return soon and (opened.changed or is_typed_again(failed, step))
+
+
+def _has_started(opened: OpenError, step: StepTrace) -> bool:
+    """True where what could not be started, or not by that interpreter, fails in its own code."""
+    failed, error = opened.last, step.error
+    if error is None or error.family not in RUNS or opened.error.family in _ELSEWHERE:
+        return False
+    if error.error_type in _MISSING or ran_no_test(step):
+        return False
+    if not same_run(failed.reading, step.reading):
+        return False
+    if opened.error.family in _SLIPS or ran_no_test(failed):
+        return True
+    return _interpreter(failed) != _interpreter(step) and not _same_error(opened.error, error)
+
+
+def _interpreter(step: StepTrace) -> str:
+    match = _INTERPRETER.search(step.step.action.text)
+    return match[1] if match else ""
+
+
+def installs_missing(command: str, error: ErrorSignature) -> bool:
+    """True where *command* installs what *error* misses, or the project with all that it needs."""
+    if error.error_type not in _MISSING:
+        return False
+    return (
+        any(word in command for word in error.keywords) or _OF_PROJECT.search(command) is not None
+    )
+
+
+def _uses(opened: OpenError, installed: StepTrace, step: StepTrace) -> bool:
+    """True where *step* runs something after the installation, and nothing is missing there."""
+    if step.index - installed.index > _STEPS_AFTER_INSTALLING:
+        return False
+    if step.error and (step.error.family not in RUNS or step.error.error_type in _MISSING):
+        return False
+    named = any(word in step.step.action.text for word in opened.error.keywords)
+    if named or opened.last.reading.kind is not ActionKind.TEST:
+        return step.reading.kind.runs or (named and step.reading.kind is ActionKind.OTHER)
+    return step.reading.verb == opened.last.reading.verb
+
+
+def _is_stale(opened: OpenError, step: StepTrace) -> bool:
+    patience = _PATIENCE_WITHRUNS if opened.error.family in RUNS else _PATIENCE_WITH_SLIPS
+    return step.index - opened.last.index > patience
+
+
+def _same_error(error: ErrorSignature, other: ErrorSignature) -> bool:
+    """True for one message; a template is shared by errors that are cleared one by one."""
+    kinds = (error.family, error.error_type) == (other.family, other.error_type)
+    if kinds and error.family is Family.SYNTAX_ERROR and not _is_near(error, other):
+        return False
+    if not kinds or error.message == other.message:
+        return kinds
+    return steady(error.message) == steady(other.message)
+
+
+def _is_near(error: ErrorSignature, other: ErrorSignature) -> bool:
+    """True for places within some lines, which an edit may move, or that are not known."""
+    place, again = _place(error), _place(other)
+    if place is None or again is None:
+        return True
+    return place[0] == again[0] and abs(place[1] - again[1]) <= _NEAR_LINES
+
+
+def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
+    """True where *now* may show that the run got past *before*."""
+    if before.family in _ELSEWHERE or now.family not in RUNS or _rank(now) < _rank(before):
+        return False
+    if before.error_type == now.error_type and before.location == now.location:
+        # The same kind of failure at the same line: another wrong value, most likely.
+        return before.location is None and before.template != now.template
+    old, new = _place(before), _place(now)
+    return old is None or new is None or old[0] != new[0] or new[1] >= old[1]
+
+
+def _is_later(before: ErrorSignature, now: ErrorSignature) -> bool:
+    """True where *now* comes up at a point that *before* kept the run from reaching."""
+    if _rank(now) != _rank(before):
+        return _rank(now) > _rank(before)
+    old, new = _place(before), _place(now)
+    return old is not None and new is not None and old[0] == new[0] and new[1] >= old[1]
+
+
+def _place(error: ErrorSignature) -> tuple[str, int] | None:
+    file, _, line = (error.location or "").rpartition(":")
+    return (file, int(line)) if file and line.isdecimal() else None
+
+
+def _rank(error: ErrorSignature) -> int:
+    if error.family not in RUNS:
+        return _NOT_STARTED
+    return _EARLY.get(error.error_type, _LATE)
 
 
 class StateTracker:
@@ -289,37 +572,6 @@ def submission_signs(steps: Iterable[StepTrace]) -> frozenset[SubmissionSign]:
     for step in steps:
         tracker.push(step, loops.push(step))
     return tracker.signs
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Trace of a run, in the order it happened; ends are inclusive.
-
-    *left_behind* are errors of programs that were not run again: another one ended well.
-    """
-
-    raw: RawTrajectory
-    steps: tuple[StepTrace, ...]
-    loops: tuple[LoopInfo, ...]
-    recoveries: tuple[Recovery, ...]
-    task_type: TaskType
-    left_behind: tuple[Recovery, ...] = ()
-
-
-def trace(raw: RawTrajectory) -> Trace:
-    """The trace of *raw*."""
-    steps = tuple(read_steps(raw))
-    if raw.is_talk:
-        return Trace(raw, steps, (), (), task_type_of(raw.task))
-    ends = recoveries_of(steps, raw.repo)
-    return Trace(
-        raw,
-        steps,
-        loops_of(steps),
-        recoveries=tuple(end for end in ends if end.actions),
-        task_type=task_type_of(raw.task),
-        left_behind=tuple(end for end in ends if not end.actions),
-    )
 
 
 _READ = 6000

@@ -18,7 +18,7 @@ from contextgraph.trace import (
     loops_of,
     read_steps,
     recoveries_of,
-    recovery as following,
+    run as following,
     signature_of,
     state_at,
     states_of,

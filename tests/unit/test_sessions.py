@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
+from contextgraph.agents.live import WorkingMemory
 from contextgraph.errors import StoreError
 from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge.sessions import (
     Conversation,
     ItemFile,
     Items,
-    WorkingMemory,
 )
 from contextgraph.text import count_tokens
 
