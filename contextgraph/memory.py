@@ -228,6 +228,7 @@ class AgentMemory:
         self._trigger = ConsolidationTrigger(parts.consolidator)
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+        parts.notes.before_forgetting = self.note_exposures
 
     @cached_property
     def keyed(self) -> "KeyedMemory":
@@ -784,9 +785,13 @@ class AgentMemory:
         return self.spaces.reembed(embedder, progress, waiting)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        """Remove runs and what only they taught; returns how many of them were known."""
+        """Remove runs and what only they taught, also from texts that were shown.
+
+        Returns how many of them were known.
+        """
         from contextgraph.knowledge.pages import remove_filled
 
+        self.note_exposures()
         known = self.store.runs.learned([*trajectory_ids])
         ids = [run.trajectory_id for run in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):

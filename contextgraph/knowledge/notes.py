@@ -115,6 +115,8 @@ class Notes:
         self._questions = questions
         self._judge = judge
         self._keyed = keyed
+        # What was shown and is not stored yet would keep the words of what is deleted.
+        self.before_forgetting: Callable[[], None] = lambda: None
         # Written with the next change: who only reads counts nothing.
         self._recalled: deque[Recollection] = deque(maxlen=_COUNTED)
 
@@ -335,7 +337,8 @@ class Notes:
         )
 
     def forget(self, ids: Collection[str]) -> int:
-        """Delete these notes; returns how many were known."""
+        """Delete these notes, also from texts that were shown; returns how many were known."""
+        self.before_forgetting()
         return self._store.delete([*ids])
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:

@@ -152,7 +152,7 @@ class Statements:
             for note in self._store.linking([run_id])
             if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
         ]
-        return self._store.delete(said)
+        return self._notes.forget(said)
 
     def of(
         self, repo: str | None = None, *, recurring: bool = False, as_of: datetime | None = None
@@ -254,8 +254,8 @@ class Statements:
         mark = Note("", "rejected", "", SOURCE, now, kind=NoteKind.STATEMENT, archived_at=now)
         ids = {id_ for note in (*waiting, *repeats) for id_ in _rejection_ids(note)}
         self._store.change(new=[replace(mark, id=id_) for id_ in sorted(ids)])
-        self._store.delete([note.id for note in repeats])
-        return self._store.delete([*named])
+        self._notes.forget([note.id for note in repeats])
+        return self._notes.forget([*named])
 
     def for_request(
         self, request: str, *, repo: str | None = None, as_of: datetime | None = None

@@ -309,15 +309,17 @@ class Memory(rules.RunChanges[None]):
             gone = {fragment.id for fragment in fragments}
             self.graph.remove_nodes_from([run, *gone])
             if forgotten:
-                self._forget_shown(gone)
+                self.forget_shown(gone)
         if forgotten:
             former = self.former_ids.items()
             self.former_ids = {old: now for old, now in former if now not in ids}
 
-    def _forget_shown(self, fragments: Collection[str]) -> None:
+    def forget_shown(self, ids: Collection[str]) -> None:
+        """Remove what was recorded of items with these *ids*, and the texts that showed them."""
         for context, shown in self.nodes("Context").items():
-            items = tuple(item for item in shown.items if item.id not in fragments)
-            self.graph.nodes[context]["value"] = replace(shown, items=items)
+            items = tuple(item for item in shown.items if item.id not in ids)
+            if items != shown.items:
+                self.graph.nodes[context]["value"] = replace(shown, items=items, text="")
 
     def remove_unused(self, removed: None) -> None:
         """Remove errors that no run met, and repositories without runs."""
@@ -1047,6 +1049,7 @@ class NetworkxNotes(_Part):
 
     def delete(self, ids: Sequence[str]) -> int:
         known = self._memory.nodes_of_notes().keys() & {*ids}
+        self._memory.forget_shown({*ids})
         self._memory.graph.remove_nodes_from(known)
         return len(known)
 

@@ -126,6 +126,12 @@ CALL (row) {
     SET v.name = row.advice, v.is_quarantined = row.is_quarantined, v.decided_at = row.decided_at
 }
 
+// name: empty_shown_texts
+// Empty the texts in which these items were shown.
+UNWIND $ids AS id
+MATCH (:ShownItem {tenant: $tenant, id: id})<-[:SHOWED]-(c:Context)
+SET c.text = ''
+
 // name: remove_shown_items
 // Delete what was recorded of items that are gone.
 MATCH (i:ShownItem)

@@ -380,6 +380,21 @@ def test_forgetting_a_session_forgets_its_statements(memory: AgentMemory) -> Non
     assert memory.statements.of() == ()
 
 
+@pytest.mark.parametrize("address", ["memory.db", "networkx:"])
+def test_forgetting_a_session_forgets_what_was_quoted_of_it(address: str, tmp_path: Path) -> None:
+    with AgentMemory.open(address if ":" in address else str(tmp_path / address)) as memory:
+        forgotten = memory.learn(export_talk())
+        memory.learn(session(RULE))
+        for request in (LATER, "May I commit the generated files?"):
+            memory.render(memory.decided(request, repo=SHOP))
+        memory.forget([forgotten.trajectory_id])
+        texts = [one.text for one in memory.store.exposures.all()]
+        assert sorted(map(bool, texts)) == [False, True]
+        assert not any("640" in text for text in texts)
+        memory.statements.reject([one.note.id for one in memory.statements.of()])
+        assert not any(one.text for one in memory.store.exposures.all())
+
+
 def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
     memory.learn(export_talk())
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:

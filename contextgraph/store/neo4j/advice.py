@@ -477,6 +477,12 @@ def exposures_by_id(queries: NamedQueries, context_ids: Sequence[str]) -> list[E
     return [*map(exposure_of, queries.rows("exposures_by_id", ids=context_ids))]
 
 
+def forget_shown(transaction: Transaction, items: Sequence[str]) -> None:
+    """Delete what was recorded of *items*, and the texts in which they were shown."""
+    transaction.rows("empty_shown_texts", ids=items)
+    transaction.rows("remove_shown_items", ids=items)
+
+
 def put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
     """Write what is known by now of whether contexts and their items helped."""
     contexts: list[Parameters] = [

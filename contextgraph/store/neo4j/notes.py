@@ -11,6 +11,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
+from contextgraph.store.neo4j.advice import forget_shown
 from contextgraph.store.neo4j.connection import (
     Connection,
     NamedQueries,
@@ -106,6 +107,7 @@ class Neo4jNotes:
     def delete(self, ids: Sequence[str]) -> int:
         def work(transaction: Transaction, some: Sequence[str]) -> int:
             transaction.rows("remove_note_links", ids=some)
+            forget_shown(transaction, some)
             deleted = transaction.rows("delete_notes", ids=some)
             transaction.rows("delete_unlinked_notes", ids=some)
             return len(deleted)

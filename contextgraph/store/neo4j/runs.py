@@ -28,6 +28,7 @@ from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.neo4j.advice import (
     exposures_by_id,
+    forget_shown,
     mark_changed,
     put_reports,
     remove_files,
@@ -109,7 +110,7 @@ class _Changes(rules.RunChanges[list[Row]]):
         if forgotten:
             self._transaction.rows("remove_former_ids", ids=ids)
             fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
-            self._transaction.rows("remove_shown_items", ids=fragments)
+            forget_shown(self._transaction, fragments)
         recoveries = sum(row["recoveries"] for row in removed)
         self._note_change(1, removals=1, trajectories=-len(removed), recoveries=-recoveries)
         return removed

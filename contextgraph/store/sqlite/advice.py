@@ -780,6 +780,18 @@ def _put_exposure(transaction: Transaction, exposure: Exposure) -> None:
         )
 
 
+def forget_shown(transaction: Transaction, items: Iterable[str]) -> None:
+    """Delete what was recorded of *items*, and the texts in which they were shown."""
+    named = (transaction.tenant, text_of([*items]))
+    of_items = "tenant = ?1 AND item IN (SELECT value FROM json_each(?2))"
+    transaction.write(
+        "UPDATE exposure SET text = '' WHERE tenant = ?1 AND text > '' AND key IN "
+        f"(SELECT exposure FROM shown_item WHERE {of_items})",
+        named,
+    )
+    transaction.write(f"DELETE FROM shown_item WHERE {of_items}", named)
+
+
 def put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
     """Write what is known by now of whether contexts and their items helped."""
     for exposure in reported:

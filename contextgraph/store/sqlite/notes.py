@@ -14,6 +14,7 @@ from contextgraph.model import (
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.rules import json_of
+from contextgraph.store.sqlite.advice import forget_shown
 from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
 from contextgraph.store.sqlite.search import (
     add_texts,
@@ -171,6 +172,7 @@ class SqliteNotes:
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
+            forget_shown(transaction, ids)
             count = transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
             compact(transaction)
         self._database.connections.empty_log()

@@ -29,6 +29,7 @@ from contextgraph.store import rules
 from contextgraph.store.rules import unpacked
 from contextgraph.store.sqlite.advice import (
     exposures_by_id,
+    forget_shown,
     mark_stale,
     note_abstracted,
     put_reports,
@@ -308,11 +309,13 @@ class _Changes(rules.RunChanges[list[int]]):
                 "(SELECT value FROM json_each(?))",
                 (transaction.tenant, text_of(ids)),
             )
-            transaction.write_all(
-                "DELETE FROM shown_item WHERE tenant = ? AND item IN "
-                "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
-                [(transaction.tenant, *run.keys) for run in runs],
-            )
+            for run in runs:
+                forget_shown(
+                    transaction,
+                    transaction.column(
+                        "SELECT id FROM fragment WHERE key BETWEEN ? AND ?", run.keys
+                    ),
+                )
         errors = transaction.rows(_MET, named)
         repos = transaction.column(_REPOS, named)
         mark_stale(transaction, [error for _, error in errors], repos)
