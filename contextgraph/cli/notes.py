@@ -31,6 +31,7 @@ from contextgraph.cli.commands import (
 )
 from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, warn
 from contextgraph.knowledge.recall import shown_text
+from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, replace
 from contextgraph.records import (
     record_of,
@@ -462,11 +463,16 @@ def _decide(
 
 
 def _proposed(path: Path, recurring: "Sequence[Statement]") -> str:
-    """A diff that adds the *recurring* rules which *path* does not have."""
+    """A diff that adds the *recurring* rules that *path* does not have, in any words."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = before.casefold()
+    ways = frozenset[str]().union(*map(ways_in, before.splitlines()))
     rules = [" ".join(one.note.content.split()) for one in recurring if not one.superseded_by]
-    added = [f"- {rule}" for rule in rules if rule.casefold() not in known]
+    added = [
+        f"- {rule}"
+        for rule in rules
+        if rule.casefold() not in known and ways.isdisjoint(ways_in(rule))
+    ]
     if not added:
         return ""
     head = before if before.endswith("\n") or not before else f"{before}\n"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 
+from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
 from contextgraph.text import compiled, stems, words
@@ -130,7 +131,8 @@ _CUES: dict[str, tuple[float, str]] = {
     "duty": (
         1.4,
         (
-            r"\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
+            r"\b(?:every|each|all)\b[^.!?]{1,40}\bneeds?\b"
+            r"|\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
             r"|make sure|ensure|be sure|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
             r"|(?:必须|应该|改用|优先使用)"
         ),
@@ -220,6 +222,8 @@ _REPROACH = regex(
     r"|you just (?:duplicat|copi|repeat|ignor|remov|add)\w*)\b",
     re.IGNORECASE,
 )
+# So does a question about what was done against a way of working.
+_ACCUSES = regex(r"^\W*(?:\w+[, ]+)?(?:why|did|have|are|do)n?(?:['’]?t)?\b", re.IGNORECASE)
 # Of the moment: it ends with the step that it is about.
 _MOMENTARY = regex(
     r"^(?:please |now |then |(?:ok(?:ay)?|k|no|yes|yup|yeah)\b[,.]* |so |just |and |let['’]?s )*"
@@ -301,7 +305,8 @@ _HEDGED, _HEDGE = (
         re.IGNORECASE,
     ),
 )
-_CORRECTED = 0.8
+# Ways of working are about the person and the agent: "I run git", "your answers".
+_CORRECTED, _WAY = 0.8, 2.3
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -349,7 +354,7 @@ _POINTS = regex(r"\b(?:it|its|that|this|those|these|there|them|they|the one)\b",
 # Goes with the sentence before it.
 _DEPENDENT = regex(
     r"^(?:then|and|but|or|not(?! sure)|because|so|that|this|it|they|those|these|otherwise"
-    r"|everything else|same|both|if not|which|with)\b",
+    r"|everything else|same|both|if not|which|with|the (?:latter|former))\b",
     re.IGNORECASE,
 )
 _AMENDS = regex(
@@ -425,10 +430,11 @@ class _Exchange:
     def is_task(self) -> bool:
         return self.step < 0
 
-    @property
-    def rule(self) -> "re.Pattern[str]":
-        """Match a rule in a first request; in a long one most of what holds is the task."""
-        return _LASTING_RULE if len(self.said) <= _LONGEST_RULE else _RULE_IN_LONG_TASK
+    def lays_down(self, text: str) -> bool:
+        """Whether *text* in a first request is a rule; of a long one most of it is the task."""
+        if len(self.said) > _LONGEST_RULE:
+            return bool(_RULE_IN_LONG_TASK.search(text))
+        return bool(_LASTING_RULE.search(text) or ways_in(text))
 
 
 def statements_in(run: RawTrajectory) -> SaidInRun:
@@ -500,7 +506,7 @@ def _statements_of(exchange: _Exchange) -> Iterator[Said]:
     text = exchange.typed
     if not text:
         return
-    if exchange.is_task and not exchange.rule.search(text):
+    if exchange.is_task and not exchange.lays_down(text):
         return
     sentences = [*_sentences(text)]
     asked = _last_question(exchange.before)
@@ -535,9 +541,9 @@ def _own(
         is_short = is_reply and length <= 8 and "number" in cues
         is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
-        is_task = exchange.is_task and not exchange.rule.search(text)
+        is_task = exchange.is_task and not exchange.lays_down(text)
         directs = is_reply or corrects or not cues.isdisjoint(_DIRECTS)
-        directs = directs or bool(_REPROACH.search(text))
+        directs = directs or bool(_REPROACH.search(text) or ways_in(text))
         is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
         is_about = not manner_stems().issuperset(stems(text))
         is_rule = directs and is_about and length >= least
@@ -597,7 +603,8 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
 
 def _is_durable(text: str, *, corrects: bool = False) -> bool:
     """Return whether *text* is likely to matter later; no question does, but for "yes?"."""
-    is_reproach, is_tagged = bool(_REPROACH.search(text)), bool(_TAG_QUESTION.search(text))
+    ways, is_tagged = ways_in(text), bool(_TAG_QUESTION.search(text))
+    is_reproach = bool(_REPROACH.search(text) or (ways and _ACCUSES.search(text)))
     if text.endswith(("...", ":")):
         return False
     if _QUESTION.search(text) and not (is_tagged or is_reproach):
@@ -606,7 +613,11 @@ def _is_durable(text: str, *, corrects: bool = False) -> bool:
         return True
     count = len(text.split())
     evidence = sum(weight for weight, pattern in _DURABLE if pattern.search(text))
-    evidence += _CORRECTED * corrects + _HEDGED * (not is_tagged and bool(_HEDGE.search(text)))
+    evidence += (
+        _WAY * bool(ways)
+        + _CORRECTED * corrects
+        + _HEDGED * (not is_tagged and bool(_HEDGE.search(text)))
+    )
     size = _SHORT * (count < _FEWEST_WORDS) + _TWENTY_WORDS * min(count, 40) / 20
     return _BIAS + evidence + size > 0
 

@@ -25,6 +25,7 @@ from contextgraph.knowledge.extraction import (
 )
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
+from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Link,
@@ -176,7 +177,7 @@ class Statements:
         listed = [
             # A rule that is given again with "now" or "instead" still is that rule.
             Statement(
-                notes[id_],
+                min(repeats, key=_as_a_rule),
                 None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
                 _occurrences(repeats),
             )
@@ -493,6 +494,12 @@ def _last_part(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
 
 
+def _as_a_rule(note: Note) -> tuple[bool, bool, datetime, str]:
+    """Sort key: what says a rule best is reviewed, and is no question; else what said it first."""
+    is_reviewed = note.credibility == _REVIEWED
+    return not is_reviewed, "?" in note.content, note.created_at, note.id
+
+
 def _occurrences(notes: Iterable[Note]) -> tuple[Occurrence, ...]:
     said = [
         Occurrence(note.session, note.created_at, note.content)
@@ -551,12 +558,12 @@ def _relation(note: Note, earlier: Note) -> Relation:
 def _rules(notes: Sequence[Note]) -> dict[str, str]:
     """Id -> that of the first of *notes* (in order of time) which gives the same rule.
 
-    They share what they are about: rare words that are most of both, or the name that is all of
-    the first ("keep it DRY"). Fewer than twenty sessions do not show which words are rare.
+    They require one way of working, or share what they are about: rare words that are most of both,
+    or the name that is all of the first ("session.go"). Fewer than twenty sessions do not show
+    which words are rare.
     """
     titles = {_session_of(note): note.title for note in notes}
-    if len(titles) < _TELLING_SESSIONS:
-        return {}
+    is_telling = len(titles) >= _TELLING_SESSIONS
     met = Counter(word for title in titles.values() for word in {*stem_counts(title)})
     first: dict[str, str] = {}
     having: defaultdict[str, list[Note]] = defaultdict(list)
@@ -565,6 +572,10 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
         return sum(rarity(met[word], len(titles)) for word in sorted(words))
 
     def is_same(note: Note, rule: Note) -> bool:
+        if not ways_in(note.content).isdisjoint(ways_in(rule.content)):
+            return True
+        if not is_telling:
+            return False
         ours, theirs = _subject(note.content), _subject(rule.content)
         shared, similar = ours & theirs, dice(ours, theirs)
         if weight(shared) * similar >= _RULE_BY_WORDS[min(len(shared), 3)]:
@@ -574,7 +585,7 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
         return bool(named) and is_all and weight(theirs) >= _RARE_NAME
 
     for note in notes:
-        subject = _subject(note.content)
+        subject = _subject(note.content) | ways_in(note.content)
         known = {rule.id: rule for word in sorted(subject) for rule in having[word]}
         same = (one for one in known.values() if _may_repeat(note, one) and is_same(note, one))
         if rule := min(same, key=lambda one: (one.created_at, one.id), default=None):

@@ -557,6 +557,41 @@ def test_a_rule_that_is_given_again_in_other_words_is_one_rule(memory: AgentMemo
     assert [one.sessions for one in memory.statements.of(SHOP, recurring=True)] == [3]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        (
+            "Leave all commits to me.",
+            "Stop pushing, please, never commit for me!",
+            "The commit message should always name the ticket.",
+        ),
+        (
+            "No edits until I have seen your plan.",
+            "I said plan first!",
+            "The page of the plan should always list the price of each tariff.",
+        ),
+        (
+            "Don't create another module for two lines.",
+            "Why do we have utils/strings.py again? That should be in text.py.",
+            "Each upload should be stored as a new row, never in place of another.",
+        ),
+        (
+            "Always run the whole test suite before you say that it works.",
+            "Didn't you run the tests?",
+            "A test run of the importer must always be marked as one in its report.",
+        ),
+    ],
+)
+def test_what_people_require_of_how_agents_work_is_one_rule_in_any_words(
+    memory: AgentMemory, said: tuple[str, str, str]
+) -> None:
+    for instance, message in zip("abc", said, strict=True):
+        memory.learn(session(message, instance=instance))
+    assert memory.statements.of(SHOP)
+    (rule,) = memory.statements.of(SHOP, recurring=True)
+    assert [one.session for one in rule.occurrences] == ["a", "b"]
+
+
 def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
