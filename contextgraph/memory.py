@@ -429,12 +429,14 @@ class AgentMemory:
         repo: str = "",
         names: Collection[str] = (),
         written: str | None = None,
+        command: str = "",
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
 
-        With the text that is *written* into these files only what bears on it.
+        With the text that is *written* into these files only what bears on it. Or how, or that not,
+        the shell line *command* is to be run.
 
         In `MemoryContext.statements`, often nothing: only what is probably about it and still
         holds, as much as fits into 150 tokens. *exclude_instances* and *as_of* are as for `query`.
@@ -448,6 +450,11 @@ class AgentMemory:
             *(
                 self.statements.naming(names, repo=repo or None, as_of=as_of, written=written)
                 if names
+                else ()
+            ),
+            *(
+                self.statements.for_command(command, repo=repo or None, as_of=as_of)
+                if command
                 else ()
             ),
         ]

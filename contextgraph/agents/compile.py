@@ -47,6 +47,7 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorTally,
     Family,
+    Note,
     NoteScope,
     RecoveryCandidate,
     Remedy,
@@ -59,6 +60,7 @@ from contextgraph.ports import Store
 from contextgraph.ranking import QuotedSession, quote_of
 from contextgraph.text import gives_instructions, number_of, one_line, quoted_names
 from contextgraph.trace import replaced_program
+from contextgraph.trace.ordered import command_words
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -188,14 +190,21 @@ class _Compiler:
         agents = [agent for agent in HOOKED if runs.for_task(None, _EVERYWHERE, 1, agent)]
         asked = [("", repo) for repo in known.values()]
         asked += [(agent, repo) for agent in agents for repo in ("", *known.values())]
+        least = self._retriever.gate.min_statement_precision
         for agent, repo in asked:
             context = self._retriever.retrieve(State(repo=repo, agent=agent), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
             named = [(line.title, line.parts) for line in lines]
             commands = self._failing_commands(repo, agent)
-            files = {} if agent else self._noted_files(repo)
-            yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files)
+            said = [] if agent else self._said(repo)
+            files = {} if agent else self._noted_files(repo, said)
+            orders = [
+                (quote_of(note).line(), words, note.content, note.id)
+                for note in said
+                if note.importance >= least and (words := command_words(note.content))
+            ]
+            yield agent, repo.casefold(), RepositoryAdvice(text, named, commands, files, orders)
 
     def conversations(
         self, repos: Collection[str]
@@ -228,7 +237,17 @@ class _Compiler:
                 warnings[history.form.command] = command_warning(general), paths
         return {command: warning for command, warning in warnings.items() if warning[0]}
 
-    def _noted_files(self, repo: str) -> dict[str, list[tuple[str, list[str]]]]:
+    def _said(self, repo: str) -> Sequence[Note]:
+        """The statements on *repo* that hold, the newest first."""
+        try:
+            said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
+        except ContextGraphError:
+            return ()
+        return readable(said, self._store, frozenset(), None)
+
+    def _noted_files(
+        self, repo: str, said: Sequence[Note]
+    ) -> dict[str, list[tuple[str, list[str], str]]]:
         """The paths that notes on *repo* name, with these notes; the pinned are shown anyway.
 
         Each with the words some of which an edit has to put in, where not any edit will do.
@@ -237,18 +256,17 @@ class _Compiler:
             newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
         except ContextGraphError:
             return {}
-        notes: dict[str, list[tuple[str, list[str]]]] = {}
+        notes: dict[str, list[tuple[str, list[str], str]]] = {}
         for note in readable(newest, self._store, frozenset(), None):
             for path in () if note.pinned else paths_in_prose(note.content):
-                notes.setdefault(path, []).append((f"note: {note_line(note)}", []))
-        said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
-        for note in readable(said, self._store, frozenset(), None):
+                notes.setdefault(path, []).append((f"note: {note_line(note)}", [], note.id))
+        for note in said:
             files = (name for name in note.about if "." in name.rpartition("/")[2])
             for path in (name for name in files if says_of(note, name)):
                 known = notes.setdefault(path, [])
                 if len(known) < _MOST_SAID:
                     words = [] if is_rule_of(note, path) else words_beside(note, path)
-                    known.append((quote_of(note).line(), words))
+                    known.append((quote_of(note).line(), words, note.id))
         return notes
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:

@@ -407,18 +407,18 @@ class _Responder:
         return self._shown(advice, self._record())
 
     def _before(self) -> _Output:
-        """Return what ran in place of a command that never ran here, or notes about a file."""
+        """Return what people said about a command or a file, or what ran in place of the first."""
         event = self._event
         with self._file() as file:
-            advised: Sequence[str] = ()
+            advised: Sequence[Advice] = ()
             if event.command is not None:
                 command = event.command
-                advised = [file.for_command(self._repo, command, self._tree, event.agent)]
+                advised = file.for_command(self._repo, command, self._tree, event.agent)
             elif event.file:
                 root = self._tree.root if self._tree else os.curdir
                 path = os.path.relpath(os.path.join(event.cwd, event.file), root)
                 advised = file.for_edit(self._repo, path.replace(os.sep, "/"), event.written)
-        texts = [self._shown(Advice(text), self._record()) for text in advised if text]
+        texts = [self._shown(advice, self._record()) for advice in advised]
         if any(texts) and event.agent in _REFUSING:
             return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
         return self._context(*texts)

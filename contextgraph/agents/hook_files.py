@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 
 from contextgraph.errors import SettingsError
@@ -271,9 +271,9 @@ CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, gate TEXT NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 13;
+PRAGMA user_version = 14;
 """
-_VERSION = 13
+_VERSION = 14
 _WITH_WORDS = """
 SELECT id, count(*) FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
@@ -282,6 +282,8 @@ _HAS_CONVERSATION = "SELECT 1 FROM conversation WHERE repo = ? LIMIT 1"
 _PUT_CONVERSATION = "INSERT OR REPLACE INTO conversation VALUES (?, ?, ?)"
 _PUT_WORD = "INSERT OR IGNORE INTO conversation_word VALUES (?, ?, ?)"
 _CONVERSATION = "SELECT said FROM conversation WHERE repo = ? AND id = ?"
+# Of statements on one command: the newest.
+_MOST_ORDERS = 2
 _FOR_ERROR = """
 SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
@@ -353,15 +355,18 @@ class RepositoryAdvice:
 
     *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
     its warning and the paths that this names; *files* are paths, with the notes of people on them,
-    each with the words two of which an edit has to put in; none where any edit will do.
+    each with the words two of which an edit has to put in; none where any edit will do. *orders*
+    say how commands are to be run, the newest first: each as it is shown, parts of words one of
+    which such a command has, and its words. Notes end with their id.
     """
 
     text: str = ""
     lines: Sequence[Line] = ()
     commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
-    files: Mapping[str, Sequence[tuple[str, Sequence[str]]]] = field(
+    files: Mapping[str, Sequence[tuple[str, Sequence[str], str]]] = field(
         default_factory=dict, hash=False
     )
+    orders: Sequence[tuple[str, Sequence[str], str, str]] = ()
 
 
 class AdviceFile:
@@ -408,11 +413,33 @@ class AdviceFile:
 
     def for_command(
         self, repo: str, line: str, tree: WorkingTree | None = None, agent: str = ""
-    ) -> str:
-        """Return the warning about a shell *line* that does not run; empty where there is none.
+    ) -> Sequence[Advice]:
+        """Return what people said about the commands of a shell *line*, and whether it runs here.
 
-        Nothing where what runs instead is not in *tree*.
+        Nothing on that where what runs instead is not in *tree*.
         """
+        texts = [*self._orders(repo, line), Advice(self._warning(repo, line, tree, agent))]
+        return [advice for advice in texts if advice.text]
+
+    def _orders(self, repo: str, line: str) -> Sequence[Advice]:
+        typed = line.casefold()
+        known = [
+            order
+            for order in self._repository(repo, "").orders
+            if any(word in typed for word in order[1])
+        ]
+        if not known:
+            return ()
+        from contextgraph.trace.ordered import bears_on_command
+
+        said = (
+            Advice(text, [{"id": id_}])
+            for text, _, content, id_ in known
+            if bears_on_command(content, line, repo)
+        )
+        return [*islice(said, _MOST_ORDERS)]
+
+    def _warning(self, repo: str, line: str, tree: WorkingTree | None, agent: str) -> str:
         known = self._repository(repo, agent).commands
         # What reads a command takes longer than all else.
         if not any(name.partition(" ")[0] in line for name in known):
@@ -423,7 +450,7 @@ class AdviceFile:
         warnings = [known[name] for name in (use.text, use.runner) if name in known] if use else []
         return next((text for text, paths in warnings if _has_all(tree, paths)), "")
 
-    def for_edit(self, repo: str, path: str, written: str = "") -> Sequence[str]:
+    def for_edit(self, repo: str, path: str, written: str = "") -> Sequence[Advice]:
         """Return what people noted about the file *path*, relative to the root, or a parent folder.
 
         A note may name the end of the path only, and may matter only to some of what is *written*.
@@ -434,16 +461,15 @@ class AdviceFile:
             if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
             for note in notes
         ]
-        if not any(words for _, words in noted):
-            return list(dict.fromkeys(text for text, _ in noted))
+        if not any(words for _, words, _ in noted):
+            return _each(noted)
         from contextgraph.ranking import FEWEST_WRITTEN
         from contextgraph.text import stems
 
         put_in = {*stems(written)}
-        fitting = (
-            text for text, words in noted if not words or len(put_in & {*words}) >= FEWEST_WRITTEN
+        return _each(
+            [note for note in noted if not note[1] or len(put_in & {*note[1]}) >= FEWEST_WRITTEN]
         )
-        return list(dict.fromkeys(fitting))
 
     def for_request(self, repo: str, request: str) -> Advice:
         """Return decisions about *request* in earlier sessions: see `Statements.for_request`.
@@ -622,6 +648,12 @@ def _replacing(path: "Path") -> "Iterator[Path]":
             yield part
     except (OSError, sqlite3.OperationalError) as error:
         raise SettingsError(f"{path} cannot be written: {error}") from error
+
+
+def _each(noted: Sequence[tuple[str, Sequence[str], str]]) -> Sequence[Advice]:
+    """Return *noted* as advice, each text once."""
+    ids = {text: id_ for text, _, id_ in noted}
+    return [Advice(text, [{"id": id_}]) for text, id_ in ids.items()]
 
 
 def _line(line: Line, tree: WorkingTree | None) -> str:

@@ -43,7 +43,13 @@ from contextgraph.model import (
 )
 from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import ActionKind, command_use, new_text, read_action
+from contextgraph.trace.actions import (
+    SHELL_TOOLS,
+    ActionKind,
+    command_use,
+    new_text,
+    read_action,
+)
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.signature import error_of
@@ -343,9 +349,9 @@ class LiveRun:
     def before(self, action: str | Action) -> str | None:
         """Return a warning before this *action* is taken; None for nothing new.
 
-        That is: no run of the repository got this command to run, or what people decided about the
-        file that it edits. There is no such text for a command that has run in this run, nor twice
-        for the same command.
+        That is: what people decided about the file that it edits or about this command, or that no
+        run of the repository got it to run. There is no such warning for a command that has run in
+        this run, nor twice for the same command.
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
@@ -354,9 +360,10 @@ class LiveRun:
             written = "\n".join(new_text(action, reading))
             symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
             return self._decided(names=(*reading.changed, *symbols), written=written) or None
+        decided = self._decided(command=action.text) if action.tool.lower() in SHELL_TOOLS else ""
         use = command_use(action.text)
         if use is None or use.form in self._commands:
-            return None
+            return decided or None
         try:
             text = self._memory.before(
                 self._states.state,
@@ -366,11 +373,11 @@ class LiveRun:
             )
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
-            return None
+            return decided or None
         if text:
             self._commands.add(use.form)
             self._already_shown.add(text)
-        return text
+        return "\n".join(filter(None, (decided, text))) or None
 
     def check_submit(self) -> str | None:
         """Return what seems to be missing before the agent submits; None for nothing new.
@@ -491,12 +498,21 @@ class LiveRun:
             return STUCK_AFTER
 
     def _decided(
-        self, *, request: str = "", names: Sequence[str] = (), written: str | None = None
+        self,
+        *,
+        request: str = "",
+        names: Sequence[str] = (),
+        written: str | None = None,
+        command: str = "",
     ) -> str:
         def search() -> MemoryContext:
-            repo, excluded = self._raw.repo, {*self._excluded, self._raw.instance_id}
             return self._memory.decided(
-                request, repo=repo, names=names, written=written, exclude_instances=excluded
+                request,
+                repo=self._raw.repo,
+                names=names,
+                written=written,
+                command=command,
+                exclude_instances={*self._excluded, self._raw.instance_id},
             )
 
         return self._shown(search, STEP_TOKENS)

@@ -51,6 +51,8 @@ from contextgraph.ranking import (
     similarities,
 )
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, rarity, stems
+from contextgraph.trace.ordered import bears_on_command
+from contextgraph.trace.shell import commands_in
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
@@ -64,6 +66,7 @@ _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
 _RULE_BY_WORDS, _RARE_NAME = (9.0, 9.0, 4.0, 1.4), 2.0
 _SAME_RULE, _TELLING_SESSIONS = 0.33, 20
 STANDING_TOKENS = 60
+_RUNNING = ("run", "use", "never")
 _NAMED = regex(
     r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
     r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b"
@@ -306,8 +309,29 @@ class Statements:
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
-        proposed = {note.id: note for said in about.values() for note in said}.values()
-        superseded = superseded_in(self._store, [note.id for note in proposed], as_of)
+        return self._current({note.id: note for said in about.values() for note in said}, as_of)
+
+    def for_command(
+        self, line: str, *, repo: str | None = None, as_of: datetime | None = None
+    ) -> tuple[Recollection, ...]:
+        """The statements that say how, or that not, a command of the shell *line* is to be run."""
+        typed = [word for one in commands_in(line) for word in stems(one.text)]
+        # "Linter" has another stem than `eslint`: those that say how to run something, too.
+        words = [*dict.fromkeys((*typed[:REQUEST_WORDS], *_RUNNING))]
+        scoped = self._store.for_text(words, _scope(repo), PROPOSED)
+        said = {
+            note.id: note
+            for note in scoped
+            if _is_seen(note, as_of) and bears_on_command(note.content, line, note.repo)
+        }
+        return self._current(said, as_of)
+
+    def _current(
+        self, said: Mapping[str, Note], as_of: datetime | None
+    ) -> tuple[Recollection, ...]:
+        """Those of *said* that hold, the newest first."""
+        proposed = said.values()
+        superseded = superseded_in(self._store, [*said], as_of)
         current = [note for note in proposed if note.id not in superseded]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)

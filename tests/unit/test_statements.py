@@ -471,7 +471,7 @@ def test_a_deleted_session_is_not_in_compiled_advice(memory: AgentMemory, tmp_pa
     compile_advice(memory, path)
     with AdviceFile(path) as file:
         assert "640" in file.for_request(SHOP, LATER).text
-        assert any("640" in text for text in file.for_edit(SHOP, "export.py"))
+        assert any("640" in one.text for one in file.for_edit(SHOP, "export.py"))
     memory.forget([receipts[0].trajectory_id])
     compile_advice(memory, path)
     with AdviceFile(path) as file:
@@ -621,6 +621,35 @@ def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_o
 
     assert "retry" in shown_for("def upload(ledger): ...")
     assert not shown_for("x = 1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "is_about"),
+    [
+        ("No, always use pnpm instead of npm here.", "npm install left-pad", True),
+        ("No, always use pnpm instead of npm here.", "cd web && pnpm install", False),
+        ("No, always run the linter with `just lint`.", "eslint src", True),
+        ("No, always run the linter with `just lint`.", "just lint", False),
+        ("Never run migrations against staging.", "python manage.py migrate --db staging", True),
+        ("Never push to main, not even a typo.", "git add . && git push origin main", True),
+        ("Never push to main, not even a typo.", "git status", False),
+        ("Never run `make deploy` before somebody agreed.", "make deploy", True),
+        ("No, never put two blank lines into make.py.", "make test", False),
+        ("No, the totals always go to the order of the shop.", "go test ./...", False),
+        ("No change to `shop export` without a test, always.", "shop export --all", False),
+    ],
+)
+def test_before_a_command_what_people_said_about_it_is_shown_once(
+    rule: str, command: str, is_about: bool, memory: AgentMemory, tmp_path: Path
+) -> None:
+    memory.learn(session(rule))
+    compile_advice(memory, tmp_path / "advice")
+    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+        said = run.before(command) or ""
+        assert run.before(command) is None
+    assert (rule in said) == is_about
+    with AdviceFile(tmp_path / "advice") as file:
+        assert bool(said) == any(rule in one.text for one in file.for_command(SHOP, command))
 
 
 def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_is_about(

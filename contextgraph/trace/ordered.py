@@ -1,0 +1,175 @@
+"""Whether what a person said is about a command that an agent is to run.
+
+"Use uv, never pip" is about `pip install`, "run the linter with `just lint`" about `eslint .`, and
+"never push to main" about `git push`. What a command complies with is not said before it. Light:
+hooks read it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from contextgraph.lazy import regex
+from contextgraph.text import stem, stems
+from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
+
+_TOKEN = regex(r"`[^`\n]+`|[.~@/]*[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+)?|[,;:.!?()–—\n]")
+# A word after one of these is what is run, or what it is run with.
+_RUN = frozenset({"run", "running", "runs", "execute", "invoke"})
+_WITH = frozenset({"use", "using", "with", "via", "through", "prefer", "call", "by", "do"})
+_NOT = frozenset(
+    {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead"}
+    | {"shouldn't", "mustn't", "cannot", "can't"}
+)
+# A word after one of these, or at the beginning of a clause, is what is to be done.
+_TELLING = frozenset(
+    {"always", "just", "only", "please", "to", "i", "we", "you", "then", "and", "or", "before"}
+    | {"after", "until", "must", "should", "i'll"}
+)
+_FILLERS = frozenset(
+    {"the", "our", "a", "an", "all", "any", "full", "whole", "plain", "bare", "ever", "of", "your"}
+    | {"directly", "yourself", "these", "those", "unit", "integration"}
+)
+# Who says so restricts also what is done as they say.
+_BOUNDS = frozenset(
+    {"before", "after", "unless", "until", "ask", "only", "first", "except", "when", "myself", "i"}
+)
+# What follows a program that is meant whatever it is to do.
+_ALONE = frozenset(
+    {"myself", "yourself", "instead", "here", "there", "only", "never", "now", "at"} | {"against"}
+)
+
+_FLAG = regex(r"(?<![\w-])--?[A-Za-z][\w-]*")
+# Programs whose names are English words mean nothing without their subcommand.
+_PLAIN = frozenset(
+    "go make just find time sort test cut head tail watch touch install node less more which who "
+    "date cat yes do done true false for if kill set split join file read write echo env at patch "
+    "bash sh python python3 look source type screen task act black export test".split()
+)
+# The words after these are no subcommands.
+_WITHOUT_VERBS = (_PLAIN - {"go", "make", "just", "python", "python3"}) | frozenset(
+    "grep rg sed awk ls rm mv cp mkdir chmod cd wc nl curl wget printf xargs sqlite3".split()
+)
+# What is done to code as well as by commands: a second word has to agree.
+_COMMON = frozenset(
+    "add remov updat creat delet list show view check build test start stop get set instal status "
+    "log diff sync edit clean open close init config new appli read write find move copi echo "
+    "format search print sort run use drop".split()
+)
+_FEWEST_LETTERS = 4
+_LEADS = _RUN | _WITH | _NOT | _TELLING | _FILLERS
+
+
+class _Word(NamedTuple):
+    """A *word*, or the command of a code span, with the words around it in its clause.
+
+    *lead* is the one before it, but for fillers such as "the"; *is_direct* where there are none.
+    """
+
+    word: str
+    lead: str
+    following: str
+    is_direct: bool
+    is_negated: bool
+
+
+def bears_on_command(text: str, line: str, repo: str = "") -> bool:
+    """Return True where *text* says how, or that not, a command of the shell *line* is to be run.
+
+    Not where that complies, nor of the program that *repo* makes.
+    """
+    said = [*_words(text)]
+    flags = {*_FLAG.findall(text)}
+    restricts = any(one.word.casefold() in _BOUNDS for one in said)
+    restricts = not flags <= {*line.split()} if flags else restricts
+    return any(
+        _is_told(said, command, restricts=restricts)
+        for command in commands_in(line)
+        if not command.text.startswith(("./", "/", "../"))
+        and not _is_own(command.program.partition(" ")[0], repo)
+    )
+
+
+def command_words(text: str) -> tuple[str, ...]:
+    """Return parts of words one of which a command has to have that *text* may be about."""
+    said = [one.word for one in _words(text) if _is_led(one) or one.word.startswith("`")]
+    found = (part.casefold() for word in said for part in word.strip("`").split()[:2])
+    told = (stem(part).removesuffix("er") for part in found if part not in _LEADS and len(part) > 1)
+    return tuple(dict.fromkeys(filter(None, told)))
+
+
+def _is_own(program: str, repo: str) -> bool:
+    """Whether *program* is what the repository makes, as its name says."""
+    return len(program) >= _FEWEST_LETTERS and program.casefold() in repo.casefold().split("/")[-1]
+
+
+def _is_told(said: Sequence[_Word], command: Command, *, restricts: bool) -> bool:
+    program, _, verb = command.program.partition(" ")
+    named = [verb] if verb else []
+    if program not in _WITHOUT_VERBS:
+        named += [word for word in command.words[:2] if word.replace("-", "").isalpha()]
+    mentions = [one for one in said if _is_mention(one, program, named)]
+    if not restricts and any(not one.is_negated and _is_done(one, command) for one in mentions):
+        return False
+    return bool(mentions) or any(_is_operation(one, program, named, command) for one in said)
+
+
+def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
+    """Whether *one* is the program itself, alone or with this subcommand."""
+    first, *rest = one.word.strip("`").split()
+    if one.word.startswith("`"):
+        other = next((word for word in rest if not word.startswith("-")), "")
+        return first == program and (not other or other in named)
+    if first.casefold() != program or not _is_led(one):
+        return False
+    is_of_it = bool(named) and stem(one.following.casefold()) == stem(named[0])
+    is_alone = one.following.casefold() in _ALONE or not stems(one.following)
+    return is_of_it if program in _PLAIN else is_of_it or is_alone
+
+
+def _is_done(one: _Word, command: Command) -> bool:
+    """Whether *command* is what *one* tells to run."""
+    typed, told = {command.program, *command.text.split()}, one.word.strip("`").split()
+    is_order = one.word.startswith("`") or one.lead in _RUN | _WITH | {""}
+    return is_order and typed.issuperset(told)
+
+
+def _is_operation(one: _Word, program: str, named: Sequence[str], command: Command) -> bool:
+    """Whether *one* is what the command does: "run the linter", "never push"."""
+    if one.word.startswith("`") or not _is_led(one) or len(one.word) < _FEWEST_LETTERS:
+        return False
+    # "The linter" is what lints.
+    done = stem(one.word.casefold()).removesuffix("er")
+    own = {stem(part) for part in (*program.split("-"), *named)} - {"go", "just"}
+    own |= {"test"} if command.name == TEST_RUNNER else set()
+    if one.word.casefold() == program or not (
+        done in own or (len(done) >= _FEWEST_LETTERS and done in program)
+    ):
+        return False
+    return one.lead in _RUN or (one.is_direct and done not in _COMMON)
+
+
+def _is_led(one: _Word) -> bool:
+    return not one.lead or one.lead in _RUN | _WITH | _NOT | _TELLING
+
+
+def _words(text: str) -> Iterator[_Word]:
+    clause: list[str] = []
+    for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
+        if token in ",;:.!?()–—\n":
+            yield from _of_clause(clause)
+            clause = []
+        else:
+            clause.append(token)
+
+
+def _of_clause(clause: Sequence[str]) -> Iterator[_Word]:
+    negated = False
+    lead = ""
+    for place, word in enumerate(clause):
+        lower = word.casefold()
+        following = clause[place + 1] if place + 1 < len(clause) else ""
+        is_direct = not place or clause[place - 1].casefold() == lead
+        yield _Word(word, lead, following, is_direct, negated)
+        negated = negated or lower in _NOT
+        if lower not in _FILLERS:
+            lead = lower
