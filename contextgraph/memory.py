@@ -81,6 +81,7 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Snapshot,
     State,
+    Strategy,
     Verdict,
     is_withheld,
     new_context_id,
@@ -416,7 +417,6 @@ class AgentMemory:
         Of *repo* or of all, best first, each with its score in parts and the command that opens it.
         *strategy* is as for `Notes.recall`.
         """
-        from contextgraph.knowledge.recall import Strategy
         from contextgraph.knowledge.search import search
 
         chosen = Strategy(strategy)

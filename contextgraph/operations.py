@@ -2,50 +2,38 @@
 
 An operation is a function whose signature and docstring are its interface. Each is one request:
 those of `REQUESTS` answer with the JSON object of the command line; `METHODS` are methods of the
-library for `contextgraph.service.client`, which answer with their value.
+library for `contextgraph.service.client`, which answer with their value. The table imports neither
+pydantic nor what it calls: a command that needs a scope or a limit of it starts no slower.
+
+Commands are not made from it. They share its objects (`contextgraph.records`) and the methods that
+it calls; what else one of `cli` says is of people at a terminal: names and help of options, a table
+or a sentence, what is missing, which advice of hooks to compile again. No row has that, and a row
+with all of it would be longer than the function that it takes the place of.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from inspect import BoundArguments, Parameter, signature
 from operator import attrgetter
-from typing import Annotated, Any, Literal, TypeVar, cast, get_args
-
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    PlainValidator,
-    with_config,
+from pkgutil import resolve_name
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
 )
 
-from contextgraph.advising.loops import LoopDetector
-from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.advising.playbook import Playbooks
-from contextgraph.advising.wording import MAX_TOKENS, render, render_playbook
-from contextgraph.agents.live import LiveRun
-from contextgraph.codec import decoded
 from contextgraph.errors import AmbiguousRunError, NotFoundError, ReadError
-from contextgraph.knowledge import (
-    Entities,
-    Notes,
-    Pages,
-    Statements,
-    Strategy,
-    render_notes,
-    shareable_snapshot,
-    without_secret,
-)
-from contextgraph.knowledge.keyed import BRIEF_TOKENS
-from contextgraph.knowledge.statements import Statement
-from contextgraph.lazy import dataclass, replace
-from contextgraph.learning import MemoryWriter
-from contextgraph.learning.statistics import StatisticsEngine
-from contextgraph.memory import AgentMemory
+from contextgraph.lazy import MISSING, dataclass, field, replace
 from contextgraph.model import (
     Action,
     Json,
@@ -54,16 +42,19 @@ from contextgraph.model import (
     Recollection,
     Security,
     State,
+    Strategy,
     new_context_id,
 )
-from contextgraph.ports import ExposureStore, RunStore
-from contextgraph.readers import to_record
 from contextgraph.records import (
     context_record,
     friction_record,
     record_of,
     statement_record,
 )
+
+if TYPE_CHECKING:
+    from contextgraph.agents.live import LiveRun
+    from contextgraph.memory import AgentMemory
 
 Record = Mapping[str, Json]
 F = TypeVar("F", bound=Callable[..., Record])
@@ -85,29 +76,37 @@ ADMIN_ARGUMENTS = frozenset({"pinned"})
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A *function* of a memory, of its *part*, or of a live run (*part* "live").
+    """A function of a memory, of its *part*, or of a live run (*part* "live").
 
-    Tokens need *scope*. *route* is the method and the path of its request, *tool* what agents call
-    it over MCP: a name, then the arguments that they are offered. *source* is the form of the
-    argument "source", which callers cannot choose: ``{}`` is the source of their token. *example*
-    is of the arguments, *answer* of the answer; one that *returns_value* answers with what it
-    returns, as "value".
+    *target* is the function, or its place: ``module:Class.method``. Tokens need *scope*. *route* is
+    the method and the path of its request, *tool* what agents call it over MCP: a name, then the
+    arguments that they are offered. *source* is the form of the argument "source", which callers
+    cannot choose: ``{}`` is the source of their token. *example* is of the arguments, *answer* of
+    the answer; one that *returns_value* answers with what it returns, as "value".
     """
 
     name: str
-    function: Callable[..., Any]
+    target: Callable[..., Any] | str
     scope: TokenScope
     part: str = ""
     route: str = ""
     tool: str = ""
     source: str = ""
     takes_long: bool = False
-    example: JsonValue = None
-    answer: JsonValue = None
+    example: Any = None
+    answer: Any = None
     returns_value: bool = False
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What the operation calls."""
+        if not isinstance(self.target, str):
+            return self.target
+        found: Callable[..., Any] = resolve_name(f"contextgraph.{self.target}")
+        return found
+
     def parameters(self) -> Mapping[str, tuple[Any, Any]]:
-        """Return the type of each argument of callers, and its default (`...` without one)."""
+        """Return the type of each argument of callers for pydantic, and its default (or `...`)."""
         hints = self.function.__annotations__
         taken: dict[str, tuple[Any, Any]] = {}
         _, *parameters = signature(self.function).parameters.values()
@@ -118,10 +117,11 @@ class Operation:
             elif isinstance(kind, str) or callable(default):
                 continue  # of this process alone, such as a report of progress
             elif one.name != "source" or not self.source:
-                taken[one.name] = (_bounded(kind) if self.returns_value else kind, default)
+                checked = _bounded if self.returns_value else checked_type
+                taken[one.name] = (checked(kind), default)
         return taken
 
-    def value(self, memory: AgentMemory, given: Mapping[str, Any]) -> Any:
+    def value(self, memory: "AgentMemory", given: Mapping[str, Any]) -> Any:
         """Return the value of the method of *memory*."""
         target = attrgetter(self.part)(memory) if self.part else memory
         method = getattr(target, self.function.__name__)
@@ -132,6 +132,10 @@ class Operation:
 
 def _bounded(kind: Any) -> Any:
     """Return the type of an argument of a method, read as the library writes it."""
+    from pydantic import Field, PlainValidator
+
+    from contextgraph.codec import decoded
+
     if int in (kind, *get_args(kind)):
         return Annotated[kind, Field(le=MOST)]
 
@@ -143,6 +147,45 @@ def _bounded(kind: Any) -> Any:
 
     described = Sequence[str] if kind == Collection[str] else kind
     return Annotated[kind, PlainValidator(value, json_schema_input_type=described)]
+
+
+class Limits:
+    """Limits of a value in the annotation of an argument, as those of `pydantic.Field`."""
+
+    def __init__(self, **details: Any) -> None:
+        self.details = details
+
+
+def checked_type(kind: Any) -> Any:
+    """Return the type of an argument as pydantic checks it.
+
+    `Limits` become fields and functions validators, times need a zone, and any value is JSON.
+    """
+    from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, JsonValue, create_model
+
+    from contextgraph.codec import fields_of
+
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        marks = (Field(**one.details) if isinstance(one, Limits) else one for one in parts[1:])
+        checks = (AfterValidator(mark) if callable(mark) else mark for mark in marks)
+        return Annotated[checked_type(parts[0]), *checks]
+    if origin in (Union, UnionType):
+        return Union[*map(checked_type, parts)]
+    if kind is ToolBody:
+        hints = get_type_hints(kind, include_extras=True)
+        taken: Any = {
+            one.name: (
+                checked_type(hints[one.name]),
+                ... if one.default is MISSING else one.default,
+            )
+            for one in fields_of(kind)
+        }
+        config = ConfigDict(extra="forbid")
+        return create_model(kind.__name__, __config__=config, __doc__=kind.__doc__, **taken)
+    if parts and origin is not Literal:
+        return cast(Any, origin)[*map(checked_type, parts)]
+    return {datetime: AwareDatetime, Any: JsonValue}.get(kind, kind)
 
 
 REQUESTS: list[Operation] = []
@@ -166,41 +209,41 @@ def _is_bounded(state: State) -> State:
     return state
 
 
-with_config(ConfigDict(extra="forbid", str_max_length=LONGEST))(State)
+# What pydantic reads of a class.
+cast(Any, State).__pydantic_config__ = {"extra": "forbid", "str_max_length": LONGEST}
 
-Name = Annotated[str, Field(max_length=500)]
-Text = Annotated[str, Field(max_length=LONGEST)]
-LongText = Annotated[str, Field(max_length=4_000_000)]
-Names = Annotated[Sequence[Name], Field(max_length=1000)]
-Tags = Annotated[Sequence[Name], Field(max_length=100)]
-Limit = Annotated[int, Field(ge=1, le=100)]
-PageSize = Annotated[int, Field(ge=1, le=500)]
-Tokens = Annotated[int, Field(ge=1, le=100_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
-Repository = Annotated[Name, Field(description="The repository: owner/repo.")]
-AnyRepository = Annotated[Name | None, Field(description="The repository: owner/repo.")]
-Question = Annotated[Text, Field(description="What you want to know.")]
+Name = Annotated[str, Limits(max_length=500)]
+Text = Annotated[str, Limits(max_length=LONGEST)]
+LongText = Annotated[str, Limits(max_length=4_000_000)]
+Names = Annotated[Sequence[Name], Limits(max_length=1000)]
+Tags = Annotated[Sequence[Name], Limits(max_length=100)]
+Limit = Annotated[int, Limits(ge=1, le=100)]
+PageSize = Annotated[int, Limits(ge=1, le=500)]
+Tokens = Annotated[int, Limits(ge=1, le=100_000)]
+Share = Annotated[float, Limits(ge=0, le=1)]
+After = Annotated[str, Limits(max_length=100, description='"next" of the page before.')]
+Repository = Annotated[Name, Limits(description="The repository: owner/repo.")]
+AnyRepository = Annotated[Name | None, Limits(description="The repository: owner/repo.")]
+Question = Annotated[Text, Limits(description="What you want to know.")]
 
 
-class ToolBody(BaseModel):
+@dataclass(frozen=True, slots=True)
+class ToolBody:
     """The call of a tool that is not a shell."""
-
-    model_config = ConfigDict(extra="forbid")
 
     tool: Name
     text: Text
-    arguments: dict[str, JsonValue] = {}
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def _action(given: str | ToolBody) -> str | Action:
     return given if isinstance(given, str) else Action(given.tool, given.text, given.arguments)
 
 
-BoundedState = Annotated[State, AfterValidator(_is_bounded)]
-States = Annotated[Sequence[BoundedState], Field(min_length=1, max_length=300)]
+BoundedState = Annotated[State, _is_bounded]
+States = Annotated[Sequence[BoundedState], Limits(min_length=1, max_length=300)]
 
-_CONTEXT: JsonValue = {
+_CONTEXT: Json = {
     "key": None,
     "id": "ctx_5f0c2a4d9e1b7c3a",
     "suggestions": [],
@@ -227,6 +270,8 @@ _CONTEXT: JsonValue = {
 
 def without_secrets(value: Any) -> Any:
     """Return a value of notes as others than the owner of the memory see it."""
+    from contextgraph.knowledge import Statement, without_secret
+
     if isinstance(value, Note):
         return without_secret(value)
     if isinstance(value, Recollection | Statement):
@@ -247,12 +292,12 @@ def without_secrets(value: Any) -> Any:
     answer=_CONTEXT,
 )
 def query(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     state: BoundedState,
     limit: Limit = 5,
     *,
     exclude_instances: Names = (),
-    as_of: AwareDatetime | None = None,
+    as_of: datetime | None = None,
     max_tokens: Tokens | None = None,
     record: bool = True,
 ) -> Record:
@@ -260,6 +305,8 @@ def query(
 
     Without *record* the text does not count as shown, and no outcome can be reported for it.
     """
+    from contextgraph.advising.wording import MAX_TOKENS, render
+
     context = memory.query(
         state, limit, exclude_instances=exclude_instances, as_of=as_of, degrade=True
     )
@@ -272,7 +319,7 @@ def query(
     "POST /v1/loops",
     example={"states": [{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3},
 )
-def loops(memory: AgentMemory, states: States) -> Record:
+def loops(memory: "AgentMemory", states: States) -> Record:
     """Detect whether the last state is in a loop; states are oldest first.
 
     The answer is that of /v1/query, with "loop".
@@ -292,7 +339,7 @@ def loops(memory: AgentMemory, states: States) -> Record:
     answer={"playbook": "…"},
 )
 def query_memory(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     problem_statement: Text,
     error_message: Text | None = None,
     current_file: Name | None = None,
@@ -311,29 +358,31 @@ def query_memory(
 
 @_offer(TokenScope.READ, "GET /v1/playbook", tool="playbook repo task limit")
 def playbook(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     repo: Repository,
-    task: Annotated[Text, Field(description="The issue or task.")] = "",
+    task: Annotated[Text, Limits(description="The issue or task.")] = "",
     *,
     exclude_instances: Names = (),
-    as_of: AwareDatetime | None = None,
+    as_of: datetime | None = None,
 ) -> Record:
     """Return what the runs of a repository agree on: likely files, test command, set-up.
 
     As `contextgraph playbook --json`.
     """
+    from contextgraph.advising.wording import render_playbook
+
     playbook = memory.playbook(repo, task, exclude_instances=exclude_instances, as_of=as_of)
     return record_of(playbook, text=render_playbook(playbook))
 
 
 @_offer(TokenScope.READ, "GET /v1/how", tool="how repo command limit")
 def how(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     repo: Repository,
-    command: Annotated[Text, Field(description="A shell line.")],
+    command: Annotated[Text, Limits(description="A shell line.")],
     *,
     exclude_instances: Names = (),
-    as_of: AwareDatetime | None = None,
+    as_of: datetime | None = None,
 ) -> Record:
     """Return how a command is really run here, with a warning of one that never worked.
 
@@ -344,7 +393,7 @@ def how(
 
 
 @_offer(TokenScope.READ, "GET /v1/stats")
-def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
+def stats(memory: "AgentMemory", repo: Name = "", situation: Name = "") -> Record:
     """Return counts, errors and error sequences, as `contextgraph stats --json`."""
     # What models cost is counted on this machine, for all tenants.
     stats = replace(memory.get_stats(), usage={})
@@ -355,14 +404,14 @@ def stats(memory: AgentMemory, repo: Name = "", situation: Name = "") -> Record:
 
 
 @_offer(TokenScope.READ, "GET /v1/friction")
-def friction(memory: AgentMemory, repo: Name = "", limit: PageSize = 10) -> Record:
+def friction(memory: "AgentMemory", repo: Name = "", limit: PageSize = 10) -> Record:
     """Return what keeps failing across tasks, as `contextgraph friction --json`."""
     return friction_record(repo, memory.stats.get_friction(repo, limit))
 
 
 @_offer(TokenScope.READ, "GET /v1/trajectories")
 def trajectories(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     repo: Name = "",
     instance: Name = "",
     after: After = "",
@@ -381,8 +430,10 @@ def _next(ids: Sequence[str], limit: int) -> str | None:
 
 
 @_offer(TokenScope.READ, "GET /v1/trajectories/{identity}")
-def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Record:
+def trajectory(memory: "AgentMemory", identity: str, steps: bool = False) -> Record:
     """Return a run with its fragments; with *steps* also "run", as its own format keeps it."""
+    from contextgraph.readers import to_record
+
     runs = memory.store.runs
     known = runs.learned([identity]).get(identity)
     run = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
@@ -396,7 +447,7 @@ def trajectory(memory: AgentMemory, identity: str, steps: bool = False) -> Recor
 
 @_offer(TokenScope.READ, "GET /v1/methodologies")
 def methodologies(
-    memory: AgentMemory, repo: Name = "", after: After = "", limit: PageSize = 50
+    memory: "AgentMemory", repo: Name = "", after: After = "", limit: PageSize = 50
 ) -> Record:
     """List methodologies by id: a page of those with an id above *after*."""
     store = memory.store.methodologies
@@ -406,7 +457,7 @@ def methodologies(
 
 
 @_offer(TokenScope.READ, "GET /v1/methodologies/{identity}")
-def methodology(memory: AgentMemory, identity: str) -> Record:
+def methodology(memory: "AgentMemory", identity: str) -> Record:
     """Return a methodology."""
     methodologies = memory.store.methodologies.get([identity])
     if not methodologies:
@@ -416,8 +467,8 @@ def methodology(memory: AgentMemory, identity: str) -> Record:
 
 @_offer(TokenScope.READ, "GET /v1/notes", tool="recall question repo limit")
 def notes(
-    memory: AgentMemory,
-    question: Annotated[Text | None, Field(description="What you want to know.")] = None,
+    memory: "AgentMemory",
+    question: Annotated[Text | None, Limits(description="What you want to know.")] = None,
     repo: AnyRepository = None,
     tags: Tags = (),
     min_probability: Share = 0.0,
@@ -431,9 +482,11 @@ def notes(
     about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
     list. As `contextgraph recall --json`; "text" is for prompts.
     """
+    from contextgraph.knowledge import render_notes
+
     if question is None:
         newest = memory.notes.of(repo, archived=archived)[:limit]
-        return {"notes": [record_of(without_secret(note)) for note in newest]}
+        return {"notes": [record_of(without_secrets(note)) for note in newest]}
     recalled = without_secrets(
         memory.notes.recall(
             question,
@@ -449,7 +502,7 @@ def notes(
 
 @_offer(TokenScope.READ, "GET /v1/search", tool="search question repo limit")
 def search(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     question: Question,
     repo: AnyRepository = None,
     limit: PageSize = 10,
@@ -465,9 +518,9 @@ def search(
 
 @_offer(TokenScope.READ, "GET /v1/snapshot", tool="snapshot trigger focus repo max_tokens")
 def snapshot(
-    memory: AgentMemory,
-    trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
-    focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
+    memory: "AgentMemory",
+    trigger: Annotated[Text, Limits(description="What happens: an event, an error, a task.")],
+    focus: Annotated[Text, Limits(description="What you look at meanwhile.")] = "",
     repo: AnyRepository = None,
     max_tokens: Tokens = 500,
 ) -> Record:
@@ -475,28 +528,30 @@ def snapshot(
 
     As `contextgraph snapshot --json`.
     """
+    from contextgraph.knowledge import shareable_snapshot
+
     snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
     return record_of(shareable_snapshot(snapshot, max_tokens))
 
 
 @_offer(TokenScope.READ, "GET /v1/decisions")
-def decisions(memory: AgentMemory, repo: Name | None = None, recurring: bool = False) -> Record:
+def decisions(memory: "AgentMemory", repo: Name | None = None, recurring: bool = False) -> Record:
     """List what people decided in learned sessions, as `contextgraph decisions --json`."""
     listed = memory.statements.of(repo, recurring=recurring)
     return {"decisions": [statement_record(without_secrets(one)) for one in listed]}
 
 
 @_offer(TokenScope.READ, "GET /v1/sources")
-def sources(memory: AgentMemory) -> Record:
+def sources(memory: "AgentMemory") -> Record:
     """List who supplied runs and reports, as `contextgraph sources --json`."""
     return {"sources": [*map(record_of, memory.sources())]}
 
 
 @_offer(TokenScope.READ, "GET /v1/keyed/brief", tool="brief tags max_tokens")
 def brief(
-    memory: AgentMemory,
-    tags: Annotated[Tags, Field(description="Entries with these come first.")] = (),
-    max_tokens: Tokens = BRIEF_TOKENS,
+    memory: "AgentMemory",
+    tags: Annotated[Tags, Limits(description="Entries with these come first.")] = (),
+    max_tokens: Tokens = 800,
 ) -> Record:
     """Return the keyed entries to know at the start of a task, best first.
 
@@ -511,14 +566,14 @@ def brief(
     source="agent:{}",
     example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
 )
-def set_memory(memory: AgentMemory, key: Name, json_content: JsonValue, *, source: str) -> Record:
+def set_memory(memory: "AgentMemory", key: Name, json_content: Any, *, source: str) -> Record:
     """Keep JSON under a key, null removes it, as `contextgraph set`."""
     receipt = memory.keyed.set_memory(key, json_content, source)
     return {"key": receipt.key, "status": receipt.status}  # its path is of this machine
 
 
 @_offer(TokenScope.READ, "GET /v1/explain/{identity}")
-def explain(memory: AgentMemory, identity: str) -> Record:
+def explain(memory: "AgentMemory", identity: str) -> Record:
     """Return where a methodology, run, fragment, error or context comes from."""
     explanation = memory.explain(identity)
     if explanation is None:
@@ -532,7 +587,7 @@ def explain(memory: AgentMemory, identity: str) -> Record:
     example={"instance_id": "acme__shop-7", "outcome": "solved"},
 )
 def outcomes(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     instance_id: Name,
     outcome: Literal["solved", "failed"],
     agent: Name = "",
@@ -559,17 +614,17 @@ def outcomes(
     example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
 )
 def remember(  # noqa: PLR0913  (one parameter per property of a note)
-    memory: AgentMemory,
-    content: Annotated[Text, Field(description="One statement.")],
+    memory: "AgentMemory",
+    content: Annotated[Text, Limits(description="One statement.")],
     *,
     source: str,
     repo: Repository = "",
-    tags: Annotated[Names, Field(description="Words to find it by.")] = (),
+    tags: Annotated[Names, Limits(description="Words to find it by.")] = (),
     locator: Name = "",
     pinned: bool = False,
     security: Security = Security.INTERNAL,
-    valid_from: AwareDatetime | None = None,
-    valid_until: AwareDatetime | None = None,
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
     importance: Share = 0.5,
     caused_by: Names = (),
 ) -> Record:
@@ -602,7 +657,7 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     example={"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True},
 )
 def reports(
-    memory: AgentMemory,
+    memory: "AgentMemory",
     context: Name,
     helped: bool,
     item: Limit | None = None,
@@ -616,7 +671,7 @@ def reports(
 
 @_offer(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/{decision}")
 def decide(
-    memory: AgentMemory, identity: str, decision: Literal["quarantine", "release"]
+    memory: "AgentMemory", identity: str, decision: Literal["quarantine", "release"]
 ) -> Record:
     """Never show a methodology, or advice (`adv_…`), again; or show it whatever was reported."""
     decided = memory.quarantine if decision == "quarantine" else memory.release
@@ -626,7 +681,7 @@ def decide(
 
 
 @_offer(TokenScope.ADMIN, "DELETE /v1/notes/{identity}")
-def forget_note(memory: AgentMemory, identity: str) -> Record:
+def forget_note(memory: "AgentMemory", identity: str) -> Record:
     """Delete a note."""
     if not memory.notes.forget([identity]):
         raise NotFoundError(f"no note {identity}; GET /v1/notes lists those there are")
@@ -634,7 +689,7 @@ def forget_note(memory: AgentMemory, identity: str) -> Record:
 
 
 @_offer(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
-def forget(memory: AgentMemory, identity: str) -> Record:
+def forget(memory: "AgentMemory", identity: str) -> Record:
     """Remove a run and everything that only it supports."""
     if not memory.forget([identity]):
         raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
@@ -642,7 +697,7 @@ def forget(memory: AgentMemory, identity: str) -> Record:
 
 
 @_offer(TokenScope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
-def retire(memory: AgentMemory, identity: str) -> Record:
+def retire(memory: "AgentMemory", identity: str) -> Record:
     """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
     if not memory.retire([identity]):
         raise NotFoundError(f"no methodology {identity}, or it is retired")
@@ -650,17 +705,17 @@ def retire(memory: AgentMemory, identity: str) -> Record:
 
 
 _LIVE = "/v1/runs/live/{identity}"
-_NO_TEXT: JsonValue = {"text": None}
+_NO_TEXT: Json = {"text": None}
 
 
 @_offer(TokenScope.WRITE, f"POST {_LIVE}/start", part="live", answer={"text": ""})
-def start(run: LiveRun) -> Record:
+def start(run: "LiveRun") -> Record:
     """Return advice for the first prompt, empty where nothing is known."""
     return {"text": run.start()}
 
 
 @_offer(TokenScope.WRITE, f"POST {_LIVE}/before", part="live", example={"action": "pytest tests/"})
-def before(run: LiveRun, action: Text | ToolBody) -> Record:
+def before(run: "LiveRun", action: Text | ToolBody) -> Record:
     """Return what to know before an action is taken; null for nothing.
 
     An action is a command line, or the call of another tool.
@@ -674,7 +729,7 @@ def before(run: LiveRun, action: Text | ToolBody) -> Record:
     part="live",
     example={"text": "Totals must include the tariff"},
 )
-def prompt(run: LiveRun, text: Text) -> Record:
+def prompt(run: "LiveRun", text: Text) -> Record:
     """Return what people decided about what a person asks for in the run; null for nothing."""
     return {"text": run.prompt(text)}
 
@@ -691,7 +746,7 @@ def prompt(run: LiveRun, text: Text) -> Record:
     answer=_NO_TEXT,
 )
 def observe(
-    run: LiveRun,
+    run: "LiveRun",
     action: Text | ToolBody,
     observation: LongText,
     exit_code: int | None = None,
@@ -702,38 +757,41 @@ def observe(
 
 
 @_offer(TokenScope.WRITE, f"POST {_LIVE}/check_submit", part="live", answer=_NO_TEXT)
-def check_submit(run: LiveRun) -> Record:
+def check_submit(run: "LiveRun") -> Record:
     """Return what seems to be missing before the agent submits; null for nothing."""
     return {"text": run.check_submit()}
 
 
 # The methods that clients call: part of a memory -> its class, and its methods by their scope.
-METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
+METHODS: Mapping[str, tuple[str, Mapping[TokenScope, str]]] = {
     "": (
-        AgentMemory,
+        "memory:AgentMemory",
         {
             TokenScope.READ: "decided explain",
             TokenScope.ADMIN: "forget maintain quarantine release retire",
         },
     ),
     "statements": (
-        Statements,
+        "knowledge:Statements",
         {
             TokenScope.READ: "for_request naming of standing",
             TokenScope.ADMIN: "accept edit reject remove_run",
         },
     ),
     "entities": (
-        Entities,
+        "knowledge:Entities",
         {
             TokenScope.READ: "find_by_keywords find_tags get_entity get_related",
             TokenScope.WRITE: "add_entity add_relation set_entity_tags",
             TokenScope.ADMIN: "fill remove_entity remove_relation",
         },
     ),
-    "loop_detector": (LoopDetector, {TokenScope.READ: "alarm_after escapes_from"}),
+    "loop_detector": (
+        "advising.loops:LoopDetector",
+        {TokenScope.READ: "alarm_after escapes_from"},
+    ),
     "notes": (
-        Notes,
+        "knowledge:Notes",
         {
             TokenScope.READ: "causes of rank recall",
             TokenScope.WRITE: "link",
@@ -741,26 +799,35 @@ METHODS: Mapping[str, tuple[type, Mapping[TokenScope, str]]] = {
         },
     ),
     "pages": (
-        Pages,
+        "knowledge:Pages",
         {
             TokenScope.READ: "get_index get_page references search",
             TokenScope.WRITE: "add_page update_page",
             TokenScope.ADMIN: "remove_page",
         },
     ),
-    "retriever": (MemoryRetriever, {TokenScope.READ: "by_error by_state by_task retrieve"}),
-    "retriever.playbooks": (Playbooks, {TokenScope.READ: "content_hashes facts history of"}),
+    "retriever": (
+        "advising.pipeline:MemoryRetriever",
+        {TokenScope.READ: "by_error by_state by_task retrieve"},
+    ),
+    "retriever.playbooks": (
+        "advising.playbook:Playbooks",
+        {TokenScope.READ: "content_hashes facts history of"},
+    ),
     "stats": (
-        StatisticsEngine,
+        "learning.statistics:StatisticsEngine",
         {
             TokenScope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
             "get_failure_patterns get_friction get_interventions get_outcomes_over_time "
             "get_solve_rates get_steps_saved"
         },
     ),
-    "store.exposures": (ExposureStore, {TokenScope.WRITE: "add"}),
-    "store.runs": (RunStore, {TokenScope.READ: "for_task for_text ids learned raw trajectories"}),
-    "writer": (MemoryWriter, {TokenScope.WRITE: "set_outcome"}),
+    "store.exposures": ("ports:ExposureStore", {TokenScope.WRITE: "add"}),
+    "store.runs": (
+        "ports:RunStore",
+        {TokenScope.READ: "for_task for_text ids learned raw trajectories"},
+    ),
+    "writer": ("learning:MemoryWriter", {TokenScope.WRITE: "set_outcome"}),
 }
 
 
@@ -771,7 +838,7 @@ def _methods() -> Iterator[Operation]:
                 name = f"{part}.{method}".lstrip(".")
                 yield Operation(
                     name,
-                    getattr(kind, method),
+                    f"{kind}.{method}",
                     scope,
                     part,
                     f"POST /v1/{name.replace('.', '/')}",

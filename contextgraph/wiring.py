@@ -38,7 +38,6 @@ from contextgraph.knowledge import (
     MaintenancePolicy,
     Notes,
     Statements,
-    Strategy,
 )
 from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
@@ -54,6 +53,7 @@ from contextgraph.llm import (
     chat_model,
     model_in,
 )
+from contextgraph.model import Strategy
 from contextgraph.ports import Embedder, Store, VectorIndex
 from contextgraph.processes import load
 from contextgraph.remote import (

@@ -6,7 +6,6 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ import click
 from contextgraph.cli.commands import Common, argument, common_options, described, flag, option
 from contextgraph.cli.output import emit, fail, warn
 from contextgraph.lazy import dataclass, field, replace
+from contextgraph.operations import TokenScope
 from contextgraph.records import record_of
 
 if TYPE_CHECKING:
@@ -39,14 +39,6 @@ Tokens = Annotated[
         show_default="beside the memory",
     ),
 ]
-
-
-class ScopeName(StrEnum):
-    """Scopes of a token."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
 
 
 @common_options()
@@ -142,7 +134,6 @@ def view(
             webbrowser.open(url)
         return
     _need_extra()
-    from contextgraph.operations import TokenScope
     from contextgraph.service.app import serve as run
     from contextgraph.service.routes import LOCAL
     from contextgraph.service.service import Limits
@@ -174,7 +165,8 @@ def create(
     common: Common,
     *,
     scope: Annotated[
-        list[ScopeName] | None, option("SCOPE", "read, write or admin (repeatable).", "read, write")
+        list[TokenScope] | None,
+        option("SCOPE", "read, write or admin (repeatable).", "read, write"),
     ] = None,
     source: Annotated[
         str, described(metavar="NAME", help="Whose it is; runs learned with it name it.")
@@ -193,9 +185,7 @@ def create(
     """
     settings = common.settings()
     _need_extra()
-    from contextgraph.operations import TokenScope
-
-    scopes = [TokenScope(name) for name in scope or (ScopeName.READ, ScopeName.WRITE)]
+    scopes = scope or [TokenScope.READ, TokenScope.WRITE]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
     common.answer({"token": text, **_token_record(made)}, text)
     if not common.as_json:

@@ -14,7 +14,6 @@ from contextgraph.knowledge.pages import (
     Pages as Pages,
 )
 from contextgraph.knowledge.recall import (
-    Strategy as Strategy,
     explain_note as explain_note,
     name_notes as name_notes,
     render_notes as render_notes,

@@ -28,7 +28,6 @@ from contextgraph.governance import (
 )
 from contextgraph.knowledge.recall import (
     Question,
-    Strategy,
     credibility_of,
     recollections,
     searched_text,
@@ -51,6 +50,7 @@ from contextgraph.model import (
     Recollection,
     Security,
     Snapshot,
+    Strategy,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import (

@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from functools import lru_cache
 from math import exp
 
@@ -22,6 +21,7 @@ from contextgraph.model import (
     Recollection,
     Relation,
     Snapshot,
+    Strategy,
     Vector,
 )
 from contextgraph.ports import NoteStore
@@ -74,24 +74,6 @@ def _anything() -> frozenset[str]:
             " learned said since about anything everything project repository"
         )
     )
-
-
-class Strategy(StrEnum):
-    """Kinds to recall: everything; all but entities and links; those alone; or notes alone."""
-
-    HYBRID = "hybrid"
-    KNOWLEDGE = "knowledge"
-    GRAPH = "graph"
-    NOTES = "notes"
-
-    @property
-    def kinds(self) -> tuple[NoteKind, ...]:
-        """The kinds of note that are recalled."""
-        notes = (NoteKind.NOTE, NoteKind.STATEMENT)
-        if self is Strategy.NOTES:
-            return notes
-        known = (*notes, NoteKind.PAGE, NoteKind.KEYED)
-        return known if self is Strategy.KNOWLEDGE else (*known, NoteKind.ENTITY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TypeAlias
 
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.recall import MOST_WORDS, Strategy
+from contextgraph.knowledge.recall import MOST_WORDS
 from contextgraph.lazy import replace
 from contextgraph.model import (
     Found,
@@ -18,6 +18,7 @@ from contextgraph.model import (
     Outcome,
     RunFilter,
     Scope,
+    Strategy,
     Trajectory,
 )
 from contextgraph.ports import Store

@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         Security as Security,
         Snapshot as Snapshot,
         StatementKind as StatementKind,
+        Strategy as Strategy,
     )
     from contextgraph.model.trajectory import (
         Action as Action,

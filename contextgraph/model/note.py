@@ -20,6 +20,24 @@ class NoteKind(StrEnum):
     """of earlier versions: a sentence of a session that waits for a review"""
 
 
+class Strategy(StrEnum):
+    """Kinds to recall: everything; all but entities and links; those alone; or notes alone."""
+
+    HYBRID = "hybrid"
+    KNOWLEDGE = "knowledge"
+    GRAPH = "graph"
+    NOTES = "notes"
+
+    @property
+    def kinds(self) -> tuple[NoteKind, ...]:
+        """The kinds of note that are recalled."""
+        notes = (NoteKind.NOTE, NoteKind.STATEMENT)
+        if self is Strategy.NOTES:
+            return notes
+        known = (*notes, NoteKind.PAGE, NoteKind.KEYED)
+        return known if self is Strategy.KNOWLEDGE else (*known, NoteKind.ENTITY)
+
+
 class StatementKind(StrEnum):
     """Kinds of statement; *agreed*: the agent said so and a person confirmed it."""
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Res
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph.advising.wording import playbook_lines
-from contextgraph.knowledge import Strategy, without_secret
+from contextgraph.knowledge import without_secret
 from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
@@ -29,6 +29,7 @@ from contextgraph.model import (
     RunOrder,
     Scope,
     ShownTally,
+    Strategy,
     Trajectory,
 )
 from contextgraph.operations import TokenScope

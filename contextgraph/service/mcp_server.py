@@ -54,6 +54,7 @@ from contextgraph.operations import (
     Question,
     Repository,
     TokenScope,
+    checked_type,
 )
 from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, words
@@ -252,6 +253,11 @@ def _guarded(tool: _Tool) -> Callable[..., CallToolResult]:
         text = TextContent(type="text", text=f"{shown}")
         return CallToolResult(content=[text], structured_content=result)
 
+    taken = signature(call)
+    checked = (
+        one.replace(annotation=checked_type(one.annotation)) for one in taken.parameters.values()
+    )
+    cast(Any, call).__signature__ = taken.replace(parameters=[*checked])
     return call
 
 

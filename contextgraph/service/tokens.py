@@ -17,7 +17,6 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.lazy import dataclass, replace
-from contextgraph.learning import checked_source
 from contextgraph.operations import TokenScope
 
 if TYPE_CHECKING:
@@ -72,6 +71,8 @@ class TokenFile:
 
         Raises `SettingsError` for a *source* that cannot be one.
         """
+        from contextgraph.learning import checked_source  # which other uses of tokens need not load
+
         checked_source(source)
         secret = secrets.token_urlsafe(32)
         identity = secrets.token_hex(6)

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import iscoroutinefunction
 from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from threading import Thread
 from typing import Any
 
@@ -257,9 +258,9 @@ OWN = {
 def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
     paths = {
         f"{part}.{name}".lstrip(".")
-        for part, (kind, _) in METHODS.items()
+        for part, (place, _) in METHODS.items()
         if not part.startswith("store")
-        for name in dir(kind)
+        for name in dir(resolve_name(f"contextgraph.{place}"))
         if not name.startswith("_")
     }
     parts = {name.split(".")[0] for name in METHODS}
