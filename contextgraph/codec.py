@@ -1,4 +1,4 @@
-"""Converts frozen dataclasses to JSON and back, by the types of their fields.
+"""Converts frozen dataclasses to JSON, or to columns, and back, by the types of their fields.
 
 Texts, numbers and booleans stay as they are; enumerations become their value, times ISO 8601,
 bytes base64, tuples lists, mappings and dataclasses objects.
@@ -6,15 +6,16 @@ bytes base64, tuples lists, mappings and dataclasses objects.
 
 import base64
 import binascii
-import types
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
-from operator import call
+from functools import cache, lru_cache, partial
+from operator import attrgetter, call
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import (
     Any,
+    Generic,
     NamedTuple,
     TypeAlias,
     TypeVar,
@@ -27,8 +28,10 @@ from typing import (
 
 import orjson
 
-from contextgraph.errors import ReadError, SpaceMismatchError
+from contextgraph.errors import ReadError, SpaceMismatchError, StoreError
 from contextgraph.lazy import MISSING, fields, is_dataclass
+from contextgraph.model.error import RemedyAction, RemedyPattern
+from contextgraph.model.methodology import Words
 from contextgraph.model.trajectory import TRANSIENT, Json
 
 Value = TypeVar("Value")
@@ -180,15 +183,15 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
     if is_dataclass(hint):
         return partial(_dataclass, hint, strict)
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        choices = [choice for choice in arguments if choice is not types.NoneType]
+    if origin in (Union, UnionType):
+        choices = [choice for choice in arguments if choice is not NoneType]
         # Several choices are the type of any JSON.
         return _optional(_decoder(choices[0], strict)) if len(choices) == 1 else _as_it_is
     if origin is not None:
         return _container(origin, arguments, strict)
     if hint in _SCALARS:
         return partial(_scalar, hint)
-    if hint is types.NoneType:
+    if hint is NoneType:
         return _as_it_is
     if issubclass(hint, Enum):
         return partial(_member, {str(member.value): member for member in hint})
@@ -331,3 +334,103 @@ def _checked(kind: type[Value], record: Any) -> Value:
         is_other = f"is not {_NAMES_OF_KINDS[kind]}"
         raise _InvalidError("is missing" if record is None else is_other)
     return record
+
+
+# To the database and back.
+Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+# What reading a stored value raises where it is not what was written.
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, ReadError)
+
+
+def json_bytes(value: Any, name: str) -> bytes:
+    """*value* as JSON; raises `StoreError` about *name* for a text that is not valid Unicode."""
+    try:
+        return orjson.dumps(encoded(value))
+    except TypeError as error:
+        raise StoreError(f"{name} cannot be stored: {error}") from error
+
+
+def json_of(value: Any) -> str:
+    """*value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
+    return json_bytes(value, "a text").decode()
+
+
+def from_json(kind: type[Value], text: str) -> Value:
+    """Return the value of *kind* that `json_of` gave *text* for; raises `StoreError`."""
+    try:
+        return decoded(kind, orjson.loads(text))
+    except DAMAGE as error:
+        raise StoreError(f"a stored {kind.__name__} is damaged: {error}") from error
+
+
+@lru_cache(4_096)
+def actions_of(text: str) -> tuple[RemedyAction, ...]:
+    """The actions that are stored as *text*."""
+    # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
+    records = orjson.loads(text)
+    return tuple(decoded(RemedyAction, record) for record in records if isinstance(record, dict))
+
+
+_JSON: Mapping[Any, Form] = {
+    tuple[RemedyAction, ...]: (json_of, actions_of),
+    **{kind: (json_of, partial(from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)},
+}
+
+
+class Columns(Generic[Value]):
+    """The fields of the dataclass *kind* in their order, but for those *omitted*, as columns.
+
+    Enumerations are stored as their value, remedies and words as JSON text, None as NULL; *forms*
+    has the two directions for other types that the database does not hold as they are.
+    """
+
+    def __init__(
+        self, kind: type[Value], forms: Mapping[Any, Form], omitted: Iterable[str] = ()
+    ) -> None:
+        self._kind = kind
+        fields = [field for field in fields_of(cast(Hashable, kind)) if field.name not in omitted]
+        self.names = tuple(field.name for field in fields)
+        kinds = [_without_none(field.hint) for field in fields]
+        field_forms = [_form_of(hint, {**_JSON, **forms}) for hint in kinds]
+        self._writers = tuple(
+            (name, form[0]) for name, form in zip(self.names, field_forms, strict=True)
+        )
+        self._readers = tuple(
+            (field.name, form[1], None if field.default is MISSING else field.default)
+            for field, form in zip(fields, field_forms, strict=True)
+            if form is not _AS_IT_IS or field.default is not MISSING
+        )
+
+    def row(self, value: Value) -> tuple[Any, ...]:
+        """The columns of *value*."""
+        return tuple(
+            None if (given := getattr(value, name)) is None else write(given)
+            for name, write in self._writers
+        )
+
+    def value(self, row: Iterable[Any], **omitted: object) -> Value:
+        """The value with the columns *row* and the fields *omitted*; for NULL, the default."""
+        values = dict(zip(self.names, row, strict=True))
+        try:
+            for name, read, default in self._readers:
+                given = values[name]
+                values[name] = default if given is None else read(given)
+        except DAMAGE as error:
+            raise StoreError(f"a stored {self._kind.__name__} is damaged: {error}") from error
+        return self._kind(**values, **omitted)
+
+
+_AS_IT_IS: Form = (_as_it_is, _as_it_is)
+
+
+def _form_of(kind: Any, forms: Mapping[Any, Form]) -> Form:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return attrgetter("value"), {member.value: member for member in kind}.__getitem__
+    return forms.get(kind, _AS_IT_IS)
+
+
+def _without_none(hint: Any) -> Any:
+    """*hint*, without the None that a field may also hold."""
+    arguments = get_args(hint)
+    return arguments[0] if NoneType in arguments else hint

@@ -76,7 +76,7 @@ class RunStore(Protocol):
     """Stores runs with their fragments, and proposes past runs.
 
     Nothing depends on the order of learning: an error that several runs met has the keywords and
-    the context of the run with the least id. `rules.word_weights` says how relevant words are.
+    the context of the run with the least id. `text.word_weights` says how relevant words are.
     """
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:

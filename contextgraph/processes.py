@@ -1,15 +1,20 @@
-"""Processes that others see end, forks, and files that other users cannot read."""
+"""Processes that others see end, forks, values that threads share, private files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from glob import escape
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from threading import Condition, Lock, get_ident
+from typing import Generic, TypeVar, cast
 
 from contextgraph.lazy import dataclass
+
+Key = TypeVar("Key", bound=Hashable)
+Cached = TypeVar("Cached")
 
 _PROC = Path("/proc")
 # By thread, how deep it is in what a fork would break off in the child: importing a module, or
@@ -143,3 +148,41 @@ def _runs(number: str) -> bool:
     except PermissionError:
         pass
     return True
+
+
+# About 3 kB each, and three kinds of them: 75 MB at most of ordinary runs.
+_MOST = 8_192
+
+
+class ValueCache(Generic[Key, Cached]):
+    """Values by key, at most `_MOST` for each of so many *kinds*; the oldest are dropped first."""
+
+    def __init__(self, kinds: int = 1) -> None:
+        self._kinds = kinds
+        self._values: dict[Key, Cached] = {}
+        self._lock = Lock()
+
+    def get_or_read(
+        self, keys: Iterable[Key], read: Callable[[Sequence[Key]], Mapping[Key, Cached]]
+    ) -> dict[Key, Cached]:
+        """The values of *keys*; those that are not cached are *read*."""
+        values = {key: self._values.get(key) for key in keys}
+        missing = [key for key, value in values.items() if value is None]
+        if not missing:
+            return cast(dict[Key, Cached], values)
+        new = read(missing)
+        with self._lock:
+            self._values.update(new)
+            too_many = max(0, len(self._values) - _MOST * self._kinds)
+            for key in list(islice(self._values, too_many)):
+                del self._values[key]
+        return {key: value for key, value in values.items() if value is not None} | dict(new)
+
+    def without(self, keys: Iterable[Key]) -> "ValueCache[Key, Cached]":
+        """A copy without *keys*."""
+        copy = ValueCache[Key, Cached](self._kinds)
+        with self._lock:
+            copy._values.update(self._values)
+        for key in keys:
+            copy._values.pop(key, None)
+        return copy

@@ -107,6 +107,7 @@ from contextgraph.store.graph import (
 from contextgraph.text import (
     number_of,
     stems,
+    word_weights,
     words as words_of,
 )
 
@@ -1293,7 +1294,7 @@ def _most_relevant(
 ) -> list[Kind]:
     """Return what is *found* with its text and has any of *words*, by their weights in *texts*."""
     everywhere = [*texts]
-    weights = rules.word_weights(len(everywhere), _counts({*words}, everywhere))
+    weights = word_weights(len(everywhere), _counts({*words}, everywhere))
     relevance = [
         (value, sum(weights.get(word, 0) for word in {*words_of(text)})) for value, text in found
     ]

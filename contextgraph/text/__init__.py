@@ -32,5 +32,6 @@ from contextgraph.text.strings import (
     subject_of as subject_of,
     visible as visible,
     word_counts as word_counts,
+    word_weights as word_weights,
     words as words,
 )

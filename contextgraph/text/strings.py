@@ -576,6 +576,28 @@ def rarity(having: int, texts: int) -> float:
     return log(1 + (texts - having + 0.5) / (having + 0.5))
 
 
+# Each further word costs as much as the one before it and says less: the rarest few decide.
+MOST_WORDS = 8
+# A query reads every text with one of its words: common words cost most and say least.
+MOST_TEXTS = 2_000
+
+
+def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
+    """The rarest known words with their weights: 1,000 times the logarithm of their rarity.
+
+    At most eight, that occur in at most 2,000 texts together; the rarest is always one of them.
+    *counts* says in how many of the *total* texts each word occurs. Weights are whole numbers, so
+    that a sum does not depend on the order of adding.
+    """
+    known = sorted((count, word) for word, count in counts.items() if count)[:MOST_WORDS]
+    texts = accumulate(count for count, _ in known)
+    return {
+        word: 1 + round(1000 * log((1 + total) / count))
+        for place, ((count, word), read) in enumerate(zip(known, texts, strict=True))
+        if place == 0 or read <= MOST_TEXTS
+    }
+
+
 def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
     """How much of *query* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
     most = sum(query.values()) * (_K1 + 1)

@@ -11,6 +11,7 @@ import pytest
 from qdrant_client import models
 
 from contextgraph import AgentMemory
+from contextgraph.codec import json_of
 from contextgraph.errors import EmbeddingError, SettingsError, StoreUnavailableError
 from contextgraph.model import (
     Note,
@@ -21,7 +22,6 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Indexed, VectorIndex
 from contextgraph.store import SqliteStore
-from contextgraph.store.rules import json_of
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.postgres import running
 

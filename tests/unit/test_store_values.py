@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph import processes
 from contextgraph.model import (
     ErrorQuestion,
     Outcome,
     Scope,
     SignatureLevel,
 )
-from contextgraph.store import SqliteStore, rules
-from contextgraph.store.rules import ValueCache
+from contextgraph.processes import ValueCache
+from contextgraph.store import SqliteStore
 from tests.made_bundles import SIGNATURE, made_bundle
 
 
@@ -66,7 +67,7 @@ def test_a_repository_that_was_unknown_is_found_when_it_is_learned(path: str) ->
 
 
 def test_so_many_values_are_cached_and_the_newest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_MOST", 3)
+    monkeypatch.setattr(processes, "_MOST", 3)
     read: list[int] = []
 
     def squares(keys: Sequence[int]) -> dict[int, int]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextgraph.codec import json_of
 from contextgraph.errors import (
     MemoryNotFoundError,
     SchemaError,
@@ -46,7 +47,6 @@ from contextgraph.store.neo4j.connection import (
     time_of,
 )
 from contextgraph.store.neo4j.search import NEVER, MemoryState, memory_state
-from contextgraph.store.rules import json_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:

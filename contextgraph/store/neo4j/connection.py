@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+from contextgraph.codec import Columns, Form, Value
 from contextgraph.errors import (
     SchemaError,
     StoreError,
@@ -37,7 +38,7 @@ from contextgraph.store.neo4j.schema import (
     apply,
     query,
 )
-from contextgraph.store.rules import Columns, Form, Value, scored_words
+from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 
 if TYPE_CHECKING:

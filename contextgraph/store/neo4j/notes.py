@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from contextgraph.codec import json_of
 from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
@@ -22,7 +23,6 @@ from contextgraph.store.neo4j.connection import (
     where,
 )
 from contextgraph.store.neo4j.search import indexed_text, terms
-from contextgraph.store.rules import json_of
 from contextgraph.text import stems
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.

@@ -27,6 +27,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.ports import NodeType
+from contextgraph.processes import ValueCache
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
     Connection,
@@ -42,8 +43,7 @@ from contextgraph.store.neo4j.connection import (
     where,
 )
 from contextgraph.store.neo4j.schema import query, vector_index
-from contextgraph.store.rules import ValueCache
-from contextgraph.text import words
+from contextgraph.text import word_weights, words
 
 # When more runs have changed, reading again what is needed costs less.
 MAX_CHANGED_RUNS = 1_000
@@ -286,7 +286,7 @@ class WordCountCache:
     def terms(self, words: Sequence[str], repo: str | None) -> list[Parameters]:
         """The rarest known ones of *words* with their weights, as `terms`."""
         counts = self.counts(words)
-        weights = rules.word_weights(counts.total, counts.by_word)
+        weights = word_weights(counts.total, counts.by_word)
         return terms(self._connection.tenant, None if repo is None else (repo,), weights)
 
     def _count(self, new: Sequence[str]) -> dict[str, int]:

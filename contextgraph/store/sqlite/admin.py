@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from contextgraph.codec import json_of
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import (
     ChangeStatus,
@@ -33,7 +34,6 @@ from contextgraph.store.graph import (
     put_notes,
     remove_abstracted,
 )
-from contextgraph.store.rules import json_of
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.advice import exposures_by_id
 from contextgraph.store.sqlite.database import (

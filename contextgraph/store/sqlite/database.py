@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
+from contextgraph.codec import DAMAGE, Columns, Form, Value, actions_of
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
@@ -33,12 +34,12 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.processes import (
+    ValueCache,
     create_private,
     no_fork,
     replacing,
 )
 from contextgraph.store import rules
-from contextgraph.store.rules import DAMAGE, Columns, Form, Value, ValueCache, actions_of
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.schema import (
     RUN_BITS,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from contextgraph.codec import json_of
 from contextgraph.lazy import replace
 from contextgraph.model import (
     Note,
@@ -13,7 +14,6 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
-from contextgraph.store.rules import json_of
 from contextgraph.store.sqlite.advice import forget_shown
 from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
 from contextgraph.store.sqlite.search import (

@@ -23,7 +23,7 @@ from contextgraph.model import (
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.sqlite.database import Database, SqlScope, Transaction, run_of, text_of
-from contextgraph.text import words as words_of
+from contextgraph.text import word_weights, words as words_of
 
 # Counting one word takes 0.01 ms at 30,000 texts.
 _MOST_COUNTS = 100_000
@@ -203,9 +203,9 @@ class WordIndex:
         return WordCounts(total, {word: counts[token] for word, token in tokens.items()})
 
     def weights(self, transaction: Transaction, words: Sequence[str]) -> dict[str, int]:
-        """The rarest known words with their weights, see `rules.word_weights`."""
+        """The rarest known words with their weights, see `word_weights`."""
         counts = self.counts(transaction, words)
-        return rules.word_weights(counts.total, counts.by_word)
+        return word_weights(counts.total, counts.by_word)
 
     def _caught_up(self, transaction: Transaction) -> bool:
         """Count what was added since; False for a reader of an older state than was counted."""
