@@ -95,9 +95,13 @@ class WorkingMemory:
     Fixed: rules, trigger, focus, the open error and the files of the run; they are only clipped
     where they exceed their share. Sliding: the last three rounds, clipped in the middle where they
     do not fit, and one line for each older one, the latest first to get a place.
+
+    *states* are those of the run, where another tracks them.
     """
 
-    def __init__(self, max_tokens: int = WORKING_TOKENS) -> None:
+    def __init__(
+        self, max_tokens: int = WORKING_TOKENS, states: StateTracker | None = None
+    ) -> None:
         self._max_tokens = max_tokens
         self._trigger = ""
         self._focus = ""
@@ -106,7 +110,7 @@ class WorkingMemory:
         self._recent: deque[str] = deque(maxlen=WHOLE_ROUNDS)
         self._thought = ""
         self._reader = StepReader()
-        self._tracker = StateTracker(State(phase=Phase.UNDERSTANDING))
+        self._states = states or StateTracker(State(phase=Phase.UNDERSTANDING))
         self._changed: dict[str, None] = {}
         self._file = ""
 
@@ -143,11 +147,12 @@ class WorkingMemory:
 
     def add_step(self, step: Step) -> None:
         """Add a step of a run as readers give it."""
-        self.add_read(self._reader.push(step))
+        read = self._reader.push(step)
+        self._states.push(read)
+        self.add_read(read)
 
     def add_read(self, read: StepTrace, advice: str = "") -> None:
-        """Add a step that was read already, and *advice* that the agent was shown after it."""
-        self._tracker.push(read)
+        """Add a step that *states* has already, and *advice* that the agent was shown after it."""
         if read.reading.kind in _FILE_KINDS and read.reading.targets:
             self._file = read.reading.targets[0]
         if read.succeeded:
@@ -181,7 +186,7 @@ class WorkingMemory:
         ]
 
     def _state_lines(self) -> list[str]:
-        error = error_of(self._tracker.state)
+        error = error_of(self._states.state)
         files = [*self._changed][-_FILES_NAMED:]
         place = f" ({error.location})" if error and error.location else ""
         lines = (
@@ -282,11 +287,11 @@ class LiveRun:
         self._reader = StepReader()
         self._loops = LoopTracker()
         self._signs = SubmissionTracker()
-        self.working = WorkingMemory()
-        self.working.add_trigger("task", raw.task)
         if workdir and environment is None:
             environment = Environment(sys.platform)
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
+        self.working = WorkingMemory(states=self._states)
+        self.working.add_trigger("task", raw.task)
         self._errors: set[tuple[str, str]] = set()
         self._alarms: set[str] = set()
         self._alarmed_until = -1
