@@ -674,7 +674,10 @@ class _Counts:
         seen = {one.candidate.trajectory_id: one.candidate.seen_at for one in sightings}
         runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
         likely = 0.0 if group.silence else probability(features, self._query.gate)
-        steps = expected_detour([_detour(one.candidate) for one in sightings])
+        others = (one.candidate for one in sightings)
+        steps = expected_detour(
+            [detour(one.actions, one.family, one.cleared_step - one.error_step) for one in others]
+        )
         kind = kind_of(harness(self._query.state.agent), best.wording.actions)
         tried = self._query.gate.tried.get(kind, (0.0, 0.0))
         return Remedy(
@@ -723,10 +726,6 @@ class _Counts:
         if (group.instances > 1 or is_only_one) and is_supported:
             return of_template, 0.0, of_type
         return 0.0, of_template, 0.0
-
-
-def _detour(done: RecoveryCandidate) -> int:
-    return detour(done.actions, done.family, done.cleared_step - done.error_step)
 
 
 def _shares(sightings: Iterable[Sighting]) -> tuple[Shares, Shares, Shares]:

@@ -506,6 +506,10 @@ def _cloned(line: str, cwd: str | None) -> str:
     return ""
 
 
+# Without arguments, what is called so is a command line.
+_ALSO_PROGRAMS = frozenset({"python", "open", "create", "edit", "ls", "grep"})
+
+
 def read_action(
     action: Action, cwd: str | None, open_file: str | None, checkout: str = ""
 ) -> ActionReading:
@@ -523,7 +527,9 @@ def read_action(
         # Without a readable range, such as `edit 3`: its text is not a command line.
         head = action.text.partition("\n")[0]
         reading, where = ActionReading(ActionKind.EDIT, "edit", opened, head, opened), cwd
-    elif tool in KIND_OF_TOOL and (action.arguments or not _is_typed(tool, action.text)):
+    elif tool in KIND_OF_TOOL and (
+        action.arguments or not (tool in _ALSO_PROGRAMS or "\n" in action.text)
+    ):
         reading, where = _structured(tool, action), cwd
     else:
         command = read_command_line(_command_line(tool, action))
@@ -584,11 +590,6 @@ def imported_names(text: str) -> frozenset[str]:
         parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]
         imported.update(f"{module}.{part}" if module else part for part in parts if part)
     return frozenset(imported - _COMMON_MODULES)
-
-
-def _is_typed(tool: str, text: str) -> bool:
-    """True where *text* is a command line rather than a tool's name with arguments."""
-    return tool in ("python", "open", "create", "edit", "ls", "grep") or "\n" in text
 
 
 def _command_line(tool: str, action: Action) -> str:
