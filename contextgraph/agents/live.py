@@ -92,16 +92,12 @@ _FILE_KINDS = frozenset({ActionKind.VIEW, ActionKind.EDIT, ActionKind.CREATE})
 class WorkingMemory:
     """The run of one agent in at most *max_tokens* of prompt, at constant cost for each call.
 
-    Fixed: rules, trigger, focus, the open error and the files of the run; they are only clipped
-    where they exceed their share. Sliding: the last three rounds, clipped in the middle where they
-    do not fit, and one line for each older one, the latest first to get a place.
-
-    *states* are those of the run, where another tracks them.
+    Fixed: rules, trigger, focus, the open error and the files of the run, clipped only beyond their
+    share. Sliding: the last three rounds, clipped in the middle, and a line for each older one, the
+    latest first.
     """
 
-    def __init__(
-        self, max_tokens: int = WORKING_TOKENS, states: StateTracker | None = None
-    ) -> None:
+    def __init__(self, max_tokens: int = WORKING_TOKENS) -> None:
         self._max_tokens = max_tokens
         self._trigger = ""
         self._focus = ""
@@ -110,7 +106,7 @@ class WorkingMemory:
         self._recent: deque[str] = deque(maxlen=WHOLE_ROUNDS)
         self._thought = ""
         self._reader = StepReader()
-        self._states = states or StateTracker(State(phase=Phase.UNDERSTANDING))
+        self.states = StateTracker(State(phase=Phase.UNDERSTANDING))
         self._changed: dict[str, None] = {}
         self._file = ""
 
@@ -148,11 +144,11 @@ class WorkingMemory:
     def add_step(self, step: Step) -> None:
         """Add a step of a run as readers give it."""
         read = self._reader.push(step)
-        self._states.push(read)
+        self.states.push(read)
         self.add_read(read)
 
     def add_read(self, read: StepTrace, advice: str = "") -> None:
-        """Add a step that *states* has already, and *advice* that the agent was shown after it."""
+        """Add a step that was read already, and *advice* that the agent was shown after it."""
         if read.reading.kind in _FILE_KINDS and read.reading.targets:
             self._file = read.reading.targets[0]
         if read.succeeded:
@@ -186,7 +182,7 @@ class WorkingMemory:
         ]
 
     def _state_lines(self) -> list[str]:
-        error = error_of(self._states.state)
+        error = error_of(self.states.state)
         files = [*self._changed][-_FILES_NAMED:]
         place = f" ({error.location})" if error and error.location else ""
         lines = (
@@ -290,7 +286,8 @@ class LiveRun:
         if workdir and environment is None:
             environment = Environment(sys.platform)
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
-        self.working = WorkingMemory(states=self._states)
+        self.working = WorkingMemory()
+        self.working.states = self._states  # which have each step already
         self.working.add_trigger("task", raw.task)
         self._errors: set[tuple[str, str]] = set()
         self._alarms: set[str] = set()
