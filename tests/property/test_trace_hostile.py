@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from time import process_time
@@ -41,10 +42,12 @@ def seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def is_steep(work: Callable[[str], object], short: str, long: str) -> bool:
-    if seconds(work, long) < NOTHING:
-        return False
-    best = min(seconds(work, long) for _ in range(2))
-    return best >= NOTHING and best > STEEP * max(seconds(work, short), NOTHING / STEEP)
+    # A machine that others use, too, is slow now and then: what seems steep is tried again.
+    for _ in range(3):
+        taken = seconds(work, long)
+        if taken < NOTHING or taken <= STEEP * seconds(work, short):
+            return False
+    return True
 
 
 def functions_of_text(name: str) -> list[Callable[[str], object]]:
@@ -157,14 +160,23 @@ def a_run_full_of(text: str) -> RawTrajectory:
 WHOLE_RUNS = [name for name in MODULES if ".errors." not in name]
 
 
+@cache
+def first_of_each() -> dict[str, list[tuple[str, str]]]:
+    """The short and long texts of each module that no module before it has."""
+    found, seen = {}, set[tuple[str, str]]()
+    for name in WHOLE_RUNS:
+        patterns = patterns_in(import_module(name))
+        pairs = zip(hostile_texts(patterns, SHORT), hostile_texts(patterns, LONG), strict=True)
+        found[name] = [pair for pair in dict.fromkeys(pairs) if pair not in seen]
+        seen.update(found[name])
+    return found
+
+
 @pytest.mark.parametrize("name", WHOLE_RUNS)
 def test_a_run_full_of_it_is_read_in_time(name):
-    patterns = patterns_in(import_module(name))
     steep = [
         long[:60]
-        for short, long in zip(
-            hostile_texts(patterns, SHORT), hostile_texts(patterns, LONG), strict=True
-        )
+        for short, long in first_of_each()[name]
         if is_steep(lambda text: trace(a_run_full_of(text)), short, long)
     ]
 
