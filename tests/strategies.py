@@ -1,8 +1,11 @@
 """Generated values that hang together as those of real runs do; small, so that they collide."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
+from random import Random
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -45,6 +48,7 @@ from contextgraph.model import (
     dimensions_of,
 )
 
+T = TypeVar("T")
 VOCABULARY = (
     "cache",
     "getattr_static",
@@ -71,9 +75,9 @@ PATTERNS = (
     RemedyPattern(RemedyKind.INSTALL, "<the missing module>"),
 )
 _TRIED = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
-_SEEN = st.builds(SeenContext, st.sampled_from(CONTEXT_IDS), st.integers(-1, 3), _TRIED)
 SPACES = (Space("made/one@2", 3), Space("made/two@3", 0))
 _EPOCH = datetime(2026, 2, 1, tzinfo=UTC)
+_OFFSETS = (0, 1, 86_400_000_000)
 _ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-8)))
 _ERRORS = (
     (Family.PYTHON_EXCEPTION, "TypeError", "<name> is not callable"),
@@ -94,12 +98,11 @@ def texts() -> st.SearchStrategy[str]:
 
 def times() -> st.SearchStrategy[datetime]:
     """Few moments, so that they tie, in several time zones."""
-    offsets = st.sampled_from((0, 1, 86_400_000_000))
-    return st.builds(
-        lambda microseconds, zone: (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone),
-        offsets,
-        st.sampled_from(_ZONES),
-    )
+    return st.builds(_moment, st.sampled_from(_OFFSETS), st.sampled_from(_ZONES))
+
+
+def _moment(microseconds: int, zone: tzinfo) -> datetime:
+    return (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone)
 
 
 def scopes() -> st.SearchStrategy[Scope]:
@@ -111,23 +114,12 @@ def scopes() -> st.SearchStrategy[Scope]:
     )
 
 
-def phases() -> st.SearchStrategy[Phase]:
-    return st.sampled_from((Phase.FIXING, Phase.TESTING, Phase.LOCATING))
-
-
 @st.composite
 def vectors(draw: st.DrawFn, space: str) -> Vector:
     """Few directions, so that they tie."""
     size = dimensions_of(space)
     numbers = st.lists(st.integers(-1, 2), min_size=size, max_size=size)
     return Vector.of(space, draw(numbers.filter(any)))
-
-
-@st.composite
-def embedded_runs(draw: st.DrawFn) -> EmbeddedRun:
-    """A run in one of the spaces, which may have no vector there."""
-    space = draw(st.sampled_from(SPACES)).name
-    return EmbeddedRun(space, draw(st.none() | vectors(space)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,86 +132,19 @@ class Abstracted:
     similar: tuple[SimilarTo, ...]
 
 
-def sources(trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> st.SearchStrategy[Source]:
-    """Fragments of these runs, few of which exist."""
-    runs = st.sampled_from(trajectory_ids)
-    spans = st.sampled_from(("0-0", "0-1", "0-2", "0-5", "1-2", "2-2"))
-    return st.builds(lambda run, span: Source(run, f"{run}/{span}"), runs, spans)
+def abstracted(
+    trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS,
+) -> st.SearchStrategy[Abstracted]:
+    """Methodologies with edges, some of them to what is not there; of one number, as bundles."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: _abstracted(_Chance(seed), trajectory_ids))
 
 
-@st.composite
-def abstracted(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Abstracted:
-    """Methodologies with edges, some of them to what is not there."""
-    ids = draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3, unique=True))
-    edges = st.builds(
-        ResolvedBy,
-        st.sampled_from((*ERROR_IDS, "error none met")),
-        st.sampled_from(METHODOLOGY_IDS),
-        _shares(),
-        _shares(),
-        st.integers(1, 3),
-    )
-    own = sources(trajectory_ids)
-    links = st.builds(SimilarTo, st.sampled_from(ERROR_IDS), own, own, _shares())
-    return Abstracted(
-        tuple(draw(_methodologies(one, ids, own)) for one in ids),
-        tuple(draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=1))),
-        tuple(
-            draw(st.lists(edges, max_size=4, unique_by=lambda e: (e.error_id, e.methodology_id)))
-        ),
-        tuple(draw(st.lists(links, max_size=4, unique_by=lambda e: (e.error_id, e.fragment)))),
-    )
+def bundles(trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> st.SearchStrategy[Bundle]:
+    """All that one run teaches: fragments cover its steps, errors and recoveries lie in them.
 
-
-def _shares() -> st.SearchStrategy[float]:
-    return st.sampled_from((0.0, 0.25, 1 / 3, 1.0))
-
-
-@st.composite
-def _methodologies(
-    draw: st.DrawFn, own_id: str, ids: list[str], own: st.SearchStrategy[Source]
-) -> Methodology:
-    return Methodology(
-        id=own_id,
-        error_id=draw(st.sampled_from(ERROR_IDS)),
-        keyword=draw(st.sampled_from(("", "cache"))),
-        task_type=draw(st.none() | st.just(TaskType.BUG_FIX)),
-        repo=draw(st.none() | st.sampled_from(REPOSITORIES[1:])),
-        situation=draw(texts()),
-        strategy=draw(texts()),
-        made_by="template/1",
-        status=draw(st.sampled_from(MethodologyStatus)),
-        confidence=draw(_shares()),
-        support=draw(st.integers(1, 3)),
-        repositories=draw(st.integers(1, 2)),
-        success_rate=draw(_shares()),
-        avg_steps=draw(_shares()),
-        frequency=draw(st.integers(3, 5)),
-        success_count=draw(_shares()),
-        failure_count=draw(_shares()),
-        sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
-        superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
-        words=draw(st.none() | st.builds(Words, texts(), texts(), texts(), texts())),
-    )
-
-
-@st.composite
-def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Bundle:
-    """All that one run teaches: fragments cover its steps, errors and recoveries lie in them."""
-    trajectory = draw(_trajectories(trajectory_ids))
-    fragments = draw(_fragments(trajectory))
-    met = draw(_met(trajectory.total_steps))
-    recovered = tuple(draw(_recovered(fragments, met)))
-    return Bundle(
-        trajectory=trajectory,
-        fragments=fragments,
-        errors=tuple(draw(_pattern(error)) for error in sorted(set(met.values()))),
-        caused=tuple(_caused(fragments, met)),
-        recovered=recovered,
-        raw=draw(_raws(trajectory)),
-        exposures=tuple(draw(st.just([]) | st.lists(_SEEN, max_size=2))),
-        embedded=draw(st.none() | embedded_runs()),
-    )
+    Made from one number that is drawn: to draw each field takes longer than what is tested.
+    """
+    return st.integers(0, 2**32 - 1).map(lambda seed: _bundle(_Chance(seed), trajectory_ids))
 
 
 def shown_items() -> st.SearchStrategy[list[ShownItem]]:
@@ -231,36 +156,142 @@ def shown_items() -> st.SearchStrategy[list[ShownItem]]:
 LOOP_COMMANDS = ("", "pytest", "edit")
 
 
-@st.composite
-def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajectory:
-    return Trajectory(
-        id=draw(st.sampled_from(trajectory_ids)),
-        instance_id=draw(st.sampled_from(INSTANCES)),
-        repo=draw(st.sampled_from(REPOSITORIES)),
-        task=draw(texts()),
-        task_type=draw(st.sampled_from((TaskType.BUG_FIX, TaskType.FEATURE))),
-        outcome=draw(st.sampled_from(Outcome)),
-        exit_status=draw(st.none() | st.just("submitted")),
-        total_steps=draw(st.sampled_from((6, 5, 3, 2, 1, 0))),
-        summary=draw(texts()),
-        files=draw(st.lists(st.sampled_from(PATHS), max_size=2).map(tuple)),
-        agent="agent",
-        model="model",
-        source_format="made",
-        source=draw(st.sampled_from(("", "runs.jsonl:1"))),
-        contributor=draw(st.sampled_from(("", "", "ci", "laptop"))),
-        run_at=draw(st.none() | times()),
-        learned_at=draw(times()),
-        outcome_source=draw(st.sampled_from(OutcomeSource)),
-        change=draw(st.sampled_from(ChangeStatus)),
+class _Chance(Random):
+    """Draws the values of one bundle."""
+
+    def maybe(self, value: T) -> T | None:
+        return self.choice((value, None))
+
+    def few(self, values: Sequence[T], most: int = 2) -> tuple[T, ...]:
+        return tuple(self.choices(values, k=self.randint(0, most)))
+
+    def text(self) -> str:
+        return " ".join(self.few(VOCABULARY, 4))
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.text() for _ in range(self.randint(0, 2)))
+
+    def share(self) -> float:
+        return self.choice((0.0, 0.25, 1 / 3, 1.0))
+
+    def time(self) -> datetime:
+        return _moment(self.choice(_OFFSETS), self.choice(_ZONES))
+
+
+def _abstracted(chance: _Chance, trajectory_ids: tuple[str, ...]) -> Abstracted:
+    def source() -> Source:
+        """A fragment of these runs, few of which exist."""
+        run = chance.choice(trajectory_ids)
+        return Source(run, f"{run}/{chance.choice(('0-0', '0-1', '0-2', '0-5', '1-2', '2-2'))}")
+
+    ids = tuple(dict.fromkeys(chance.few(METHODOLOGY_IDS, 3)))
+    edges = [
+        ResolvedBy(
+            chance.choice((*ERROR_IDS, "error none met")),
+            chance.choice(METHODOLOGY_IDS),
+            chance.share(),
+            chance.share(),
+            chance.randint(1, 3),
+        )
+        for _ in range(chance.randint(0, 4))
+    ]
+    links = [
+        SimilarTo(chance.choice(ERROR_IDS), source(), source(), chance.share())
+        for _ in range(chance.randint(0, 4))
+    ]
+    return Abstracted(
+        tuple(
+            _methodology(chance, one, ids, [source() for _ in range(chance.randint(0, 4))])
+            for one in ids
+        ),
+        chance.few(METHODOLOGY_IDS, 1),
+        tuple({(one.error_id, one.methodology_id): one for one in edges}.values()),
+        tuple({(one.error_id, one.fragment): one for one in links}.values()),
     )
 
 
-@st.composite
-def _fragments(draw: st.DrawFn, trajectory: Trajectory) -> tuple[Fragment, ...]:
-    cuts = draw(st.sets(st.integers(1, max(1, trajectory.total_steps - 1)), max_size=3))
-    borders = sorted({0, trajectory.total_steps, *(c for c in cuts if c < trajectory.total_steps)})
-    spans = pairwise(borders)
+def _methodology(
+    chance: _Chance, own_id: str, ids: tuple[str, ...], own: list[Source]
+) -> Methodology:
+    words = Words(*(chance.text() for _ in range(4)))
+    return Methodology(
+        id=own_id,
+        error_id=chance.choice(ERROR_IDS),
+        keyword=chance.choice(("", "cache")),
+        task_type=chance.maybe(TaskType.BUG_FIX),
+        repo=chance.maybe(chance.choice(REPOSITORIES[1:])),
+        situation=chance.text(),
+        strategy=chance.text(),
+        made_by="template/1",
+        status=chance.choice([*MethodologyStatus]),
+        confidence=chance.share(),
+        support=chance.randint(1, 3),
+        repositories=chance.randint(1, 2),
+        success_rate=chance.share(),
+        avg_steps=chance.share(),
+        frequency=chance.randint(3, 5),
+        success_count=chance.share(),
+        failure_count=chance.share(),
+        sources=tuple(sorted(set(own))),
+        superseded_by=chance.choice((None, *(one for one in ids if one > own_id))),
+        words=chance.maybe(words),
+    )
+
+
+def _bundle(chance: _Chance, trajectory_ids: tuple[str, ...]) -> Bundle:
+    trajectory = _trajectory(chance, trajectory_ids)
+    fragments = _fragments(chance, trajectory)
+    met = _met(chance, trajectory.total_steps)
+    return Bundle(
+        trajectory=trajectory,
+        fragments=fragments,
+        errors=tuple(_pattern(chance, error) for error in sorted(set(met.values()))),
+        caused=tuple(_caused(fragments, met)),
+        recovered=tuple(_recovered(chance, fragments, met)),
+        raw=_raw(chance, trajectory),
+        exposures=tuple(_seen(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
+        embedded=chance.maybe(_embedded(chance)),
+    )
+
+
+def _seen(chance: _Chance) -> SeenContext:
+    return SeenContext(chance.choice(CONTEXT_IDS), chance.randint(-1, 3), chance.few(PATTERNS))
+
+
+def _embedded(chance: _Chance) -> EmbeddedRun:
+    """A run in one of the spaces, which may have no vector there."""
+    space = chance.choice(SPACES).name
+    numbers = [chance.randint(-1, 2) for _ in range(dimensions_of(space))]
+    return EmbeddedRun(space, chance.maybe(Vector.of(space, numbers)) if any(numbers) else None)
+
+
+def _trajectory(chance: _Chance, trajectory_ids: tuple[str, ...]) -> Trajectory:
+    return Trajectory(
+        id=chance.choice(trajectory_ids),
+        instance_id=chance.choice(INSTANCES),
+        repo=chance.choice(REPOSITORIES),
+        task=chance.text(),
+        task_type=chance.choice((TaskType.BUG_FIX, TaskType.FEATURE)),
+        outcome=chance.choice([*Outcome]),
+        exit_status=chance.maybe("submitted"),
+        total_steps=chance.randint(0, 6),
+        summary=chance.text(),
+        files=chance.few(PATHS),
+        agent="agent",
+        model="model",
+        source_format="made",
+        source=chance.choice(("", "runs.jsonl:1")),
+        contributor=chance.choice(("", "", "ci", "laptop")),
+        run_at=chance.maybe(chance.time()),
+        learned_at=chance.time(),
+        outcome_source=chance.choice([*OutcomeSource]),
+        change=chance.choice([*ChangeStatus]),
+    )
+
+
+def _fragments(chance: _Chance, trajectory: Trajectory) -> tuple[Fragment, ...]:
+    inside = range(1, trajectory.total_steps)
+    borders = sorted({0, trajectory.total_steps, *(chance.few(inside, 3) if inside else ())})
     return tuple(
         Fragment(
             id=f"{trajectory.id}/{start}-{stop - 1}",
@@ -268,39 +299,35 @@ def _fragments(draw: st.DrawFn, trajectory: Trajectory) -> tuple[Fragment, ...]:
             order=order,
             start=start,
             end=stop - 1,
-            fragment_type=draw(st.sampled_from(FragmentType)),
-            phase=draw(phases()),
-            outcome=draw(st.sampled_from(FragmentOutcome)),
-            description=draw(texts()),
-            action_sequence=draw(st.lists(texts(), max_size=2).map(tuple)),
-            files=draw(st.lists(st.sampled_from(PATHS), max_size=2).map(tuple)),
-            open_file=draw(st.none() | st.sampled_from(PATHS)),
+            fragment_type=chance.choice([*FragmentType]),
+            phase=chance.choice((Phase.FIXING, Phase.TESTING, Phase.LOCATING)),
+            outcome=chance.choice([*FragmentOutcome]),
+            description=chance.text(),
+            action_sequence=chance.texts(),
+            files=chance.few(PATHS),
+            open_file=chance.maybe(chance.choice(PATHS)),
             repo=trajectory.repo,
             task_type=trajectory.task_type,
-            loop_kind=draw(st.none() | st.sampled_from(LoopKind)),
-            loop_command=draw(st.sampled_from(LOOP_COMMANDS)),
-            repetitions=draw(st.sampled_from((0, 3))),
-            loop_ending=draw(st.none() | st.sampled_from(LoopEnding)),
+            loop_kind=chance.maybe(chance.choice([*LoopKind])),
+            loop_command=chance.choice(LOOP_COMMANDS),
+            repetitions=chance.choice((0, 3)),
+            loop_ending=chance.maybe(chance.choice([*LoopEnding])),
         )
-        for order, (start, stop) in enumerate(spans)
+        for order, (start, stop) in enumerate(pairwise(borders))
     )
 
 
-@st.composite
-def _met(draw: st.DrawFn, total_steps: int) -> dict[int, int]:
+def _met(chance: _Chance, total_steps: int) -> dict[int, int]:
     """Step -> the number of the error met there."""
-    if not total_steps:
-        return {}
-    steps = st.integers(0, total_steps - 1)
-    return draw(st.dictionaries(steps, st.integers(0, len(_ERRORS) - 1), max_size=6))
+    steps = chance.few(range(total_steps), 6) if total_steps else ()
+    return {step: chance.randrange(len(_ERRORS)) for step in steps}
 
 
-@st.composite
-def _pattern(draw: st.DrawFn, error: int) -> ErrorPattern:
+def _pattern(chance: _Chance, error: int) -> ErrorPattern:
     """The pattern of an error, in words that differ from run to run."""
     family, error_type, template = _ERRORS[error]
-    keywords = draw(st.lists(st.sampled_from(VOCABULARY), max_size=3, unique=True).map(tuple))
-    return ErrorPattern(f"error{error}", family, error_type, template, keywords, draw(texts()))
+    keywords = tuple(dict.fromkeys(chance.few(VOCABULARY, 3)))
+    return ErrorPattern(f"error{error}", family, error_type, template, keywords, chance.text())
 
 
 def _caused(fragments: tuple[Fragment, ...], met: dict[int, int]) -> list[CausedError]:
@@ -313,56 +340,55 @@ def _caused(fragments: tuple[Fragment, ...], met: dict[int, int]) -> list[Caused
     return found
 
 
-def _actions() -> st.SearchStrategy[RemedyAction]:
-    kinds = st.sampled_from((RemedyKind.RUN, RemedyKind.OTHER, RemedyKind.RETRY))
-    return st.builds(
-        RemedyAction,
-        kind=kinds,
-        target=texts(),
-        pattern=st.sampled_from(PATTERNS)
-        | st.builds(RemedyPattern, kinds, texts(), texts(), st.just(()) | st.just(("flag",))),
-        replaced=texts(),
-        parameters=st.just(()) | st.just((("flag", "-x"), ("flag", "-q"))),
+def _action(chance: _Chance) -> RemedyAction:
+    kinds = (RemedyKind.RUN, RemedyKind.OTHER, RemedyKind.RETRY)
+    made = RemedyPattern(
+        chance.choice(kinds), chance.text(), chance.text(), chance.choice(((), ("flag",)))
+    )
+    return RemedyAction(
+        kind=chance.choice(kinds),
+        target=chance.text(),
+        pattern=chance.choice((*PATTERNS, made, made)),
+        replaced=chance.text(),
+        parameters=chance.choice(((), (("flag", "-x"), ("flag", "-q")))),
     )
 
 
-@st.composite
 def _recovered(
-    draw: st.DrawFn, fragments: tuple[Fragment, ...], met: dict[int, int]
+    chance: _Chance, fragments: tuple[Fragment, ...], met: dict[int, int]
 ) -> list[Recovered]:
     found = []
     for step, error in met.items():
         later = [fragment for fragment in fragments if fragment.end > step]
-        if not later or draw(st.integers(0, 3)) == 3:
+        if not later or not chance.randrange(4):
             continue
-        fragment = draw(st.sampled_from(later))
+        fragment = chance.choice(later)
         found.append(
             Recovered(
                 fragment_id=fragment.id,
                 error_id=f"error{error}",
                 error_step=step,
                 cleared_step=fragment.end,
-                message=draw(texts()),
-                location=draw(st.none() | st.just("core.py:3")),
-                actions=draw(st.lists(_actions(), max_size=2).map(tuple)),
-                verified=draw(st.booleans()),
-                workaround=draw(st.booleans()),
-                circumstances=draw(st.lists(texts(), max_size=2).map(tuple)),
+                message=chance.text(),
+                location=chance.maybe("core.py:3"),
+                actions=tuple(_action(chance) for _ in range(chance.randint(0, 2))),
+                verified=chance.choice((False, True)),
+                workaround=chance.choice((False, True)),
+                circumstances=chance.texts(),
             )
         )
     return found
 
 
-@st.composite
-def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
+def _raw(chance: _Chance, trajectory: Trajectory) -> RawTrajectory:
     steps = tuple(
         Step(
             index=index,
             thought="think",
             action=Action("bash", "ls", {"command": "ls", "flags": [1, None, True]}),
-            observation=draw(st.none() | texts()),
-            exit_code=draw(st.none() | st.just(0)),
-            timestamp=draw(st.none() | times()),
+            observation=chance.maybe(chance.text()),
+            exit_code=chance.maybe(0),
+            timestamp=chance.maybe(chance.time()),
         )
         for index in range(trajectory.total_steps)
     )
@@ -374,9 +400,9 @@ def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
         steps=steps,
         outcome=trajectory.outcome,
         exit_status=trajectory.exit_status,
-        patch=draw(st.none() | texts()),
+        patch=chance.maybe(chance.text()),
         started_at=trajectory.run_at,
         outcome_source=trajectory.outcome_source,
         change=trajectory.change,
-        content_hashes=draw(st.dictionaries(texts(), st.just("3b18e512"), max_size=2)),
+        content_hashes=dict.fromkeys(chance.texts(), "3b18e512"),
     )

@@ -12,13 +12,14 @@ import pytest
 import zstandard
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from contextgraph.operations import OPERATIONS, Operation, TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
 from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
+from tests.profiles import examples
 from tests.served import Served, learn, served
 
 Ids: TypeAlias = dict[str, str]
@@ -156,6 +157,7 @@ def stable(answer: Any) -> Any:
     return [stable(one) for one in answer] if isinstance(answer, list) else answer
 
 
+@settings(max_examples=examples(0.3))
 @given(st.lists(st.tuples(st.booleans(), actions), max_size=8))
 def test_answers_are_those_of_a_memory_without_the_other_tenant(
     service: Served, isolated: Served, steps: list[tuple[bool, tuple[str, int]]]

@@ -31,12 +31,17 @@ def test_without_docker_the_script_needs_no_development_environment(tmp_path: Pa
     assert (tmp_path / "asked").read_text() == "runtime\n"
 
 
-def test_the_size_of_all_packages_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_size_of_all_packages_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "trace").mkdir()
+    (tmp_path / "trace" / "steps.py").write_text("def one():\n    return 1\n\n\nTWO = 2\n")
+    (tmp_path / "lazy.py").write_text("THREE = 3\n")
+    monkeypatch.setattr(size, "PACKAGE", tmp_path)
     size.main()
     shown = capsys.readouterr().out
-    files = sum(1 for _ in size.PACKAGE.rglob("*.py"))
-    assert f"\n| all | {files} | " in shown
-    assert "\n| trace | " in shown
+    assert "\n| trace | 1 | 5 | 1 | 2 |\n" in shown
+    assert "\n| all | 2 | 6 | 1 | 2 |\n" in shown
 
 
 def test_operations_enter_few_files(tmp_path: Path) -> None:
