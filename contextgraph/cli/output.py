@@ -79,9 +79,13 @@ def console(stream: TextIO | None = None) -> "Console":
     """Return *stream* (stdout) for people; in a pipe plain, of ``COLUMNS`` or 80 columns."""
     from rich.console import Console
 
+    class Shown(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # no failure; rich would exit with code 1
+
     target = stream or sys.stdout
     is_terminal = target.isatty()
-    return Console(
+    return Shown(
         file=target if is_terminal else cast(TextIO, _PlainText(target)),
         width=None if is_terminal else _piped_width(),
         color_system="auto" if is_terminal else None,
