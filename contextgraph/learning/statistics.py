@@ -1,5 +1,6 @@
 """Statistics of a memory: errors in a situation, what recurs across tasks, and their plots."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from contextgraph.model import (
     Clearance,
     Effect,
     ErrorHistory,
+    ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
     ErrorSteps,
@@ -58,14 +60,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def error_text(tally: ErrorTally) -> str:
-    """The error of *tally* as text; type and message, neither repeated."""
-    error = tally.error
-    if error.template in {"", error.error_type} or not error.error_type:
-        return error.error_type or error.template or error.family
-    # Many messages begin with the last word of their type: "SyntaxError: …" of E999 SyntaxError.
-    named = error.error_type.split()[-1]
-    return f"{error.error_type}: {error.template.removeprefix(f'{named}: ')}"
+def error_text(error: ErrorPattern) -> str:
+    """*error* as text; type and message, neither repeated."""
+    kind = error.error_type
+    if error.template in {"", kind} or not kind:
+        return kind or error.template or error.family
+    # Many messages begin as their type, with a version ("python3: can't open file …") or without,
+    # or with its last word: "SyntaxError: …" of E999 SyntaxError.
+    whole = r"[\d.]*: ".join(map(re.escape, kind.split(": ")))
+    said = re.match(rf"(?:{whole}|{re.escape(kind.split()[-1])}):? ", error.template)
+    return f"{kind}: {error.template[said.end() :] if said else error.template}"
 
 
 RUNS_OF_A_KIND = 5_000
@@ -230,7 +234,7 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
     ]
     return Friction(
         error_id=history.error.id,
-        error=error_text(tally),
+        error=error_text(tally.error),
         tasks=_tasks(met, runs),
         cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
@@ -408,7 +412,7 @@ def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
     return tuple(
         FailurePattern(
             condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
-            what=error_text(tally),
+            what=error_text(tally.error),
             count=tally.runs,
             prevented=_prevented(tally, store, scope),
         )
@@ -587,7 +591,7 @@ class StatisticsEngine:
         stands for the runs whose tasks are about its words; "" is any.
         """
         return tuple(
-            MistakePattern(error_text(tally), tally.runs, tally.cleared_runs)
+            MistakePattern(error_text(tally.error), tally.runs, tally.cleared_runs)
             for tally in errors_in(situation, repo, self._store, COMMON)
         )
 

@@ -45,6 +45,14 @@ def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemor
     assert pattern.prevented.endswith("(1 run)")
 
 
+def test_a_message_that_begins_as_its_type_is_not_said_twice(memory: AgentMemory) -> None:
+    for number, python in enumerate(("python3", "python3", "python3.12")):
+        message = f"{python}: can't open file '/srv/a.py': [Errno 2] No such file or directory"
+        memory.learn(run([(f"{python} a.py", message, 2)], instance_id=f"acme__shop-{number}"))
+    texts = {one.description for one in memory.stats.get_common_mistakes("acme/shop")}
+    assert {"python: can't open file: <name>: [Errno <number>] No such file or directory"} == texts
+
+
 def test_the_most_frequent_remedy_is_named(memory: AgentMemory) -> None:
     for number in range(2):
         memory.learn(recovering_run(number))
