@@ -674,7 +674,7 @@ class _Results:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}
             emit({"summary": {**summary, "tokens": self.tokens, "cost": round(self.cost, 6)}})
-        elif counts["records"]:
+        elif learned or counts["skipped"]:  # each failure is printed where it is met
             rate = f"{learned / max(seconds, 0.001):.0f}/s"
             print(f"Memory: {self.address}")
             title = f"{number_of(learned, 'trajectory')} in {seconds:.1f} s, {rate}"

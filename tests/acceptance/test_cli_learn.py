@@ -108,7 +108,7 @@ def test_only_invalid_records_are_a_failure(tmp_path: Path, store: Path) -> None
 def test_a_missing_path_is_reported(tmp_path: Path, store: Path) -> None:
     result = contextgraph("learn", tmp_path / "none.jsonl", "--store", store)
 
-    assert result.code == 1
+    assert (result.code, result.out) == (1, "")
     assert "none.jsonl" in result.err
 
 
