@@ -133,6 +133,7 @@ _AGAIN = {
     HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
 }
 _DETAIL_CHARS = 1000
+_TOKEN_PLACE = "the second argument of Client or AsyncClient, elsewhere CONTEXTGRAPH_TOKEN"
 _UNKNOWN_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # The errors of a memory that an answer can name.
 _ERRORS: Mapping[str, type[ContextGraphError]] = {
@@ -150,7 +151,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url:
             raise SettingsError(
                 "the address of a service is http://HOST:PORT or https://HOST, without a user; "
-                "its token is CONTEXTGRAPH_TOKEN"
+                f"its token is {_TOKEN_PLACE}"
             )
         super().__init__(url.rstrip("/"), key)
         self._is_checked = False
@@ -292,7 +293,7 @@ def _error(name: str, response: "Response") -> Exception:
     problem = _problem(response)
     reason = f"{name}: {_detail(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return SettingsError(f"{reason}; set CONTEXTGRAPH_TOKEN to one that allows this")
+        return SettingsError(f"{reason}; give a token that allows this: {_TOKEN_PLACE}")
     if response.has_redirect_location:
         return SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"

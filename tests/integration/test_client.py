@@ -362,7 +362,8 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
 
 
 def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:
-    with Client(running.url, "wrong") as client, pytest.raises(SettingsError, match="TOKEN"):
+    place = "argument of Client or AsyncClient, elsewhere CONTEXTGRAPH_TOKEN"
+    with Client(running.url, "wrong") as client, pytest.raises(SettingsError, match=place):
         client.query(AT_ERROR)
     _, reading = running.tokens.create([TokenScope.READ], "default", "reader")
     with Client(running.url, reading) as client:
