@@ -15,7 +15,7 @@ from math import exp
 from contextgraph.lazy import dataclass, regex
 from contextgraph.text import stem, stems
 
-_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 _TOKEN = regex(r"\d\d?:\d\d|\d[\d,_]*(?:\.\d+)*(?!\w|-\d)|[%€$\0]|[@\w][\w.+#/'’@*-]*[\w+#/]|\w")
 _NUMBER = regex(r"\d+(?:\.\d+)*\Z|\.\d\Z")
 _CLOCK = regex(r"\d\d?:\d\d\Z")
@@ -145,7 +145,7 @@ def _values(text: str) -> tuple[dict[str, set[str]], list[str], set[str]]:
     values: defaultdict[str, set[str]] = defaultdict(set)
     roles, rest, known, units = set[str](), list[str](), _known("alternatives"), _known("units")
     people = {next(filter(None, found)).lower() for found in _PERSON.findall(text)}
-    people -= known.keys() | _WEEKDAYS | _MONTHS
+    people -= known.keys() | WEEKDAYS | _MONTHS
 
     def named(match: "re.Match[str]") -> str:
         said = re.sub(r"[ -]", "_", match[0])
@@ -178,7 +178,7 @@ def _value(token: str, unit: tuple[str, str] | None) -> tuple[str, str] | None:
         return "clock", token.zfill(5)
     if _NUMBER.match(number):
         return ("number", number) if token != "one" else None
-    if token.removesuffix("s") in _WEEKDAYS:
+    if token.removesuffix("s") in WEEKDAYS:
         return "weekday", token.removesuffix("s")
     return ("file", token) if _FILE.match(token) else None
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from contextgraph.governance.alternatives import replaces, says_so
+from contextgraph.governance.alternatives import WEEKDAYS, replaces, says_so
 from contextgraph.lazy import dataclass, regex
 from contextgraph.text import compiled
 
@@ -75,7 +75,6 @@ _SYNONYMS = {
 _NUMBER = regex(r"[v$€]?\d[\w.:%-]*\Z")
 _NUMERALS = frozenset("one two three four five six seven eight nine ten twelve".split())
 _UNITS = frozenset("ms s min h day week month year b kb mb gb tb kib mib gib".split())
-_DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 _NAME = regex(r"[A-Z\d_./-]")
 _PLURAL = regex(r"(?<=[a-z]{2}[^s\W])s\Z")
 _LONGEST_VALUE = 3
@@ -245,7 +244,7 @@ def _has_one_value(before: Sequence[str], after: Sequence[str], *, named: bool) 
 
 def _are_comparable(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     """Whether both are days, numbers, or numbers with a unit: values of one quantity."""
-    if _DAYS.issuperset((*mine, *theirs)):
+    if WEEKDAYS.issuperset((*mine, *theirs)):
         return True
     numbers = (_is_number(mine[0]), _is_number(theirs[0]))
     return all(numbers) and all(
