@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
 
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS, _NEAREST = 160, 600, 3, 3
+_SOME_CHANCE = 0.005  # less would be shown as .00
 _LINES, _LINE_WIDTH = 4, 150
 STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
@@ -386,7 +387,8 @@ def _remedy(remedy: "Remedy") -> "list[Text]":
 
 def _show_silences(remedies: "Sequence[Remedy]") -> None:
     """Print the remedies that came nearest to being shown, and how many each reason silenced."""
-    likely = sorted(remedies, key=lambda remedy: -remedy.probability)[:_NEAREST]
+    possible = (remedy for remedy in remedies if remedy.probability >= _SOME_CHANCE)
+    likely = sorted(possible, key=lambda remedy: -remedy.probability)[:_NEAREST]
     rows = (
         (f"{one.probability:.2f}", one_line(one.description, _TEXT_WIDTH), *_silence(one)[1:])
         for one in likely

@@ -77,9 +77,11 @@ def test_a_silence_is_explained_by_its_step_and_reason(store: Path) -> None:
         "nothing useful known for ModuleNotFoundError: 1 remedy found and not shown: "
         "the run tried it, and got no further"
     )
-    assert re.search(r"0\.\d\d +set `PYTHONPATH=lib`.* the run tried it", explained.out)
+    # What was tried has no chance, and is near to nothing.
+    assert "nearest to being shown" not in explained.out
     assert re.search(r"1 +found +the run tried it, and got no further", explained.out)
-    assert "step 'found': the run tried it" in contextgraph(*asked, "--why", "--details").out
+    details = contextgraph(*asked, "--why", "--details").out
+    assert re.search(r"set `PYTHONPATH=lib`.*\n.*step 'found': the run tried it", details)
 
 
 def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
