@@ -320,9 +320,9 @@ class _Run:
         patterns = {pattern_key(p, names): p for item in items for p in item.patterns}
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
             pattern = patterns.get(pattern_key(action.pattern, names))
-            spelled = action.target.split("\n")[0].strip()
+            spelled = action.target.strip().split("\n")[0].strip()
             about = [n for n in names.names if names.role_of(n) in action.pattern.target]
-            is_said = pattern and (spelled in text or _is_closed(pattern, about))
+            is_said = pattern and ((spelled and spelled in text) or _is_closed(pattern, about))
             if is_said and all(name in text for name in about):
                 return True
             if action.kind is RemedyKind.INSTALL and _installs(text, action.target):

@@ -1,5 +1,7 @@
 """The steps that advice would have saved a recorded run."""
 
+from dataclasses import replace
+
 from contextgraph import AgentMemory
 from contextgraph.evaluation import evaluate
 from contextgraph.evaluation.measures import OURS, MomentKind
@@ -11,6 +13,7 @@ from contextgraph.evaluation.saving import (
 from contextgraph.model import (
     Outcome,
     RawTrajectory,
+    RemedyAction,
     RemedyKind,
     RemedyPattern,
     ShownItem,
@@ -78,6 +81,20 @@ def test_an_item_that_the_run_contradicts_costs_a_step() -> None:
     said = judged(raw, MomentKind.ERROR, 0, "use `python3`")
 
     assert (said.saved, said.wrong) == (frozenset(), 1)
+
+
+def test_a_remedy_without_a_target_is_said_by_no_text() -> None:
+    nothing = RemedyPattern(RemedyKind.SEARCH, "<folder>")
+    read = trace(attempt(*LOOKED))
+    ends = [
+        replace(one, actions=(RemedyAction(RemedyKind.SEARCH, "", nothing),))
+        for one in read.recoveries
+    ]
+    said = Said(MomentKind.ERROR, 0, fence("look around", "ctx_1"), tokens=50)
+    item = ShownItem("item", patterns=(nothing,))
+    [worth] = judged_texts(replace(read, recoveries=tuple(ends)), [said], {"ctx_1": [item]})
+
+    assert worth.saved == frozenset()
 
 
 def test_a_warning_before_a_command_that_ran_is_wrong() -> None:
