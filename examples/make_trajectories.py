@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         make(HERE, options.only)
         return 0
     with TemporaryDirectory() as folder:
-        make(Path(folder), "")
-        return report(differences(HERE, Path(folder)))
+        make(Path(folder), options.only)
+        return report(differences(HERE, Path(folder), options.only))
 
 
 def make(destination: Path, only: str) -> None:
@@ -118,9 +118,9 @@ def progress(count: str, outcome: Outcome, data: dict[str, Any]) -> None:
     print(f"{count} {outcome.instance_id:30} {steps:3} steps  {status:15} {verdict}", flush=True)
 
 
-def differences(here: Path, there: Path) -> list[str]:
-    """Return the names of the files that are not the same in both folders."""
-    names = sorted({name for base in (here, there) for name in _names(base)})
+def differences(here: Path, there: Path, only: str) -> list[str]:
+    """Return the names, of those with *only* in them, of files that differ in both folders."""
+    names = sorted({name for base in (here, there) for name in _names(base) if only in name})
     return [name for name in names if _bytes(here / name) != _bytes(there / name)]
 
 

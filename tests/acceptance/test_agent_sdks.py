@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, run
 from tests.model_server import KEY, Handler, Reply, Server, serving
 
 ROOT = Path(__file__).parents[2]
@@ -86,15 +87,16 @@ def runs(folder: Path) -> list[Mapping[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("api", ["responses", "chat_completions"])
-def test_an_agent_of_openai_queries_and_its_traces_are_learned(
-    agent_sdks: Path, folder: Path, api: str
+def test_agents_of_openai_query_and_their_traces_are_learned(
+    agent_sdks: Path, folder: Path
 ) -> None:
+    """By both APIs: the first agent's run is what the second is advised by."""
     steps = [("bash", {"command": command}) for command in RECOVERY]
-    agent(agent_sdks, folder, "openai_agents_run.py", steps, api)
+    agent(agent_sdks, folder, "openai_agents_run.py", steps, "responses")
     query = ("query_memory", {"task": TASK, "error_message": ERROR})
+    asking = [steps[0], query, *steps]
 
-    server = agent(agent_sdks, folder, "openai_agents_run.py", [steps[0], query, *steps], api)
+    server = agent(agent_sdks, folder, "openai_agents_run.py", asking, "chat_completions")
 
     shown = json.dumps(server.requests[2])
     assert "Earlier runs: " in shown
@@ -107,7 +109,9 @@ def test_an_agent_of_openai_queries_and_its_traces_are_learned(
 
 def test_nodes_of_langgraph_advise_and_learn(agent_sdks: Path, folder: Path) -> None:
     steps = [("bash", {"command": command}) for command in RECOVERY]
-    agent(agent_sdks, folder, "langgraph_run.py", steps, "scripted")
+    earlier = run([(FAILING, NO_MODULE, 1), (RECOVERY[1], "", 0)])
+    learned = write_runs(folder / "runs.jsonl", [earlier])
+    assert contextgraph("learn", learned, "--store", folder / "m.db").code == 0
 
     server = agent(agent_sdks, folder, "langgraph_run.py", steps, "scripted")
 
@@ -115,4 +119,6 @@ def test_nodes_of_langgraph_advise_and_learn(agent_sdks: Path, folder: Path) -> 
     assert [one["role"] for one in after_error] == ["user", "assistant", "tool"]
     assert "Earlier runs: " in after_error[2]["content"]
     assert "set `PYTHONPATH=lib`" in after_error[2]["content"]
-    assert [(one["repo"], one["steps"]) for one in runs(folder)] == [("acme/shop", 2)]
+    assert [(one["repo"], one["agent"], one["steps"]) for one in runs(folder)][:1] == [
+        ("acme/shop", "langgraph", 2)
+    ]
