@@ -112,7 +112,7 @@ class _InvalidError(Exception):
 def _encoder(kind: Any) -> Encoder:
     """Return the function that encodes values whose class is *kind*."""
     if is_dataclass(kind):
-        return partial(_encoded_fields, _defaults(cast(Hashable, kind)))
+        return partial(_encoded_fields, *_fields_given(kind))
     if issubclass(kind, Enum):
         return lambda value, forms: cast(Json, value.value)
     if issubclass(kind, datetime):
@@ -165,12 +165,27 @@ def _defaults(kind: Any) -> Mapping[str, object]:
     }
 
 
-def _encoded_fields(defaults: Mapping[str, object], value: object, forms: Forms | None) -> Json:
+def _fields_given(
+    kind: Any,
+) -> tuple[tuple[tuple[str, object], ...], Callable[[object], tuple[Any, ...]]]:
+    """The fields of the dataclass *kind* with their defaults, and what gives those of a value."""
+    defaults = tuple(_defaults(kind).items())
+    names = [name for name, _ in defaults]
+    if len(names) > 1:  # all in one call
+        return defaults, attrgetter(*names)
+    return defaults, lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _encoded_fields(
+    defaults: tuple[tuple[str, object], ...],
+    given_in: Callable[[object], tuple[Any, ...]],
+    value: object,
+    forms: Forms | None,
+) -> Json:
     if forms is not None:
         return {key: encoded(part, forms) for key, part in parts_of(value, forms).items()}
     record: dict[str, Json] = {}
-    for name, default in defaults.items():
-        given = getattr(value, name)
+    for (name, default), given in zip(defaults, given_in(value), strict=True):
         if not (given is None or given == default):
             # Most fields are texts and numbers: a call for each would take half of the time.
             record[name] = given if type(given) in _AS_THEY_ARE else encoded(given)
@@ -393,8 +408,9 @@ class Columns(Generic[Value]):
         self.names = tuple(field.name for field in fields)
         kinds = [_without_none(field.hint) for field in fields]
         field_forms = [_form_of(hint, {**_JSON, **forms}) for hint in kinds]
+        self._given = attrgetter(*self.names)  # there are always several
         self._writers = tuple(
-            (name, form[0]) for name, form in zip(self.names, field_forms, strict=True)
+            (at, form[0]) for at, form in enumerate(field_forms) if form is not _AS_IT_IS
         )
         self._readers = tuple(
             (field.name, form[1], None if field.default is MISSING else field.default)
@@ -404,10 +420,11 @@ class Columns(Generic[Value]):
 
     def row(self, value: Value) -> tuple[Any, ...]:
         """The columns of *value*."""
-        return tuple(
-            None if (given := getattr(value, name)) is None else write(given)
-            for name, write in self._writers
-        )
+        row = list(self._given(value))
+        for at, write in self._writers:
+            if row[at] is not None:
+                row[at] = write(row[at])
+        return tuple(row)
 
     def value(self, row: Iterable[Any], **omitted: object) -> Value:
         """The value with the columns *row* and the fields *omitted*; for NULL, the default."""

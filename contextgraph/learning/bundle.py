@@ -210,13 +210,35 @@ def unmasked_values(raw: RawTrajectory) -> int:
     return max(1, sum(old != new for old, new in zip(before, after, strict=False)))
 
 
+class _Fit:
+    """Texts that may stay as they are: prompts, files and commands are met again.
+
+    All are let go where they have more than *most* characters.
+    """
+
+    def __init__(self, most: int = 4_000_000) -> None:
+        self._most, self._size = most, 0
+        self.texts: dict[str, None] = {}
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Remember *texts*, which are not known yet."""
+        self._size += sum(map(len, texts))
+        if self._size > self._most:
+            self._size, self.texts = 0, {}
+        else:
+            self.texts.update(dict.fromkeys(texts))
+
+
+_fit = _Fit()
+
+
 def _suspects(texts: Sequence[str]) -> frozenset[str]:
     """Select the *texts* that may have to be changed.
 
     All are looked at together, which is a third of the work; a quarter of real runs is repetition.
     """
     unfit: list[str] = []
-    distinct = dict.fromkeys(texts)
+    distinct = [text for text in dict.fromkeys(texts) if text not in _fit.texts]
     # Other characters than ASCII are rare, and would make a slow text of the whole.
     for group in (
         [text for text in distinct if text.isascii()],
@@ -226,7 +248,9 @@ def _suspects(texts: Sequence[str]) -> frozenset[str]:
         if not is_plain(whole) or may_be_fenced(whole):
             unfit += [text for text in group if not is_plain(text) or may_be_fenced(text)]
         unfit += [group[index] for index in may_hold_secrets(group, whole)]
-    return frozenset(unfit)
+    suspects = frozenset(unfit)
+    _fit.add([text for text in distinct if text not in suspects])
+    return suspects
 
 
 def _texts(raw: RawTrajectory) -> Iterator[str]:

@@ -533,25 +533,32 @@ def read_action(
         reading, where = _structured(tool, action), cwd
     else:
         command = read_command_line(_command_line(tool, action))
-        first = opened if command.on_open_file else ()
-        reading = ActionReading(
-            command.kind, command.verb, (*first, *command.targets), command.text, command.changed
-        )
         where = cwd if command.directory is None else _full_path(command.directory, cwd)
-    if not reading.targets and not reading.changed:
-        return reading
-    relative = {
-        path: repository_path(path, where, checkout)
-        for path in (*reading.targets, *reading.changed)
-    }
-    targets = tuple(dict.fromkeys(relative[path] for path in reading.targets))
-    changed = tuple(dict.fromkeys(relative[path] for path in reading.changed))
+        targets = (*opened, *command.targets) if command.on_open_file else command.targets
+        return ActionReading(
+            command.kind,
+            command.verb,
+            _repository_paths(targets, where, checkout),
+            command.text,
+            _repository_paths(command.changed, where, checkout),
+        )
+    targets = _repository_paths(reading.targets, where, checkout)
+    changed = _repository_paths(reading.changed, where, checkout)
     if (targets, changed) == (reading.targets, reading.changed):
         return reading
     # Several times as fast as `replace`, for each step.
     return ActionReading(
         reading.kind, reading.verb, targets, reading.command, changed, reading.span
     )
+
+
+def _repository_paths(paths: tuple[str, ...], cwd: str | None, checkout: str) -> tuple[str, ...]:
+    """The `repository_path` of each of *paths*, each once."""
+    if not paths:
+        return ()
+    if len(paths) == 1:
+        return (repository_path(paths[0], cwd, checkout),)
+    return tuple(dict.fromkeys([repository_path(path, cwd, checkout) for path in paths]))
 
 
 def canonical(action: Action, open_file: str | None = None) -> str:

@@ -19,7 +19,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.text import compiled
-from contextgraph.trace.actions import ActionKind
+from contextgraph.trace.actions import ActionKind, ActionReading
 from contextgraph.trace.loops import LoopTracker, steady
 from contextgraph.trace.programs import plain, without_banners
 from contextgraph.trace.signature import signature_of
@@ -137,17 +137,23 @@ class OpenErrors:
     def push(self, step: StepTrace) -> tuple[Cleared, ...]:
         """Take *step* in; the errors that it clears, oldest first."""
         self._now = step.index
+        ends, still_open = list[Cleared](), list[OpenError]()
+        changes = bool(self._open) and _changes(step.reading)
         for opened in self._open:
-            _follow(opened, step)
-        ends = [(opened, _ended(opened, step)) for opened in self._open]
-        self._open = [opened for opened, end in ends if end is None and not _is_stale(opened, step)]
+            _follow(opened, step, changes)
+            is_stale = _is_stale(opened, step)
+            if end := _ended(opened, step, is_stale):
+                ends.append(end)
+            elif not is_stale:
+                still_open.append(opened)
+        self._open = still_open
         if step.error is not None:
             self._meet(step, step.error)
         elif step.reading.kind is ActionKind.INSTALL:
             for opened in self._open:
                 if installs_missing(step.reading.command, opened.error):
                     opened.installed = step
-        return tuple(end for _, end in ends if end is not None)
+        return tuple(ends)
 
     def finish(self) -> tuple[Cleared, ...]:
         """Settle errors at the end of the run that gave way to others."""
@@ -175,7 +181,7 @@ class OpenErrors:
         self._open = [*self._open, OpenError(error, step, step)][-_FOLLOWED:]
 
 
-def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
+def _ended(opened: OpenError, step: StepTrace, is_stale: bool) -> Cleared | None:
     if step.succeeded and _reaches(opened, step):
         return Cleared(opened, step)
     if _has_started(opened, step):
@@ -184,7 +190,7 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
         return Cleared(opened, step, moved=True)
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
         return Cleared(opened, opened.gone, moved=True)
-    return _given_up(opened) if _is_stale(opened, step) else None
+    return _given_up(opened) if is_stale else None
 
 
 def _reaches(opened: OpenError, step: StepTrace) -> bool:
@@ -202,14 +208,16 @@ def _given_up(opened: OpenError) -> Cleared | None:
     return Cleared(opened, by, moved=True) if by is not None else None
 
 
-def _follow(opened: OpenError, step: StepTrace) -> None:
-    """Note in *opened* that *step* changes files, or does with another program what failed."""
-    reading = step.reading
-    opened.changed = (
-        opened.changed
-        or bool(reading.changed or reading.scripted)
-        or (reading.kind is ActionKind.INSTALL and is_installing(reading.command))
+def _changes(reading: ActionReading) -> bool:
+    """True for a step that changes files or installs."""
+    return bool(reading.changed or reading.scripted) or (
+        reading.kind is ActionKind.INSTALL and is_installing(reading.command)
     )
+
+
+def _follow(opened: OpenError, step: StepTrace, changes: bool) -> None:
+    """Note in *opened* that *step* *changes* files, or what replaces the program that failed."""
+    opened.changed = opened.changed or changes
     if opened.replaced is None and _replaces(opened, step):
         opened.replaced = step
 

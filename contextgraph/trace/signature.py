@@ -741,7 +741,10 @@ def _is_display(reading: ActionReading) -> bool:
 
 
 def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
-    return next((finding for search in searches if (finding := search(text))), None)
+    for search in searches:
+        if finding := search(text):
+            return finding
+    return None
 
 
 def _is_logged_failure(action: Action, exit_code: int | None, is_error: bool | None) -> bool:

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from sys import stdlib_module_names
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
@@ -212,6 +213,7 @@ _GIT_HEADER = regex(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b
 _HUNK = regex(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _CONTENT_HASHES = regex(r"index ([0-9a-f]{7,40})\.\.([0-9a-f]{7,40})")
 _NO_FILE = "/dev/null"
+_NO_LINES = 0, 0
 _PATH = regex(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
 _FILE_NAME = regex(r"[\w.-]+\.\w+")
 # Viewers put the number of a line before it, searches its file as well. `re` skips to a line end
@@ -238,17 +240,19 @@ def files_changed(patch: str) -> tuple[str, ...]:
 
 def files_created(patch: str) -> frozenset[str]:
     """Return the files that the unified diff *patch* makes."""
-    return frozenset(_files(patch)[1])
+    return _files(patch)[1]
 
 
-def _files(patch: str) -> tuple[list[str], set[str]]:
+# Of the patch of one run both are asked for, one after the other.
+@lru_cache(4)
+def _files(patch: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """The files that *patch* changes, and those of them that it makes."""
     paths: dict[str, None] = {}
     created: set[str] = set()
     old = ""
-    in_hunk = 0, 0
+    in_hunk = _NO_LINES
     for line in patch.splitlines():
-        if any(in_hunk):
+        if in_hunk != _NO_LINES:
             in_hunk = _remaining(line, in_hunk)
         elif match := _GIT_HEADER.match(line):
             paths[match[3] or match[4]] = None
@@ -261,7 +265,7 @@ def _files(patch: str) -> tuple[list[str], set[str]]:
                 created.add(new)
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
-    return [path for path in paths if path and path != _NO_FILE], created
+    return tuple(path for path in paths if path and path != _NO_FILE), frozenset(created)
 
 
 def content_hashes(patch: str) -> Iterator[tuple[str, str]]:
@@ -284,9 +288,9 @@ def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:
     File, the name of the function or class around it (empty for none), and the line with its sign.
     """
     file = symbol = ""
-    in_hunk = 0, 0
+    in_hunk = _NO_LINES
     for line in patch.splitlines():
-        if any(in_hunk):
+        if in_hunk != _NO_LINES:
             in_hunk = _remaining(line, in_hunk)
             if match := _SYMBOL.match(line):
                 symbol = match[1]
@@ -355,18 +359,19 @@ def _hunk_lines(header: str) -> tuple[int, int]:
     """How many old and new lines a hunk has: inside it, `---` is a removed line."""
     match = _HUNK.match(header)
     if match is None:
-        return 0, 0
+        return _NO_LINES
     return int(match[1] or 1), int(match[2] or 1)
 
 
 def _remaining(line: str, left: tuple[int, int]) -> tuple[int, int]:
     old, new = left
-    if line.startswith("\\"):
+    sign = line[:1]
+    if sign == "\\":
         return left
-    if not line.startswith("+"):
-        old = max(old - 1, 0)
-    if not line.startswith("-"):
-        new = max(new - 1, 0)
+    if old and sign != "+":
+        old -= 1
+    if new and sign != "-":
+        new -= 1
     return old, new
 
 

@@ -767,8 +767,8 @@ def _exposures(transaction: Transaction, shown: Sequence[Row]) -> list[Exposure]
 def _put_exposure(transaction: Transaction, exposure: Exposure) -> None:
     """Write a context, unless it is recorded already."""
     row = {"tenant": transaction.tenant, **named_row(EXPOSURES, exposure)}
-    sql = f"{insertion('exposure', row)} ON CONFLICT DO NOTHING RETURNING key"
-    if key := transaction.number(sql, row):
+    sql = f"{insertion('exposure', tuple(row))} ON CONFLICT DO NOTHING RETURNING key"
+    if key := transaction.number(sql, tuple(row.values())):
         transaction.write_all(
             "INSERT INTO shown_item "
             "(exposure, tenant, position, item, advice, patterns, helped, why) "

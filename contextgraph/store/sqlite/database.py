@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from sqlite3 import Connection
 from threading import local
@@ -144,14 +144,18 @@ _RENAMED = {"order": "position", "end": "stop"}
 
 def named_row(columns: Columns[Value], value: Value) -> dict[str, Any]:
     """The columns of *value* by their names."""
-    names = (_RENAMED.get(name, name) for name in columns.names)
-    return dict(zip(names, columns.row(value), strict=True))
+    return dict(zip(_names_of(columns), columns.row(value), strict=True))
+
+
+@cache
+def _names_of(columns: Columns[Any]) -> tuple[str, ...]:
+    return tuple(_RENAMED.get(name, name) for name in columns.names)
 
 
 def columns_of(columns: Columns[Any], alias: str = "") -> str:
     """The names of *columns* for a statement, in the table that is called *alias*."""
     prefix = f"{alias}." if alias else ""
-    return ", ".join(prefix + _RENAMED.get(name, name) for name in columns.names)
+    return ", ".join(prefix + name for name in _names_of(columns))
 
 
 def _fragment_of(row: Row) -> tuple[int, Fragment]:
@@ -321,7 +325,9 @@ class Transaction:
     def insert(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
         """Write rows that have the same columns."""
         if given:
-            self.connection.executemany(insertion(table, given[0]), given)
+            # Values by their place take half of the time of those by their names.
+            rows = [tuple(row.values()) for row in given]
+            self.connection.executemany(insertion(table, tuple(given[0])), rows)
 
     def new_revision(self, *, removing: bool = False) -> int:
         """The revision of the change that begins here.
@@ -431,10 +437,11 @@ class Transaction:
             raise StoreError(f"a stored row is damaged: {error}") from error
 
 
-def insertion(table: str, columns: Iterable[str]) -> str:
-    """The statement that inserts a row with these *columns*, given by their names."""
-    names = [*columns]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{n}' for n in names)})"
+@cache
+def insertion(table: str, columns: tuple[str, ...]) -> str:
+    """The statement that inserts a row with these *columns*, given in their order."""
+    places = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -721,8 +728,8 @@ class Connections:
         """Whether readers cannot put files beside the memory, as those of a growing one must."""
         return (
             not self.in_memory
-            and Path(self.path).exists()
-            and not os.access(Path(self.path).absolute().parent, os.W_OK, effective_ids=_EFFECTIVE)
+            and not os.access(os.path.dirname(self.path) or ".", os.W_OK, effective_ids=_EFFECTIVE)
+            and os.path.exists(self.path)
         )
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

@@ -174,7 +174,11 @@ def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
         "seen_at": seen_at,
         **named_row(TRAJECTORIES, trajectory),
     }
-    run = Run(transaction.number(f"{insertion('trajectory', row)} RETURNING key", row))
+    run = Run(
+        transaction.number(
+            f"{insertion('trajectory', tuple(row))} RETURNING key", tuple(row.values())
+        )
+    )
     transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
     transaction.write_all(
         "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
@@ -234,7 +238,7 @@ def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     }
     of_run = {"tenant": tenant, "trajectory": run.key, "place": place, "seen_at": seen_at}
     for table, given in rows_of.items():
-        transaction.insert(table, [{**of_run, **row} for row in given])
+        transaction.insert(table, [of_run | row for row in given])
     _count(transaction, [run.key], by=1)
     add_texts(transaction, "trajectory", place, [(run.key, rules.trajectory_text(trajectory))])
     texts = [
