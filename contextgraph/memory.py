@@ -87,8 +87,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.ports import OnDamaged, Store
-from contextgraph.processes import no_fork
-from contextgraph.telemetry import operation
+from contextgraph.processes import no_fork, operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id

@@ -25,12 +25,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import TokenScope
+from contextgraph.processes import exporting
 from contextgraph.service import console, routes
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
-from contextgraph.telemetry import exporting
 from contextgraph.text import stem
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from contextgraph.errors import (
 )
 from contextgraph.lazy import regex
 from contextgraph.model import Json
-from contextgraph.telemetry import continued
+from contextgraph.processes import continued
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
