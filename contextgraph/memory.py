@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, overload
@@ -414,12 +414,18 @@ class AgentMemory:
         """Return what `Notes.recall` finds, past sessions and tasks, and remedies, for people.
 
         Of *repo* or of all, best first, each with its score in parts and the command that opens it.
+        A time in the question ("last week", "in March", "since 2026-02") bounds what is found.
         *strategy* is as for `Notes.recall`.
         """
+        from contextgraph.knowledge.recall import asks_for_anything, period_in
         from contextgraph.knowledge.search import search
 
-        chosen = Strategy(strategy)
-        return search(self.store, self.notes, question, repo=repo, limit=limit, strategy=chosen)
+        where = partial(search, self.store, self.notes, repo=repo, limit=limit)
+        rest, period = period_in(question, self._now())
+        found = where(rest, strategy=Strategy(strategy), period=period)
+        if not found and not asks_for_anything(rest):  # the time is what is asked about
+            found = where(question, strategy=Strategy(strategy))
+        return found
 
     def decided(
         self,

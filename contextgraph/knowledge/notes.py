@@ -27,6 +27,8 @@ from contextgraph.governance import (
     worth,
 )
 from contextgraph.knowledge.recall import (
+    ALWAYS,
+    Period,
     Question,
     credibility_of,
     recollections,
@@ -203,18 +205,23 @@ class Notes:
         return ids.index(note_id) + 1 if note_id in ids else None
 
     def answers(
-        self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note] = ()
+        self,
+        question: str,
+        scope: NoteScope,
+        strategy: Strategy,
+        others: Sequence[Note] = (),
+        period: Period = ALWAYS,
     ) -> list[Recollection]:
         """Rank notes in *scope*, keyed entries and *others* by how well they answer *question*.
 
-        The best first. It does not count as a recall.
+        Those of the *period*, the best first. It does not count as a recall.
         """
         if NoteKind.KEYED in scope.kinds:
             others = (*others, *map(_note_of_entry, self._keyed()))
         # Then the question need not be embedded; of all repositories some will have a note.
         if not others and scope.repos is not None and not self._store.newest(scope, 1):
             return []
-        found = self._found(question, scope, strategy, others)
+        found = self._found(question, scope, strategy, others, period)
         replaced = superseded_in(self._store, [one.note.id for one in found])
         current = [one for one in found if one.note.id not in replaced]
         return self._with_contradictions(current, scope)
@@ -384,18 +391,23 @@ class Notes:
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
     def _found(
-        self, question: str, scope: NoteScope, strategy: Strategy, others: Sequence[Note]
+        self,
+        question: str,
+        scope: NoteScope,
+        strategy: Strategy,
+        others: Sequence[Note],
+        period: Period,
     ) -> list[Recollection]:
         """Rank what answers *question*; where vectors cannot be compared, words decide."""
         now = self._now()
         try:
             embedder = self._questions()
             vector = embedder.embed([question]).vectors[0] if embedder else None
-            query = Question.of(question, vector, scope, now)
+            query = Question.of(question, vector, scope, now, period)
             return recollections(self._store, query, others, strategy)
         except EmbeddingError as error:
             logging.getLogger(__name__).warning("%s; notes are recalled by words only", error)
-            query = Question.of(question, None, scope, now)
+            query = Question.of(question, None, scope, now, period)
             return recollections(self._store, query, others, strategy)
 
     def _with_contradictions(

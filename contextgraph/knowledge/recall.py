@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from math import exp
+from typing import NamedTuple
 
 from contextgraph.codec import encoded
 from contextgraph.governance import age_weight, credibility
@@ -41,6 +42,7 @@ from contextgraph.text import (
 MOST_WORDS, _TITLE_WORDS = 32, 40
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
 _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
+_OF_A_TIME = 1_000
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
 # and a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
@@ -52,16 +54,83 @@ _ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
-# A statement answers why; a file that is named is meant.
+# A statement answers why, and what names a reason; a file that is named is meant.
 _BECAUSE, _NAMED = 0.5, 0.5
 # What is linked to the best entities, and the causes of the best notes, stand for them.
 _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
 _LINKED, _MOST_LINKED = 3, 200
+_REASON = regex(
+    r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b",
+    re.IGNORECASE,
+)
 _WHY = regex(r"^\W*why\b", re.IGNORECASE)
 _RECENT = regex(
     r"\b(?:recent(?:ly)?|lately|today|yesterday|last|newest|latest|new)\b", re.IGNORECASE
 )
+
+
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+# A time that a question names, after a word that makes it one.
+_TIME = regex(
+    r"\b(?:(?P<day>today|yesterday)"
+    r"|(?P<which>this|last|past|previous)\s+(?:(?P<count>\d+)\s+)?(?P<unit>day|week|month|year)s?"
+    rf"|(?P<how>in|since|during|of|from|last)\s+(?P<month>{_MONTHS})(?:\s+(?P<year>20\d\d))?"
+    r"|(?P<on>on|since|in)\s+(?P<date>20\d\d(?:-\d\d(?:-\d\d)?)?))\b",
+    re.IGNORECASE,
+)
+_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+
+class Period(NamedTuple):
+    """A time *since* then and *until* then; None for no limit."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def has(self, time: datetime) -> bool:
+        """Return whether *time* is in it."""
+        is_late = self.since is None or self.since <= time
+        return is_late and (self.until is None or time < self.until)
+
+
+ALWAYS = Period()
+
+
+def period_in(text: str, now: datetime) -> tuple[str, Period]:
+    """Return *text* without the first time that it names, and that time.
+
+    The last week are the seven days before *now*; a month without a year is the latest that began.
+    """
+    if not (match := _TIME.search(text)):
+        return text, ALWAYS
+    rest = f"{text[: match.start()]} {text[match.end() :]}"
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if match["day"]:
+        is_over = match["day"].casefold() == "yesterday"
+        since = midnight - timedelta(days=is_over)
+        return rest, Period(since, midnight if is_over else None)
+    if match["unit"]:
+        days = _DAYS[match["unit"].casefold()] * int(match["count"] or 1)
+        return rest, Period(midnight - timedelta(days=days))
+    if match["month"]:
+        month = _MONTHS.split("|").index(match["month"].casefold()) + 1
+        year = int(match["year"] or (now.year if month <= now.month else now.year - 1))
+        parts, is_open = [year, month], match["how"].casefold() == "since"
+    else:
+        parts, is_open = [*map(int, match["date"].split("-"))], match["on"].casefold() == "since"
+    try:
+        year, month, day = (*parts, 1, 1)[:3]
+        since = midnight.replace(year=year, month=month, day=day)
+    except ValueError:  # such as the 31st of June
+        return text, ALWAYS
+    longest = timedelta(days=(0, 366, 31, 1)[len(parts)])
+    until = since + longest
+    if len(parts) == 2:
+        until = until.replace(day=1) if until.month != since.month else until
+    elif len(parts) == 1:
+        until = since.replace(year=since.year + 1)
+    return rest, Period(since, None if is_open else until)
 
 
 @lru_cache(1)
@@ -71,9 +140,15 @@ def _anything() -> frozenset[str]:
         stems(
             "recent recently lately today yesterday last newest latest new news happened changed"
             " changes time times day days week weeks session sessions decided decisions notes done"
-            " learned said since about anything everything project repository"
+            " learned said discussed talked worked since about anything"
+            " everything project repository"
         )
     )
+
+
+def asks_for_anything(text: str) -> bool:
+    """Return whether *text* names nothing that it is about."""
+    return _anything().issuperset(stems(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +156,7 @@ class Question:
     """The stems of a question, its *vector* where texts can be embedded, and where it looks.
 
     *names* are its words as they stand, in lower case, *files* those that name one. *is_recent*: it
-    asks for what is new, *is_why*: for a reason.
+    asks for what is new, *is_why*: for a reason, *period*: for what was said then.
     """
 
     words: tuple[str, ...]
@@ -92,10 +167,19 @@ class Question:
     files: tuple[str, ...] = ()
     is_recent: bool = False
     is_why: bool = False
+    period: Period = ALWAYS
 
     @classmethod
-    def of(cls, text: str, vector: Vector | None, scope: NoteScope, now: datetime) -> "Question":
+    def of(
+        cls,
+        text: str,
+        vector: Vector | None,
+        scope: NoteScope,
+        now: datetime,
+        period: Period = ALWAYS,
+    ) -> "Question":
         """The question in *text*; of a long one its first 32 different words."""
+        is_recent = period != ALWAYS or bool(_RECENT.search(text))
         return cls(
             words := tuple(dict.fromkeys(stems(text)))[:MOST_WORDS],
             vector,
@@ -103,9 +187,15 @@ class Question:
             now,
             frozenset(compiled(r"\w+").findall(text.casefold())),
             files_in(text),
-            bool(_RECENT.search(text)) and _anything().issuperset(words),
+            is_recent and _anything().issuperset(words),
             bool(_WHY.search(text)),
+            period,
         )
+
+    @property
+    def proposed(self) -> int:
+        """How many notes are proposed: some of them are of another time."""
+        return _BY_WORDS if self.period == ALWAYS else _OF_A_TIME
 
 
 def recollections(
@@ -123,7 +213,8 @@ def recollections(
     """
     if question.is_recent and strategy is not Strategy.NOTES:
         return _newest(store, question, others)
-    notes = {note.id: note for note in store.for_text(question.words, question.scope, _BY_WORDS)}
+    by_words = store.for_text(question.words, question.scope, question.proposed)
+    notes = {note.id: note for note in by_words}
     if NoteKind.ENTITY in question.scope.kinds:
         named = replace(question.scope, kinds=(NoteKind.ENTITY,))
         notes = {id_: note for id_, note in notes.items() if note.kind is not NoteKind.ENTITY}
@@ -170,7 +261,7 @@ def recollections(
 def _newest(store: NoteStore, question: Question, others: Sequence[Note]) -> list[Recollection]:
     """The newest of all kinds but entities; each answers what asks for it."""
     kinds = tuple(kind for kind in question.scope.kinds if kind is not NoteKind.ENTITY)
-    newest = store.newest(replace(question.scope, kinds=kinds), _BY_WORDS)
+    newest = store.newest(replace(question.scope, kinds=kinds), question.proposed)
     known = [note for note in (*newest, *others) if _is_recalled(note, question)]
     ages = [age_weight(question.now - note.created_at, _HALF_LIFE) for note in known]
     ranked = [
@@ -195,7 +286,7 @@ def _count_intent(
         if note.kind is NoteKind.ENTITY:
             title = {*stems(note.title)}
             own[id_] *= len(title & {*question.words}) / max(1, len(title))
-        elif question.is_why and note.kind is NoteKind.STATEMENT:
+        elif question.is_why and (note.kind is NoteKind.STATEMENT or _REASON.search(note.content)):
             scores[id_]["reason"] = _BECAUSE * own[id_]
         if own[id_] > 0 and any(file in searched_text(note) for file in question.files):
             scores[id_]["file"] = _NAMED
@@ -388,7 +479,8 @@ def credibility_of(note: Note, now: datetime) -> float:
 
 
 def _is_recalled(note: Note, question: Question) -> bool:
-    return note.is_live and note.is_valid(question.now) and question.scope.has(note)
+    is_valid = note.is_live and note.is_valid(question.now)
+    return is_valid and question.period.has(note.created_at) and question.scope.has(note)
 
 
 def _sum(own: Mapping[str, float], ids: Iterable[str]) -> float:

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TypeAlias
 
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.recall import MOST_WORDS
+from contextgraph.knowledge.recall import ALWAYS, MOST_WORDS, Period
 from contextgraph.lazy import replace
 from contextgraph.model import (
     Found,
@@ -22,12 +22,13 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import Store
-from contextgraph.text import cut, words as words_of
+from contextgraph.text import cut, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
-_PROPOSED, _TEXT, _TITLE = 60, 300, 120
-# More of one session would hide the others; of what is new each session stands once.
-_OF_SESSION, _OF_NEW = 3, 1
+_PROPOSED, _SESSIONS, _TEXT, _TITLE = 60, 20, 300, 120
+# More of one session would hide the others; of what is new, and of passages, each stands once.
+_OF_SESSION, _ONCE, _OF_A_TIME = 3, 1, 1_000
+_PASSAGES = ("said", "reply")
 _AT_STEP = " --step "
 
 _Described: TypeAlias = tuple[Note, str, str, str]
@@ -41,11 +42,14 @@ def search(
     repo: str | None = None,
     limit: int = 10,
     strategy: Strategy = Strategy.HYBRID,
+    period: Period = ALWAYS,
 ) -> tuple[Found, ...]:
     """Return what *store* has about *question*, best first: see `AgentMemory.search`."""
     scope = NoteScope(places_of(repo), strategy.kinds)
-    others = {} if strategy is Strategy.GRAPH else dict(_others(store, question, repo, limit))
-    recalled = notes.answers(question, scope, strategy, [note for note, *_ in others.values()])
+    is_graph = strategy is Strategy.GRAPH
+    others = {} if is_graph else dict(_others(store, question, repo, limit, period))
+    candidates = [note for note, *_ in others.values()]
+    recalled = notes.answers(question, scope, strategy, candidates, period)
     is_new = bool(recalled) and recalled[0].why.keys() == {"recency"}
     of_session: Counter[str] = Counter()
     shown: list[Found] = []
@@ -56,9 +60,10 @@ def search(
         if any((kind, text, one.note.repo) == (it.kind, it.text, it.repo) for it in shown):
             continue
         opened = command.partition(_AT_STEP)[0]
-        session = opened if is_new else f"{kind} {opened}"
+        is_passage = kind in _PASSAGES
+        session = opened if is_new else f"{'passage' if is_passage else kind} {opened}"
         of_session[session] += 1
-        if of_session[session] <= (_OF_NEW if is_new else _OF_SESSION):
+        if of_session[session] <= (_ONCE if is_new or is_passage else _OF_SESSION):
             why = {name: round(value, 4) for name, value in one.why.items()}
             score, note = round(one.score, 4), one.note
             probability = 1.0 if is_new else round(one.probability, 4)
@@ -68,14 +73,16 @@ def search(
 
 
 def _others(
-    store: Store, question: str, repo: str | None, limit: int
+    store: Store, question: str, repo: str | None, limit: int, period: Period
 ) -> Iterator[tuple[str, _Described]]:
     """Id -> runs and remedies in the form of notes.
 
     They are found by whole words; the newest runs are among them.
     """
     terms, scope = [*dict.fromkeys(words_of(question))][:MOST_WORDS], Scope(repo)
-    newest = store.runs.listed(RunFilter(repo=repo), limit)
+    # Those of a time are among the newest since it began.
+    most = limit if period == ALWAYS else _OF_A_TIME
+    newest = store.runs.listed(RunFilter(repo=repo, since=period.since), most)
     for run in (*newest, *store.runs.for_text(terms, scope, _PROPOSED)):
         outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
         title = cut(" ".join(run.task.split()), _TITLE)
@@ -86,11 +93,29 @@ def _others(
             f"{title} ({outcome}{run.total_steps} steps)",
         )
         yield run.id, (note, kind, title, _opening(run))
+    yield from _passages(store, question, repo)
     for recovery in store.recoveries.for_text(terms, scope, _PROPOSED):
         id_, repo_ = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         note = Note(id_, f"{recovery.message} {title}", repo_, "", recovery.seen_at)
         yield id_, (note, "remedy", title, f"contextgraph explain {recovery.fragment_id}")
+
+
+def _passages(store: Store, question: str, repo: str | None) -> Iterator[tuple[str, _Described]]:
+    """Id -> the passages of past sessions that share words with *question*, as notes."""
+    asked = {*stems(question)}
+    scope = NoteScope(places_of(repo), (NoteKind.SESSION,))
+    for session in store.notes.for_text([*asked][:MOST_WORDS], scope, _SESSIONS):
+        run = store.runs.trajectories(session.targets(LinkType.SAID_IN)[:1]).values()
+        for number, line in enumerate(session.content.splitlines()):
+            step, speaker, said = line.split(" ", 2)
+            if asked.isdisjoint(stems(said)):
+                continue
+            source = f"{session.source}:{speaker}"
+            note = Note(f"{session.id}#{number}", said, session.repo, source, session.created_at)
+            command = next((_opening(one, int(step)) for one in run), "")
+            text = f"{speaker} {session.created_at:%Y-%m-%d}: {said}"
+            yield note.id, (note, "reply" if speaker == "agent" else "said", text, command)
 
 
 def _opening(run: Trajectory, step: int = -1) -> str:

@@ -123,6 +123,7 @@ class Statements:
         Doing it again changes nothing; what was rejected stays rejected.
         """
         said = statements_in(run)
+        self._keep_discussed(said, run, run_id, contributor)
         if not said.statements:
             return
         made = [
@@ -149,12 +150,33 @@ class Statements:
             new = [replace(note, links=(*note.links, *links.pop(note.id, ()))) for note in new]
             self._store.change([*links], partial(_linked, links=links), new)
 
+    def _keep_discussed(
+        self, said: SaidInRun, run: RawTrajectory, run_id: str, contributor: str
+    ) -> None:
+        """Store the passages of *run* in the place of what was learned of it before it went on."""
+        if not said.passages:
+            return
+        key = f"{repo_name(run.repo)}\n{run.instance_id}"
+        note = Note(
+            id=f"session_{blake2b(key.encode(), digest_size=8).hexdigest()}",
+            content="\n".join(f"{it.step} {it.speaker} {_masked(it.text)}" for it in said.passages),
+            repo=repo_name(run.repo),
+            source=_source(contributor, by_agent=False),
+            created_at=run.started_at or self._now(),
+            kind=NoteKind.SESSION,
+            locator=run.instance_id,
+            links=(Link(LinkType.SAID_IN, run_id),),
+        )
+        known = self._store.get([note.id]).get(note.id)
+        if known is None or (known.content, known.links) != (note.content, note.links):
+            self._store.change(new=[note])
+
     def remove_run(self, run_id: str) -> int:
-        """Delete the statements of a run; returns how many there were."""
+        """Delete the statements and passages of a run; returns how many there were."""
         said = [
             note.id
             for note in self._store.linking([run_id])
-            if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
+            if note.kind in (*_KINDS, NoteKind.SESSION) and run_id in note.targets(LinkType.SAID_IN)
         ]
         return self._notes.forget(said)
 

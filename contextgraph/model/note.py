@@ -8,12 +8,17 @@ from contextgraph.lazy import dataclass, field
 
 
 class NoteKind(StrEnum):
-    """Kinds of note: written down, said in a recorded session, a page, or a named entity."""
+    """Kinds of note: written down, said in a recorded session, a page, or a named entity.
+
+    *session* is what was discussed in a recorded session, by a person and by the agent: it is
+    searched and never shown as a statement.
+    """
 
     NOTE = "note"
     STATEMENT = "statement"
     PAGE = "page"
     ENTITY = "entity"
+    SESSION = "session"
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
     CANDIDATE = "candidate"
@@ -250,7 +255,8 @@ class Found:
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
     *kind* is task (a run that opened or changed files), session (any other run), statement, note,
-    page, entity, remedy or keyed (an entry of a keyed file). *score*, *why* and *probability* are
+    page, entity, remedy, keyed (an entry of a keyed file), said or reply (what a person or an agent
+    wrote in a session, which decides nothing). *score*, *why* and *probability* are
     those of a `Recollection`; what was asked for because it is new has the probability 1.
     """
 

@@ -1,6 +1,7 @@
 """One search over all rooms of a memory, and the keyed files at the start of a run."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,48 @@ def test_entities_are_filled_from_the_runs_of_a_repository(memory: AgentMemory) 
     assert memory.entities.fill("other/repo") == 0
     with pytest.raises(NotFoundError):
         memory.entities.get_entity("lib/cart.py", "other/repo")
+
+
+def discussed(instance: str, at: datetime, said: str, reply: str) -> RawTrajectory:
+    ran = Action("bash", "make")
+    steps = (
+        Step(0, "I have read the code of the importer.", ran, "ok"),
+        Step(1, "", ran, "ok", user_message=said, timestamp=at),
+        Step(2, reply, ran, "ok", timestamp=at),
+    )
+    return RawTrajectory("claude-code", instance, SHOP, "Look here", steps, started_at=at)
+
+
+def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
+    memory: AgentMemory,
+) -> None:
+    now = datetime.now(UTC)
+    reply = "The totals drift because the rounding of tariffs happens before the discount."
+    learned = memory.learn(discussed("talk", now - timedelta(days=100), "Why do they?", reply))
+    memory.learn(discussed("other", now, "And now?", "The mailer sends each letter twice."))
+    found = memory.search("why do totals drift after a discount", repo=SHOP)
+    (first,) = (one for one in found if one.kind == "reply" and "drift" in one.text)
+    assert first.text == f"agent {now - timedelta(days=100):%Y-%m-%d}: {reply}"
+    assert first.probability >= 0.5
+    assert first.command == f"contextgraph explain {learned.trajectory_id}"
+    assert not any(reply in one.note.content for one in memory.statements.of(SHOP))
+    assert not any(reply in one.note.content for one in memory.notes.recall("totals drift"))
+    memory.forget([learned.trajectory_id])
+    assert not any("drift" in one.text for one in memory.search("totals drift", repo=SHOP))
+
+
+def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    reply = "The ledger rounds each of the lines and not the sum of them."
+    memory.learn(discussed("early", now - timedelta(days=200), "And the ledger?", reply))
+    memory.learn(discussed("late", now - timedelta(days=2), "And the ledger?", reply))
+
+    def times(question: str) -> set[int]:
+        return {(now - one.time).days for one in memory.search(question, repo=SHOP) if one.repo}
+
+    assert times("how does the ledger round") >= {200, 2}
+    assert times("how does the ledger round, last week") == {2}
+    assert times("what happened last week") == {2}
+    assert times(f"what was discussed on {now - timedelta(days=200):%Y-%m-%d}") == {200}
+    assert times("what happened on 2001-01-01") == set()
+    assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
