@@ -12,11 +12,13 @@ import marshal
 import operator
 import os
 import re
+import sys
 from contextlib import suppress
 
 # In place of that of `typing`, whose import takes a third of a hook; type checkers go by the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
     from typing import Any, AnyStr
 
@@ -91,6 +93,22 @@ class Patterns:
 patterns = Patterns()
 
 
+def names_of(package: str, modules: "Sequence[str]") -> "Callable[[str], object]":
+    """Return the ``__getattr__`` of *package*: it has the names of *modules*, the first first."""
+
+    from importlib import import_module
+
+    def found(name: str) -> object:
+        for module in modules:
+            home = import_module(f"{package}.{module}")
+            if hasattr(home, name):
+                setattr(sys.modules[package], name, getattr(home, name))
+                return getattr(home, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return found
+
+
 def regex(pattern: "AnyStr", flags: int = 0) -> "re.Pattern[AnyStr]":
     """Return `re.compile(pattern, flags)`, compiled at its first use."""
     return Regex(pattern, flags)  # type: ignore[return-value]  # it has the same methods
@@ -106,6 +124,7 @@ __all__ = [
     "field",
     "fields",
     "is_dataclass",
+    "names_of",
     "patterns",
     "regex",
     "replace",

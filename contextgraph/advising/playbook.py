@@ -41,13 +41,10 @@ from contextgraph.text import mask_secrets, masked_name
 from contextgraph.trace import (
     FOLDER_PATTERNS,
     SCRIPT,
-    TESTS,
     ActionKind,
-    CommandUse,
     FolderCauses,
     Lesson,
     ProjectFacts,
-    command_use,
     environment_of,
     is_advice_id,
     is_hazardous_command,
@@ -58,6 +55,7 @@ from contextgraph.trace import (
     sets_own_variable,
     usual_environment,
 )
+from contextgraph.trace.actions import TESTS, CommandUse, command_use
 from contextgraph.trace.advice import wording_of
 
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.

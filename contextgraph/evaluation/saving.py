@@ -32,7 +32,6 @@ from contextgraph.model import (
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
     FOLDER_PATTERNS,
-    TESTS,
     ActionKind,
     FolderCauses,
     Lesson,
@@ -40,11 +39,11 @@ from contextgraph.trace import (
     Recovery,
     StepTrace,
     Trace,
-    command_use,
     names_in,
     pattern_key,
     trace,
 )
+from contextgraph.trace.actions import TESTS, command_use
 from contextgraph.trace.loops import is_alarming
 
 MOMENTS = (
