@@ -439,6 +439,8 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
         marks = (said, kind, replaced, hidden, one.note.repo, sessions, one.note.id)
         print_text((" · ".join(filter(None, marks)), "dim"))
         print_text(one.note.content, indent=2)
+        if about := one.note.summary:  # "2" says nothing without the list that it answers
+            print_text((f"about: {one_line(about, _FOUND_WIDTH)}", "dim"), indent=2)
     if not listed:
         print("nobody decided anything in the sessions that were learned")
 

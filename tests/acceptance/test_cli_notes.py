@@ -84,6 +84,15 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
     assert not store.exists()
 
 
+def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) -> None:
+    wrote = "1. Keep the totals in memory\n2. Write the totals to a file each night"
+    step = Step(0, wrote, Action("", ""), None, user_message="2")
+    run = RawTrajectory("claude-code", "a", "acme/shop", "Totals get lost", (step,))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    _, *lines = contextgraph("decisions", "--store", store).out.splitlines()
+    assert lines == ["  2", "  about: 2: Write the totals to a file each night"]
+
+
 def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
     message = "Don't commit generated files. Always squash before merging."
