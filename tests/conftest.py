@@ -25,7 +25,7 @@ from tests.environments import (
 )
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
-from tests.server import Neo4jServer, neo4j, neo4j_server
+from tests.server import Neo4jServer, neo4j, neo4j_server, neo4j_with_indexes
 
 __all__ = [
     "agent_sdks",
@@ -37,6 +37,7 @@ __all__ = [
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",
+    "neo4j_with_indexes",
     "opencode",
     "openhands",
     "postgres",
@@ -67,7 +68,7 @@ def any_memory(
     """An empty memory on each store in turn, with keyed files."""
     address, auth = str(request.param), None
     if address == "neo4j":
-        server: Neo4jServer = request.getfixturevalue("neo4j")
+        server: Neo4jServer = request.getfixturevalue("neo4j_with_indexes")
         address, auth = server.uri, server.auth
     elif not address.endswith(":"):
         address = str(tmp_path / address)

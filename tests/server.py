@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 ENVIRONMENT = dict(os.environ)  # as it was before each test got a home of its own
 GIVEN = "CONTEXTGRAPH_TEST_NEO4J"  # bolt://user:password@host:port, of an empty database
 VERSION = "CONTEXTGRAPH_TEST_NEO4J_VERSION"
+_HAVE_INDEXES = set[str]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,20 @@ def neo4j_server() -> Iterator[Neo4jServer]:
 @pytest.fixture
 def neo4j(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
     """The server with an empty database, for one test; the next one may make a memory there."""
+    _HAVE_INDEXES.discard(neo4j_server.uri)
     neo4j_server.empty()
+    yield neo4j_server
+    neo4j_server.forget()
+
+
+@pytest.fixture
+def neo4j_with_indexes(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
+    """The server without nodes, for one memory; its indexes stay, as they take seconds to make."""
+    if neo4j_server.uri in _HAVE_INDEXES:
+        neo4j_server.forget()
+    else:
+        neo4j_server.empty()
+        _HAVE_INDEXES.add(neo4j_server.uri)
     yield neo4j_server
     neo4j_server.forget()
 
