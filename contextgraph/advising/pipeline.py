@@ -53,6 +53,7 @@ from contextgraph.advising.wording import (
     case_line,
     command_warning,
     fitting_statements,
+    is_told,
     note_line,
     playbook_lines,
     remedy_text,
@@ -416,7 +417,7 @@ def sayings(context: MemoryContext) -> Iterator[str]:
         return
     yield from chain.from_iterable(map(_said, context.shown))
     yield from (warning.text for warning in context.warnings)
-    yield from (case_line(case) for case in context.similar_cases if case.is_shown)
+    yield from (case_line(case) for case in context.similar_cases if is_told(case))
     yield from (note_line(recollection.note) for recollection in context.notes)
     yield from (recollection.note.id for recollection in context.statements)
     if context.playbook:

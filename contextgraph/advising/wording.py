@@ -460,7 +460,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     shown_cases = (
         _Entry(case_line(case))
         for case in context.similar_cases
-        if case.is_shown and case.trajectory_id not in quoted_from
+        if is_told(case) and case.trajectory_id not in quoted_from
     )
     yield from _titled("Similar tasks:", shown_cases)
 
@@ -628,12 +628,21 @@ def _warning(warning: FailureWarning) -> _Entry:
     return _Entry(clip(warning.text, _SENTENCE_CHARS))
 
 
+def is_told(case: SimilarCase) -> bool:
+    """Return whether *case* is shown in a text: a title alone says nothing."""
+    return case.is_shown and bool(_OUTCOMES[case.outcome] or _files_of(case))
+
+
+def _files_of(case: SimilarCase) -> Sequence[str]:
+    """The files of *case* that are named: paths of another repository say nothing here."""
+    return case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+
+
 def case_line(case: SimilarCase) -> str:
     """A past task in one line: its outcome, title, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    # Paths of another repository say nothing here.
-    shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+    shown = _files_of(case)
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
     return f"{head}: {case.title}{changed}"
 

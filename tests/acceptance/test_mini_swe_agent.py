@@ -83,7 +83,7 @@ def mini(python: Path, folder: Path, name: str, commands: Sequence[str]) -> list
 def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
     mini_swe_agent: Path, folder: Path
 ) -> None:
-    mini(mini_swe_agent, folder, "first", RECOVERY)
+    mini(mini_swe_agent, folder, "first", [EDIT[0], *RECOVERY])
     messages = mini(mini_swe_agent, folder, "second", ["python3 -c 'import  tariffs'", *RECOVERY])
 
     prompt, shown = messages[1]["content"], messages[3]["content"]

@@ -321,14 +321,19 @@ def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
     context = memory.query(State(task_description=LATER, repo=SHOP))
     (said_in,) = {one.note.targets(LinkType.SAID_IN)[0] for one in context.statements}
     why = Why((), ScopeLevel.REPO, 1, ())
-    own, other = (
-        SimilarCase(run, name, SHOP, Outcome.UNKNOWN, "", (), (), 0.9, why)
-        for run, name in ((said_in, "export"), ("trj_other", "other-task"))
+    cases = tuple(
+        SimilarCase(run, name, SHOP, outcome, "", (), (), 0.9, why)
+        for run, name, outcome in (
+            (said_in, "export", Outcome.SOLVED),
+            ("trj_other", "other-task", Outcome.SOLVED),
+            ("trj_title", "title-only", Outcome.UNKNOWN),
+        )
     )
-    text = memory.render(replace(context, similar_cases=(own, other)))
+    text = memory.render(replace(context, similar_cases=cases))
     similar = text.partition("Similar tasks:")[2]
     assert "other-task" in similar
     assert "export" not in similar
+    assert "title-only" not in similar  # nor one that has nothing but its title to say
 
 
 @pytest.mark.parametrize(
