@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from contextgraph.advising.cases import ranking_of
 from contextgraph.advising.channels import WEIGHTS, query_of
 from contextgraph.advising.gate import CaseFeatures
-from contextgraph.evaluation import read_related
+from contextgraph.evaluation.judging import read_related
 from contextgraph.memory import AgentMemory
 from contextgraph.model import State
 

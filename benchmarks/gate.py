@@ -29,7 +29,7 @@ from contextgraph.advising.gate import (
     SHIPPED,
     probability,
 )
-from contextgraph.evaluation import split
+from contextgraph.evaluation.evaluation import split
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,

@@ -43,16 +43,11 @@ from contextgraph.text import number_of, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contextgraph.evaluation import (
-        Contrast,
-        Evaluation,
-        Moment,
-        ReplayCounts,
-        ReplayMoment,
-        Report,
-    )
+    from contextgraph.evaluation.evaluation import Evaluation
     from contextgraph.evaluation.experiment import Attempt, Experiment
     from contextgraph.evaluation.experiment_report import ExperimentReport, TaskChange
+    from contextgraph.evaluation.measures import Contrast, Moment, ReplayCounts, ReplayMoment
+    from contextgraph.evaluation.reports import Report
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
 
@@ -126,7 +121,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
       contextgraph evaluate --compare before.json after.json
       contextgraph evaluate runs.jsonl.gz --compare default no-semantic
     """
-    from contextgraph.evaluation import compare as compare_moments, moments_in, report_record
+    from contextgraph.evaluation.measures import compare as compare_moments
+    from contextgraph.evaluation.reports import moments_in, report_record
 
     if not (paths or learn or judge or related):
         if not compare:
@@ -168,7 +164,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
 
 def _show_summary(report: "Report") -> None:
     """Print what was judged, the steps that advice saved, and the verdict."""
-    from contextgraph.evaluation import saved_in_words
+    from contextgraph.evaluation.reports import saved_in_words
 
     config = report.config
     if "runs_judged" in config:
@@ -185,7 +181,7 @@ def _show_summary(report: "Report") -> None:
 
 def _show_figures(report: "Report") -> None:
     """Print the verdict, the configuration and the figures with 95 % intervals."""
-    from contextgraph.evaluation import (
+    from contextgraph.evaluation.reports import (
         against_title,
         figure_rows,
         measures_by_title,
@@ -206,14 +202,14 @@ def _show_figures(report: "Report") -> None:
 
 def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
     """Print how the second does against the first, with McNemar's p."""
-    from contextgraph.evaluation import CONTRASTS, contrast_row
+    from contextgraph.evaluation.reports import CONTRASTS, contrast_row
 
     print_table(title, CONTRASTS, map(contrast_row, contrasts), CONTRASTS[1:])
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import draw_evaluation, report_record, write_evaluation
+    from contextgraph.evaluation.reports import draw_evaluation, report_record, write_evaluation
 
     if details:
         import orjson
@@ -254,7 +250,7 @@ def _parts(
 
     Exits where no record could be read.
     """
-    from contextgraph.evaluation import split
+    from contextgraph.evaluation.evaluation import split
 
     runs, to_learn, to_judge = ([*intake] if intake.paths else [] for intake in intakes)
     learning, judging = split(runs, share)
@@ -267,7 +263,7 @@ def _selected(
     runs: "Sequence[RawTrajectory]", min_runs: int, max_runs: int | None, seed: int
 ) -> "Sequence[RawTrajectory]":
     """*runs* of repositories with *min_runs*; at most *max_runs*, drawn by *seed*."""
-    from contextgraph.evaluation import sampled
+    from contextgraph.evaluation.evaluation import sampled
 
     sizes = Counter(raw.repo for raw in runs)
     selected = [raw for raw in runs if sizes[raw.repo] >= min_runs]
@@ -292,7 +288,8 @@ class Trial:
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
         from contextgraph.codec import decoded_lines
-        from contextgraph.evaluation import JudgedMoment, judge_by_hand, report_of
+        from contextgraph.evaluation.judging import JudgedMoment, judge_by_hand
+        from contextgraph.evaluation.reports import report_of
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()
@@ -303,14 +300,14 @@ class Trial:
             return report_of(evaluation, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, flags: "Mapping[str, Any]") -> "tuple[Moment, ...]":
-        from contextgraph.evaluation import judge_related
+        from contextgraph.evaluation.judging import judge_related
 
         assert self.related is not None
         with Common(flags=flags).or_temporary().open() as memory:
             return judge_related(memory, self.related, self.seed)
 
     def _evaluated(self, memory: "AgentMemory") -> "Evaluation":
-        from contextgraph.evaluation import evaluate, evaluate_online
+        from contextgraph.evaluation.evaluation import evaluate, evaluate_online
 
         known = memory.get_stats().counts.nodes.get("Trajectory", 0)
         if known:
@@ -367,7 +364,7 @@ def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> N
       contextgraph replay runs/ --store team.db --json
     """
     from contextgraph.cli.learn import Intake
-    from contextgraph.evaluation import Replay, ReplayMoment
+    from contextgraph.evaluation.measures import Replay, ReplayMoment
 
     common = common.or_temporary()
     intake = Intake(paths, common.settings(), follow_links=follow_links)

@@ -7,14 +7,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from contextgraph.errors import SettingsError
-from contextgraph.evaluation import (
-    Difference,
-    Estimate,
-    Share,
-    difference,
-    estimate,
-    mcnemar,
-)
 from contextgraph.evaluation.experiment import (
     ARMS,
     GREP,
@@ -24,6 +16,14 @@ from contextgraph.evaluation.experiment import (
     Attempt,
     ExperimentFolder,
     TaskPurpose,
+)
+from contextgraph.evaluation.measures import (
+    Difference,
+    Estimate,
+    Share,
+    difference,
+    estimate,
+    mcnemar,
 )
 from contextgraph.lazy import dataclass
 from contextgraph.model import Json

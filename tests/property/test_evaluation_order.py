@@ -4,8 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given, strategies as st
 
-from contextgraph.evaluation import in_order
-from contextgraph.evaluation.measures import is_later
+from contextgraph.evaluation.measures import in_order, is_later
 from contextgraph.model import RawTrajectory
 from tests.builders import NOON, run
 

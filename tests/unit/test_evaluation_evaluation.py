@@ -14,23 +14,17 @@ from contextgraph import AgentMemory, State
 from contextgraph.advising.gate import Gate
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError
-from contextgraph.evaluation import (
+from contextgraph.evaluation.evaluation import (
     Evaluation,
     Mode,
-    Moment,
-    MomentKind,
-    OrderSource,
-    compare,
     evaluate,
     evaluate_online,
-    judge_related,
-    moments_in,
-    report_of,
-    report_record,
     sampled,
     split,
 )
-from contextgraph.evaluation.measures import METHODS, OURS
+from contextgraph.evaluation.judging import judge_related
+from contextgraph.evaluation.measures import METHODS, OURS, Moment, MomentKind, OrderSource, compare
+from contextgraph.evaluation.reports import moments_in, report_of, report_record
 from contextgraph.model import (
     MemoryContext,
     Outcome,

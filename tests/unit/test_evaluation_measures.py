@@ -2,11 +2,11 @@
 
 import pytest
 
-from contextgraph.evaluation import LoopWarnings
 from contextgraph.evaluation.measures import (
     OURS,
     POLICIES,
     STUCK,
+    LoopWarnings,
     Moment,
     MomentKind,
     MomentVerdict,

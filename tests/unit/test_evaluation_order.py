@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from contextgraph.evaluation import OrderSource, in_order
-from contextgraph.evaluation.measures import is_later
+from contextgraph.evaluation.measures import OrderSource, in_order, is_later
 from tests.builders import NOON, run
 
 

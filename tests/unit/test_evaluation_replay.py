@@ -1,12 +1,7 @@
 """Recorded runs replayed as if live."""
 
 from contextgraph import AgentMemory
-from contextgraph.evaluation import (
-    MomentKind,
-    OrderSource,
-    Replay,
-    ReplayMoment,
-)
+from contextgraph.evaluation.measures import MomentKind, OrderSource, Replay, ReplayMoment
 from contextgraph.model import (
     LearnReceipt,
     LearnStatus,

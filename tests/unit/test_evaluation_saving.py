@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from contextgraph import AgentMemory
-from contextgraph.evaluation import evaluate
+from contextgraph.evaluation.evaluation import evaluate
 from contextgraph.evaluation.measures import OURS, MomentKind
 from contextgraph.evaluation.saving import (
     Said,
