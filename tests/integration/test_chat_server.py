@@ -43,7 +43,8 @@ from tests.model_server import (
     truncated,
 )
 
-QUICK = RetryPolicy(timeout=0.3, outage=0.7, rate_limit=3)
+# Long enough for a second request on a busy machine.
+QUICK = RetryPolicy(timeout=0.3, outage=1.5, rate_limit=3)
 PRICES = Prices(1.0, 10.0)
 Fault = Callable[[int, Handler], Reply | None]
 
@@ -215,7 +216,7 @@ def test_an_unusable_answer_is_retried_then_given_up(
     with pytest.raises(RemoteError, match=reason):
         summarizer(server).reword(GROUP)
     assert len(server.requests) > 1
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_an_interactive_call_gives_up_sooner(server: Server) -> None:
