@@ -595,12 +595,17 @@ class _Responder:
 
 
 def headline(text: str) -> str:
-    """Return the line of *text* that says what to do, for a person to read."""
+    """Return the first line of *text* that says what to do, for a person to read."""
+    return next(iter(headlines(text)), "")
+
+
+def headlines(text: str) -> "list[str]":
+    """Return the lines of *text* that say what to do, else its first."""
     said = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
     stripped = (line.removeprefix("Earlier runs: ") for line in said)
     lines = [line for line in stripped if line]
-    line = next((line for line in lines if "`" in line), lines[0] if lines else "")
-    return line if len(line) <= _HEADLINE else f"{line[: _HEADLINE - 1]}…"
+    chosen = [line for line in lines if "`" in line] or lines[:1]
+    return [one if len(one) <= _HEADLINE else f"{one[: _HEADLINE - 1]}…" for one in chosen]
 
 
 def _ignore(_error: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from contextgraph.agents.hook import headline
+from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles, HookRecord
 from contextgraph.cli.commands import (
     Common,
@@ -535,8 +535,8 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
         asked = one.agent or "asked for by query, MCP or a library"
         where = " · ".join(filter(None, (f"{one.at:%m-%d %H:%M}", asked, one.repo, fate)))
         print_text((where, "dim"))
-        if one.text:
-            print_text(headline(one.text), indent=2)
+        for line in headlines(one.text):
+            print_text(line, indent=2)
         if one.advice:
             switch = "off: contextgraph quarantine"
             if one.is_off:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, __main__ as entry_point
-from contextgraph.agents.hook import HookEvent, answer
+from contextgraph.agents.hook import HookEvent, answer, headlines
 from contextgraph.agents.hook_files import HookFiles, write_advice
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
@@ -810,6 +810,13 @@ def test_each_advice_tells_the_person_one_line(
     monkeypatch.setenv("CONTEXTGRAPH_ANNOUNCE", "off")
     other = failure(project, session_id="other")
     assert "systemMessage" not in json.loads(answer(json.dumps(other), str(store)))
+
+
+def test_each_line_of_a_start_is_a_line_of_the_receipt() -> None:
+    start = (
+        "On this machine (data):\n- `python` failed; use `python3`\n- in `lib` already: no `cd`\n"
+    )
+    assert headlines(start) == ["`python` failed; use `python3`", "in `lib` already: no `cd`"]
 
 
 def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, project: Path) -> None:
