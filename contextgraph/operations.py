@@ -149,8 +149,8 @@ def _bounded(kind: Any) -> Any:
     return Annotated[kind, PlainValidator(value, json_schema_input_type=described)]
 
 
-class Limits:
-    """Limits of a value in the annotation of an argument, as those of `pydantic.Field`."""
+class ArgumentField:
+    """Limits and description of an argument, in its annotation: those of `pydantic.Field`."""
 
     def __init__(self, **details: Any) -> None:
         self.details = details
@@ -159,7 +159,7 @@ class Limits:
 def checked_type(kind: Any) -> Any:
     """Return the type of an argument as pydantic checks it.
 
-    `Limits` become fields and functions validators, times need a zone, and any value is JSON.
+    An `ArgumentField` becomes a field, a function a validator; times need a zone, `Any` is JSON.
     """
     from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, JsonValue, create_model
 
@@ -167,7 +167,9 @@ def checked_type(kind: Any) -> Any:
 
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        marks = (Field(**one.details) if isinstance(one, Limits) else one for one in parts[1:])
+        marks = (
+            Field(**one.details) if isinstance(one, ArgumentField) else one for one in parts[1:]
+        )
         checks = (AfterValidator(mark) if callable(mark) else mark for mark in marks)
         return Annotated[checked_type(parts[0]), *checks]
     if origin in (Union, UnionType):
@@ -212,19 +214,19 @@ def _is_bounded(state: State) -> State:
 # What pydantic reads of a class.
 cast(Any, State).__pydantic_config__ = {"extra": "forbid", "str_max_length": LONGEST}
 
-Name = Annotated[str, Limits(max_length=500)]
-Text = Annotated[str, Limits(max_length=LONGEST)]
-LongText = Annotated[str, Limits(max_length=4_000_000)]
-Names = Annotated[Sequence[Name], Limits(max_length=1000)]
-Tags = Annotated[Sequence[Name], Limits(max_length=100)]
-Limit = Annotated[int, Limits(ge=1, le=100)]
-PageSize = Annotated[int, Limits(ge=1, le=500)]
-Tokens = Annotated[int, Limits(ge=1, le=100_000)]
-Share = Annotated[float, Limits(ge=0, le=1)]
-After = Annotated[str, Limits(max_length=100, description='"next" of the page before.')]
-Repository = Annotated[Name, Limits(description="The repository: owner/repo.")]
-AnyRepository = Annotated[Name | None, Limits(description="The repository: owner/repo.")]
-Question = Annotated[Text, Limits(description="What you want to know.")]
+Name = Annotated[str, ArgumentField(max_length=500)]
+Text = Annotated[str, ArgumentField(max_length=LONGEST)]
+LongText = Annotated[str, ArgumentField(max_length=4_000_000)]
+Names = Annotated[Sequence[Name], ArgumentField(max_length=1000)]
+Tags = Annotated[Sequence[Name], ArgumentField(max_length=100)]
+Limit = Annotated[int, ArgumentField(ge=1, le=100)]
+PageSize = Annotated[int, ArgumentField(ge=1, le=500)]
+Tokens = Annotated[int, ArgumentField(ge=1, le=100_000)]
+Share = Annotated[float, ArgumentField(ge=0, le=1)]
+After = Annotated[str, ArgumentField(max_length=100, description='"next" of the page before.')]
+Repository = Annotated[Name, ArgumentField(description="The repository: owner/repo.")]
+AnyRepository = Annotated[Name | None, ArgumentField(description="The repository: owner/repo.")]
+Question = Annotated[Text, ArgumentField(description="What you want to know.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ def _action(given: str | ToolBody) -> str | Action:
 
 
 BoundedState = Annotated[State, _is_bounded]
-States = Annotated[Sequence[BoundedState], Limits(min_length=1, max_length=300)]
+States = Annotated[Sequence[BoundedState], ArgumentField(min_length=1, max_length=300)]
 
 _CONTEXT: Json = {
     "key": None,
@@ -360,7 +362,7 @@ def query_memory(
 def playbook(
     memory: "AgentMemory",
     repo: Repository,
-    task: Annotated[Text, Limits(description="The issue or task.")] = "",
+    task: Annotated[Text, ArgumentField(description="The issue or task.")] = "",
     *,
     exclude_instances: Names = (),
     as_of: datetime | None = None,
@@ -379,7 +381,7 @@ def playbook(
 def how(
     memory: "AgentMemory",
     repo: Repository,
-    command: Annotated[Text, Limits(description="A shell line.")],
+    command: Annotated[Text, ArgumentField(description="A shell line.")],
     *,
     exclude_instances: Names = (),
     as_of: datetime | None = None,
@@ -468,7 +470,7 @@ def methodology(memory: "AgentMemory", identity: str) -> Record:
 @_offer(TokenScope.READ, "GET /v1/notes", tool="recall question repo limit")
 def notes(
     memory: "AgentMemory",
-    question: Annotated[Text | None, Limits(description="What you want to know.")] = None,
+    question: Annotated[Text | None, ArgumentField(description="What you want to know.")] = None,
     repo: AnyRepository = None,
     tags: Tags = (),
     min_probability: Share = 0.0,
@@ -519,8 +521,10 @@ def search(
 @_offer(TokenScope.READ, "GET /v1/snapshot", tool="snapshot trigger focus repo max_tokens")
 def snapshot(
     memory: "AgentMemory",
-    trigger: Annotated[Text, Limits(description="What happens: an event, an error, a task.")],
-    focus: Annotated[Text, Limits(description="What you look at meanwhile.")] = "",
+    trigger: Annotated[
+        Text, ArgumentField(description="What happens: an event, an error, a task.")
+    ],
+    focus: Annotated[Text, ArgumentField(description="What you look at meanwhile.")] = "",
     repo: AnyRepository = None,
     max_tokens: Tokens = 500,
 ) -> Record:
@@ -550,7 +554,7 @@ def sources(memory: "AgentMemory") -> Record:
 @_offer(TokenScope.READ, "GET /v1/keyed/brief", tool="brief tags max_tokens")
 def brief(
     memory: "AgentMemory",
-    tags: Annotated[Tags, Limits(description="Entries with these come first.")] = (),
+    tags: Annotated[Tags, ArgumentField(description="Entries with these come first.")] = (),
     max_tokens: Tokens = 800,
 ) -> Record:
     """Return the keyed entries to know at the start of a task, best first.
@@ -615,11 +619,11 @@ def outcomes(
 )
 def remember(  # noqa: PLR0913  (one parameter per property of a note)
     memory: "AgentMemory",
-    content: Annotated[Text, Limits(description="One statement.")],
+    content: Annotated[Text, ArgumentField(description="One statement.")],
     *,
     source: str,
     repo: Repository = "",
-    tags: Annotated[Names, Limits(description="Words to find it by.")] = (),
+    tags: Annotated[Names, ArgumentField(description="Words to find it by.")] = (),
     locator: Name = "",
     pinned: bool = False,
     security: Security = Security.INTERNAL,
