@@ -54,7 +54,8 @@ def encoded(value: Any, forms: Forms | None = None) -> Json:
     """
     if isinstance(value, str | int | float | None) and not isinstance(value, Enum):
         return value
-    return _encoder(cast(Hashable, type(value)))(value, forms)
+    kind: Any = type(value)
+    return _encoder(kind)(value, forms)
 
 
 def parts_of(value: object, forms: Forms = COMPLETE) -> Mapping[str, object]:

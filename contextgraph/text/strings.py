@@ -63,7 +63,15 @@ def clean(text: str) -> str:
 
 def visible(text: str) -> str:
     """*text* without characters that hide text or reverse it: bidi, zero width, tags and such."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    if text.isascii() or not _INVISIBLE.search(_without_plain_ascii(text)):
+        return text
+    return _INVISIBLE.sub("", text)
+
+
+def _without_plain_ascii(text: str) -> str:
+    """What is left of *text* to look at, in a sixth of the time that a pattern takes for it all."""
+    left = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_ASCII)
+    return left.decode("utf-8", "surrogatepass")
 
 
 def gives_instructions(text: str) -> bool:
@@ -81,7 +89,7 @@ def is_plain(text: str) -> bool:
     # Six times as fast as the pattern; nearly all texts of a run are ASCII.
     if text.isascii():
         return not text.encode("ascii").translate(None, _PLAIN_ASCII)
-    return not _UNWANTED.search(text)
+    return not _UNWANTED.search(_without_plain_ascii(text))
 
 
 # What a text would say to an agent, rather than about a program. English only.
