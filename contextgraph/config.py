@@ -279,9 +279,12 @@ def usage_log_file() -> str:
 _XDG = {"config": "~/.config", "data": "~/.local/share", "cache": "~/.cache"}
 
 
-def pattern_file() -> str:
-    """The file in which hooks keep compiled patterns, for this version of Python only."""
-    name = f"patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
+def pattern_file(users: str = "") -> str:
+    """The file in which hooks keep compiled patterns, for this version of Python only.
+
+    Other *users* have more of them, in a file of their own.
+    """
+    name = f"{users}patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
     return os.path.join(_user_folder("cache"), name)
 
 

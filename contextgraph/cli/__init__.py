@@ -6,6 +6,7 @@ A command is imported when it is called or its help is shown; the help of the wh
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 # The commands of the help, by section.
 SECTIONS: Mapping[str, Mapping[str, str]] = {
@@ -155,6 +156,20 @@ def _wrapped(text: str) -> list[str]:
     return lines
 
 
+def _run(arguments: Sequence[str]) -> int:
+    from contextgraph.cli.commands import run
+    from contextgraph.config import pattern_file
+    from contextgraph.lazy import patterns
+
+    # To compile those of a command takes up to a third of it.
+    patterns.keep(pattern_file("command-"))
+    try:
+        return run(arguments)
+    finally:
+        with suppress(OSError):
+            patterns.save()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, on *arguments* or those of the process.
 
@@ -169,9 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if given in (["-h"], ["--help"]):
             print(help_text())
         else:
-            from contextgraph.cli.commands import run
-
-            code = run(given)
+            code = _run(given)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has exited; Python would report that again at shutdown.
