@@ -124,7 +124,8 @@ _CUES: dict[str, tuple[float, str]] = {
     "lasting": (
         2.0,
         (
-            r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time"
+            r"\b(?:always|never|from (?:now|here|today|this point) on|in (?:the )?future"
+            r"|going forward|every time|each time"
             r"|by default|at all times|no exceptions|permanently|deliberate(?:ly)?|on purpose"
             r"|intentional(?:ly)?|(?<!i )(?<!you )remember|keep in mind|no longer|any ?more)\b"
             r"|(?:总是|始终|永远|以后|记住|务必)"
@@ -144,7 +145,8 @@ _CUES: dict[str, tuple[float, str]] = {
         (
             r"\b(?:every|each|all)\b[^.!?]{1,40}\bneeds?\b"
             r"|\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
-            r"|make sure|ensure|be sure|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
+            r"|make sure|ensure|be sure|(?:is|are)(?: not|n['’]t)? allowed|insists?|forbidden"
+            r"|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
             r"|(?:必须|应该|改用|优先使用)"
         ),
     ),
@@ -183,7 +185,7 @@ _CUES: dict[str, tuple[float, str]] = {
             r"|we (?:just |only |really )?(?:use|want|prefer|never|always|only|keep|go with|agreed"
             r"|don['’]?t (?:want|need|use|do|allow|have to))"
             r"|we(?:['’]re| are) going to (?!proceed|look|talk|discuss|see\b|go\b|need|have)"
-            r"|i (?:want|prefer|['’]?d (?:rather|prefer|like))|go with|stick (?:with|to)"
+            r"|i (?:want|prefer)|i['’]d (?:rather|prefer|like)|go with|stick (?:with|to)"
             r"|just (?:use|do|make|have|drop|put|keep|follow)|(?:should|must) (?:be|live)|call it"
             r"|leave (?:it|them|that) (?:at|as)?)\b"
         ),
@@ -229,7 +231,9 @@ _REPROACH = regex(
     r"\b(?:why (?:did|do) i have to|why so many|(?:don|did|have|has)n?['’]?t (?:you|we|i) (?:just"
     r"|already|read|say|tell|agree|decide)\w*|is ?n['’]?t(?: \w+){1,4} right there"
     r"|(?:does|is|do|was)n['’]?t seem (?:very|so|that|too)|how (?:often|many times)"
-    r"|did i not|i thought (?:we|our|the (?:idea|plan|point|rule))"
+    r"|did i not|i (?:already )?told you|as i (?:already )?said"
+    r"|you (?:keep|always) (?:forget|\w+ing)"
+    r"|i thought (?:we|our|the (?:idea|plan|point|rule))"
     r"|you just (?:duplicat|copi|repeat|ignor|remov|add)\w*)\b",
     re.IGNORECASE,
 )
@@ -256,7 +260,9 @@ _ASKS_TO_SEE = regex(
 # What people saw or think decides nothing.
 _REMARK = regex(
     r"^(?:i|we|it|that|this|they|there|he|she|you)(?:['’](?:m|ve|re|s|d|ll))?\s+"
-    r"(?:just |also |still |already |only )*(?:ran|tested|tried|noticed|saw|see|think|thought"
+    r"(?:just |also |still |already |only )*"
+    r"(?!(?:was|has been|have been) (?:decided|agreed|settled))"
+    r"(?:ran|tested|tried|noticed|saw|see|think|thought"
     r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
     r"|got|have been|has been|understand|bet|doubt|hope|know|knew|can see|recall|suspect|assume)\b"
     r"|\b(?:i|we) (?:remember|was wondering|wonder|noticed|suspect|recall|think)\b"
@@ -276,6 +282,17 @@ _DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
     (-1.5, _REMARK),
     (-1.5, _ASKS_TO_SEE),
     (-0.7, _MOMENTARY),
+    # What it points at is on the screen now.
+    (
+        -1.0,
+        regex(
+            r"^(?:please |now |then |and |so |just |also |ok(?:ay)?,? )*[a-z]+ "
+            r"(?:it|this|that|these|those"
+            r"|the (?:first|second|third|last|other|next|previous|left|right)(?: \w+)?)\b"
+            r"(?! .*\b(?:always|never|every|each|from now on)\b)",
+            re.IGNORECASE,
+        ),
+    ),
     (
         -1.6,
         regex(r"#\d|\d+(?:[,/] ?\d+)+|\b(?:item|issue|line|phase|step)s? \d", re.IGNORECASE),

@@ -313,6 +313,25 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
     assert memory.query(State(task_description=LATER, repo="bob/pump")).statements == ()
 
 
+@pytest.mark.parametrize(
+    ("message", "is_taken"),
+    [
+        ("I'd rather keep two plain loops than one clever one.", True),
+        ("From here on each export gets a checksum, too.", True),
+        ("We are not allowed to store the birthday of a customer.", True),
+        ("It was decided that the old importer goes at the end of May.", True),
+        ("I told you that the sandbox has no clock of its own.", True),
+        ("You keep copying the header into new modules.", True),
+        ("Use the second option.", False),
+        ("Put it back, please.", False),
+    ],
+)
+def test_what_holds_later_is_taken_and_what_points_at_the_screen_is_not(
+    message: str, is_taken: bool
+) -> None:
+    assert bool(texts_in(message)) == is_taken
+
+
 def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
     memory: AgentMemory,
 ) -> None:
