@@ -1,8 +1,9 @@
 """``python -m benchmarks.conflicts``: conflicts between notes, by 568 labelled pairs of statements.
 
 The pairs are in `benchmarks/labels/notes`. `--wrong` lists the pairs of the development half that
-are judged wrongly; those of the other half are only counted. Of the last 128 also what is recalled
-for a question that the pair answers: the later statement first, the earlier one first, or it alone.
+are judged wrongly; those of the other half are only counted. Of the last 128 also what is shown of
+what is recalled for a question that the pair answers: the later statement first, the earlier one
+first, or it alone; with `--embedder local` compared by meaning.
 """
 
 import argparse
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from contextgraph.embedding.local import local_embedder
 from contextgraph.governance import Relation, Statement, verdict
-from contextgraph.knowledge import Notes
+from contextgraph.knowledge import Notes, render_notes
 from contextgraph.store import SqliteStore
+from contextgraph.text import count_tokens
 
 _PAIRS = Path(__file__).parent / "labels" / "notes" / "pairs.jsonl"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,23 +56,30 @@ def conflict_judgement(pair: Pair) -> Relation:
     return verdict(new, old).relation
 
 
-def recalled_first(pairs: Sequence[Pair]) -> Counter[str]:
-    """Which statement of each of *pairs* with a question stands first among five recalled.
+def recalled_first(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counter[str]:
+    """Which statement of each of *pairs* with a question stands first in the text of five recalled.
 
-    All pairs are notes of one repository of one person, the later ones three weeks later.
+    All pairs are notes of one repository of one person, the later ones three weeks later. Also how
+    many others were brought along as later notes about the same, and the tokens of all texts.
     """
     first = Counter[str]()
     now = _NOW
-    notes = Notes(SqliteStore(":memory:").notes, lambda: now)
+    embedder = local_embedder("") if by_meaning else None
+    store = SqliteStore(":memory:").notes
+    notes = Notes(store, lambda: now, lambda: embedder, lambda: embedder)
     for at, text in enumerate([pair.old for pair in pairs] + [pair.new for pair in pairs]):
         now = _NOW + timedelta(days=21 * (at >= len(pairs)), hours=at)
         notes.remember(text, repo="acme/shop")
     for pair in filter(lambda pair: pair.question, pairs):
-        found = [one.note.content for one in notes.recall(pair.question, repo="acme/shop")]
-        shown = [text for text in found if text in (pair.old, pair.new)]
-        alone = " alone" if len(shown) == 1 and shown[0] == pair.old else ""
+        found = notes.recall(pair.question, repo="acme/shop")
+        text = render_notes(found)
+        shown = sorted((one for one in (pair.old, pair.new) if one in text), key=text.index)
+        alone = " alone" if shown == [pair.old] else ""
         which = "neither" if not shown else "later" if shown[0] == pair.new else "earlier"
         first[f"{which}{alone}"] += 1
+        known = {one.note.content for one in found} | {pair.new}
+        first["others"] += sum(one.later.content not in known for one in found if one.later)
+        first["tokens"] += count_tokens(text)
     return first
 
 
@@ -77,13 +87,16 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conflicts", description=__doc__)
     parser.add_argument("--wrong", action="store_true")
-    wrong = parser.parse_args().wrong
+    parser.add_argument("--embedder", choices=["", "local"], default="")
+    options = parser.parse_args()
+    wrong, by_meaning = options.wrong, options.embedder == "local"
     pairs = labelled_pairs()
     for half in dict.fromkeys(pair.half for pair in pairs):
         some = [pair for pair in pairs if pair.half == half]
         _measure(half, some)
-        if first := recalled_first(some) if any(pair.question for pair in some) else None:
-            print("  recalled first: " + ", ".join(f"{k} {n}" for k, n in sorted(first.items())))
+        if any(pair.question for pair in some):
+            first = recalled_first(some, by_meaning=by_meaning)
+            print("  shown first: " + ", ".join(f"{k} {n}" for k, n in sorted(first.items())))
     for pair in pairs:
         if wrong and pair.half == "development" and not _is_right(pair):
             print(f"{pair.relation:12}{conflict_judgement(pair):12} {pair.old} | {pair.new}")

@@ -272,11 +272,13 @@ _CONTEXT: Json = {
 
 def without_secrets(value: Any) -> Any:
     """Return a value of notes as others than the owner of the memory see it."""
-    from contextgraph.knowledge import Statement, without_secret
+    from contextgraph.knowledge import Statement, shareable, without_secret
 
     if isinstance(value, Note):
         return without_secret(value)
-    if isinstance(value, Recollection | Statement):
+    if isinstance(value, Recollection):
+        return shareable(value)
+    if isinstance(value, Statement):
         return replace(value, note=without_secret(value.note))
     return tuple(map(without_secrets, value)) if isinstance(value, tuple) else value
 

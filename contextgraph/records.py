@@ -200,6 +200,7 @@ def _recalled(recollection: Recollection) -> "Parts":
         "score": round(recollection.score, 4),
         "probability": round(recollection.probability, 4),
         "why": {name: round(value, 4) for name, value in recollection.why.items()},
+        **({"later": parts_of(recollection.later)} if recollection.later else {}),
     }
 
 

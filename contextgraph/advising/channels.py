@@ -500,10 +500,15 @@ def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
 def _readable(
     found: Iterable[Recollection], query: Query, store: Store
 ) -> tuple[Recollection, ...]:
-    by_id = {one.note.id: one for one in found}
-    notes = (one.note for one in by_id.values())
+    found = [*found]
+    notes = [note for one in found for note in (one.note, one.later) if note]
     seen = readable(notes, store, query.scope.exclude_instances, query.scope.as_of)
-    return tuple(by_id[note.id] for note in seen)
+    known = {note.id for note in seen}
+    return tuple(
+        one if one.later is None or one.later.id in known else replace(one, later=None)
+        for one in {one.note.id: one for one in found}.values()
+        if one.note.id in known
+    )
 
 
 def readable(

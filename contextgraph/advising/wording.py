@@ -445,11 +445,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
             yield _Entry(line.text, item)
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
-    notes = (recollection.note for recollection in context.notes[:_NOTES])
-    noted = (
-        _Entry(note_line(note), ShownItem(note.id, why=_OF_PINNED if note.pinned else _OF_NOTE))
-        for note in notes
-    )
+    noted = _notes(context.notes[:_NOTES])
     yield from _titled("What people said:", noted)
     # A session whose decisions are quoted is not named again.
     quoted_from = {
@@ -492,6 +488,20 @@ def statement_lines(recollections: Sequence[Recollection]) -> list[tuple[Recolle
 def note_line(note: Note, most: int = _NOTE_CHARS) -> str:
     """*note* with its source in one line, clipped to *most* characters."""
     return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
+
+
+def _notes(recollections: Iterable[Recollection]) -> Iterator[_Entry]:
+    """Notes, each once; a later one about the same stands before a note, with both dates."""
+    shown = set[str]()
+    for note, later in ((one.note, one.later) for one in recollections):
+        if note.id in shown:
+            continue
+        text = note_line(note)
+        if later and later.id not in shown:
+            then, now = (f"{one.created_at:%Y-%m-%d}: {note_line(one)}" for one in (note, later))
+            text = f"{now}; before, {then}"
+        shown |= {one.id for one in (note, later) if one}
+        yield _Entry(text, ShownItem(note.id, why=_OF_PINNED if note.pinned else _OF_NOTE))
 
 
 def _titled(title: str, entries: Iterable[_Entry]) -> Iterator[_Entry]:

@@ -150,7 +150,7 @@ def recall(
             min_probability=min_probability,
             strategy=strategy,
         )
-    rows = ((f"{hit.score:.2f}", *_row(hit.note)) for hit in hits)
+    rows = ((f"{hit.score:.2f}", *_row(hit.note, hit.later)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(record_of, hits)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
@@ -239,10 +239,12 @@ _COLUMNS = ("when", "note", "source", "id")
 _HIDDEN = "an instruction to the reader, never shown"
 
 
-def _row(note: "Note") -> tuple[str, ...]:
+def _row(note: "Note", later: "Note | None" = None) -> tuple[str, ...]:
     kind = "" if note.kind == "note" else f"{note.kind}: "
     hidden = f" ({_HIDDEN})" if gives_instructions(note.content) else ""
     text = f"{kind}{shown_text(note)}{' (contradicted)' if note.contradicts else ''}{hidden}"
+    if later:
+        text = f"{text}; later, {later.created_at:%Y-%m-%d}, about the same: {_row(later)[1]}"
     return f"{note.created_at:%Y-%m-%d}", text, note.source, note.id
 
 

@@ -28,9 +28,13 @@ from contextgraph.governance import (
 )
 from contextgraph.knowledge.recall import (
     ALWAYS,
+    ORDERED,
     Period,
     Question,
     credibility_of,
+    later_of,
+    most_similar_notes,
+    nearest_notes,
     recollections,
     searched_text,
     snapshot_of,
@@ -183,12 +187,10 @@ class Notes:
         """
         chosen = Strategy(strategy)
         scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
-        probable = (
-            recollection
-            for recollection in self.answers(question, scope, chosen)
-            if recollection.probability >= min_probability
-        )
-        recollections = tuple(islice(probable, max(0, limit)))
+        ranked = self.answers(question, scope, chosen)
+        probable = (one for one in ranked if one.probability >= min_probability)
+        found = tuple(islice(probable, max(0, limit)))
+        recollections = self._with_later(found, ranked, scope)
         self._recalled.extend(recollections)
         return recollections
 
@@ -249,7 +251,7 @@ class Notes:
             for note in (*pinned, *(recollection.note for recollection in related), *recent)
         }
         valid = (note for note in notes.values() if note.is_valid(now))
-        return snapshot_of(valid, max_tokens)
+        return snapshot_of(valid, max_tokens, later_of(related))
 
     def count_recalls(self) -> None:
         """Store how often notes were recalled, which is else put off until one is remembered."""
@@ -441,6 +443,41 @@ class Notes:
             for it in (*sorted(newer, key=lambda it: it.note.created_at, reverse=True), one):
                 shown.setdefault(it.note.id, it)
         return [*shown.values()]
+
+    def _with_later(
+        self, found: tuple[Recollection, ...], ranked: Sequence[Recollection], scope: NoteScope
+    ) -> tuple[Recollection, ...]:
+        """*found*, the first with the later note about the same: they are nearest to each other.
+
+        By meaning where texts can be embedded, else by words among all that are *ranked*. Whether
+        it says otherwise cannot be told by either; who reads both with their dates sees.
+        """
+        said = {one.note.id: one.note for one in found if one.note.kind in ORDERED}
+        among = [one.note for one in ranked if one.note.kind in ORDERED]
+        now = self._now()
+        nearest = {
+            id_: other
+            for id_, other in self._nearest([*said.values()][:RECALLED], among).items()
+            if other.created_at > said[id_].created_at and other.is_valid(now) and scope.has(other)
+        }
+        others = {other.id: other for other in nearest.values()}
+        replaced = superseded_in(self._store, others)
+        back = self._nearest([one for id_, one in others.items() if id_ not in replaced], among)
+        later = {
+            id_: other
+            for id_, other in nearest.items()
+            if other.id in back and back[other.id].id == id_
+        }
+        return tuple(replace(one, later=later.get(one.note.id)) for one in found)
+
+    def _nearest(self, notes: Sequence[Note], among: Sequence[Note]) -> dict[str, Note]:
+        try:
+            if notes and (embedder := self._questions()):
+                vectors = embedder.embed([note.content for note in notes]).vectors
+                return nearest_notes(self._store, notes, vectors)
+        except EmbeddingError as error:
+            logging.getLogger(__name__).warning("%s; notes are compared by words only", error)
+        return most_similar_notes(notes, among)
 
     def _embed(self, note: Note) -> bool:
         """Embed *note*; false where that fails: it waits until the memory is maintained."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from math import exp
+from types import MappingProxyType
 from typing import NamedTuple
 
 from contextgraph.codec import encoded
@@ -31,6 +32,7 @@ from contextgraph.text import (
     compiled,
     count_tokens,
     cut,
+    dice,
     fence,
     gives_instructions,
     masked_name,
@@ -50,12 +52,15 @@ _NEXT, _SECOND = 0.25, 0.1
 _DAY, _OF_ANOTHER = 0.6, 0.1
 _HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND + _DAY
 _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
-_ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
+ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
 # A statement answers why, and what names a reason; a file that is named is meant.
 _BECAUSE, _NAMED = 0.5, 0.5
+# Of notes about the same: how many are compared, how similar their meanings are at least, and how
+# long after each other they were written.
+_COMPARED, _ABOUT_THE_SAME, _APART = 10, 0.35, timedelta(hours=1)
 # What is linked to the best entities, and the causes of the best notes, stand for them.
 _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
@@ -233,7 +238,7 @@ def recollections(
     if strategy is not Strategy.NOTES:
         _count_intent(question, strategy, store, notes, scores, own)
     best = sorted(own, key=lambda id_: (-own[id_], id_))[:_EXTENDED]
-    around = _around(store, {id_: notes[id_] for id_ in best if notes[id_].kind in _ORDERED})
+    around = _around(store, {id_: notes[id_] for id_ in best if notes[id_].kind in ORDERED})
     for id_, note in around.items():
         if id_ not in notes:
             scores[id_] = _channel_scores(note, weights, cosines)
@@ -346,6 +351,49 @@ def superseded_in(
         for target in note.targets(LinkType.SUPERSEDES)
         if target in wanted
     }
+
+
+def nearest_notes(
+    store: NoteStore, notes: Sequence[Note], vectors: Sequence[Vector | None]
+) -> dict[str, Note]:
+    """Id of each of *notes*, which have these *vectors* -> the nearest note of its repository.
+
+    Not what was said in the same session or within the hour: who said it knew the other.
+    """
+    nearest: dict[str, Note] = {}
+    for note, vector in zip(notes, vectors, strict=True):
+        found = store.nearest(vector, NoteScope((note.repo,), ORDERED), _COMPARED) if vector else {}
+        near = store.get([id_ for id_, cosine in found.items() if cosine >= _ABOUT_THE_SAME])
+        apart = (near[id_] for id_ in found if id_ in near and _is_apart(near[id_], note))
+        if other := next(apart, None):
+            nearest[note.id] = other
+    return nearest
+
+
+def most_similar_notes(notes: Sequence[Note], among: Sequence[Note]) -> dict[str, Note]:
+    """As `nearest_notes`, by the rare words that *notes* share with those they are *among*."""
+    counted = {note.id: stem_counts(note.content).keys() for note in (*notes, *among)}
+    met = Counter(word for id_ in {note.id for note in among} for word in counted[id_])
+    nearest: dict[str, Note] = {}
+    for note in notes:
+        ours = counted[note.id]
+        shared = {one.id: ours & counted[one.id] for one in among}
+        similar = {
+            id_: sum(rarity(met[word], len(among)) for word in sorted(words))
+            + dice(ours, counted[id_])
+            for id_, words in shared.items()
+            if words
+        }
+        apart = [one for one in among if one.id in similar and _is_apart(one, note)]
+        apart = [one for one in apart if one.repo == note.repo]
+        if apart:
+            nearest[note.id] = max(apart, key=lambda one: (similar[one.id], one.id))
+    return nearest
+
+
+def _is_apart(note: Note, other: Note) -> bool:
+    is_elsewhere = not note.session or note.session != other.session
+    return is_elsewhere and abs(note.created_at - other.created_at) >= _APART
 
 
 @lru_cache(8_192)
@@ -538,22 +586,36 @@ RENDER_TOKENS = 400
 
 def render_notes(recollections: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
     """The prompt text of *recollections*, fenced as data, within *max_tokens*; empty for none."""
-    return snapshot_of([recollection.note for recollection in recollections], max_tokens).text
+    notes = [recollection.note for recollection in recollections]
+    return snapshot_of(notes, max_tokens, later_of(recollections)).text
 
 
-def snapshot_of(notes: Iterable[Note], max_tokens: int) -> Snapshot:
-    """The first of *notes* that fit into *max_tokens*, each whole, and their prompt text."""
-    shown: list[Note] = []
+def later_of(recollections: Iterable[Recollection]) -> dict[str, Note]:
+    """Id of a note -> the later one about the same, of those of *recollections* that have one."""
+    return {one.note.id: one.later for one in recollections if one.later}
+
+
+def snapshot_of(
+    notes: Iterable[Note], max_tokens: int, later: Mapping[str, Note] = MappingProxyType({})
+) -> Snapshot:
+    """The first of *notes* that fit into *max_tokens*, each whole, and their prompt text.
+
+    The *later* one about the same, by id, stands before a note in its line.
+    """
+    shown: dict[str, Note] = {}
     lines: list[str] = []
     for note in notes:
-        if gives_instructions(shown_text(note)):
+        if note.id in shown or gives_instructions(shown_text(note)):
             continue
-        line = _line(note)
+        since = later.get(note.id)
+        if since and (since.id in shown or gives_instructions(shown_text(since))):
+            since = None
+        line = _line(note, since)
         if count_tokens(fence("\n".join((*lines, line)), "notes")) > max_tokens:
             break
         lines.append(line)
-        shown.append(note)
-    return Snapshot(tuple(shown), fence("\n".join(lines), "notes") if lines else "")
+        shown |= {one.id: one for one in (since, note) if one}
+    return Snapshot(tuple(shown.values()), fence("\n".join(lines), "notes") if lines else "")
 
 
 def without_secret(note: Note) -> Note:
@@ -562,8 +624,9 @@ def without_secret(note: Note) -> Note:
 
 
 def shareable(recollection: Recollection) -> Recollection:
-    """*recollection* with its note as `without_secret` leaves it."""
-    return replace(recollection, note=without_secret(recollection.note))
+    """*recollection* with its notes as `without_secret` leaves them."""
+    later = recollection.later and without_secret(recollection.later)
+    return replace(recollection, note=without_secret(recollection.note), later=later)
 
 
 def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
@@ -572,7 +635,10 @@ def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
     return replace(shared, keyed=snapshot.keyed)
 
 
-def _line(note: Note) -> str:
+def _line(note: Note, later: Note | None = None) -> str:
+    if later:
+        before = f"before, {note.created_at:%Y-%m-%d}: {' '.join(shown_text(note).split())}"
+        return f"{_line(later)[:-1]}; {before})"
     mark = "; another note says otherwise" if note.contradicts else ""
     origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
     return f"- {' '.join(shown_text(note).split())} ({origin})"

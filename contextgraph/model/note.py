@@ -277,10 +277,12 @@ class Recollection:
 
     Shared *words* and *meaning*, the same of *neighbours*, *recency* and *credibility*; more for a
     *reason*, a named *file*, and nearness in the *graph*.
-    *probability* is how likely it answers the question, 0 to 1.
+    *probability* is how likely it answers the question, 0 to 1. *later* is the later note, if any,
+    that is about the same, and may say otherwise: the two are most similar to each other.
     """
 
     note: Note
     score: float
     why: dict[str, float] = field(hash=False)
     probability: float = 1.0
+    later: Note | None = None

@@ -476,7 +476,8 @@ def notes(
         recalled = memory.notes.recall(
             text, repo=repo or None, limit=_ROWS, strategy=Strategy.NOTES
         )
-        found: Sequence[Note] = [recollection.note for recollection in recalled]
+        said = (note for one in recalled for note in (one.later, one.note) if note)
+        found: Sequence[Note] = [*{note.id: note for note in said}.values()]
     else:
         found = memory.notes.of(repo or None, archived=show == "archived")
     named = {*words(text)}

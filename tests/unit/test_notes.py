@@ -62,6 +62,27 @@ def test_a_convention_that_changed_is_superseded(notes: Notes) -> None:
     assert note.targets(LinkType.SUPERSEDES) == (old.id,)
 
 
+def test_a_later_note_about_the_same_is_shown_before_an_earlier_one(notes: Notes) -> None:
+    old = "Invoices are rendered with the old report engine."
+    new = "A headless browser prints each invoice these days."
+    for text in (old, "Docs need Java.", "Parcels are weighed in grams.", new):
+        assert notes.remember(text, repo=SHOP).status == NoteStatus.CREATED
+    (found,) = notes.recall("which report engine is for invoices", repo=SHOP, limit=1)
+    assert found.note.content == old
+    assert found.later
+    assert found.later.content == new
+    text = render_notes([found])
+    assert text.index(new) < text.index(f"before, {found.note.created_at:%Y-%m-%d}: {old}")
+    # Once, and with what is as near to another note only where that is recalled.
+    found_all = notes.recall("invoice", repo=SHOP)
+    assert render_notes(found_all).count(new) == 1
+    (other,) = notes.recall("grams of parcels", repo=SHOP, limit=1)
+    assert other.later is None
+    # Only what is valid and may be shown.
+    notes.archive([found.later.id])
+    assert notes.recall("which report engine is for invoices", repo=SHOP)[0].later is None
+
+
 def test_who_is_right_is_left_open_and_both_are_marked(notes: Notes) -> None:
     one = notes.remember("retries are handled by the client", repo=SHOP, source="agent:a")
     other = notes.remember("retries are not handled by the client", repo=SHOP, source="agent:b")
