@@ -435,7 +435,7 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
     for one in listed:
         said = f"{one.note.created_at:%Y-%m-%d}"
         sessions = number_of(one.sessions, "session") if one.sessions > 1 else ""
-        replaced = "superseded" if one.superseded_by else ""
+        replaced = f"superseded by {one.superseded_by}" if one.superseded_by else ""
         hidden = _HIDDEN if gives_instructions(one.note.content) else ""
         kind = one.note.statement_kind
         marks = (said, kind, replaced, hidden, one.note.repo, sessions, one.note.id)

@@ -116,8 +116,8 @@ _MANNER_WORDS = (
     "doesn don why how what which all any some more so too very only not now then than rather "
     "instead one two first sorry hey hmm yeah yup fine good better way change add remove keep "
     "see look take give call sense right wrong anyway here there up out new same other latter "
-    "former preferred approach convention thought idea point never always and but the are you "
-    "your that whole"
+    "former next per preferred approach convention thought idea point never always and but the are "
+    "you your that whole"
 )
 # How people state what holds beyond the moment, and how much each wording says.
 _CUES: dict[str, tuple[float, str]] = {

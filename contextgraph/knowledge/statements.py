@@ -71,8 +71,15 @@ _NAMED = regex(
     r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
     r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b"
 )
-_NUMBER = regex(r"\d+")
+_NUMBER, _VALUE = regex(r"\d+"), regex(r"\d\d+")
 _SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
+# What a later session leaves as it was, and how much of the two must be about the same.
+_CLAUSE = regex(r"[;,:.!?]|\s[-–—]+\s")
+_STAYS = regex(
+    r"\b(?:stays?|remains?|unchanged|still|nothing (?:else|more)|as (?:before|is|it was))\b",
+    re.IGNORECASE,
+)
+_CHANGES, _SAME_REST = 0.5, 0.6
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -401,18 +408,16 @@ class Statements:
                 elif relation is Relation.SUPERSEDES and _may_amend(later, earlier):
                     links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
         sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
-        for amending, amended in _amendments(run_id, {**sessions, run_id: new}):
-            strongest = max(amending, key=lambda note: (note.importance, note.id))
-            links[strongest.id] += [Link(LinkType.SUPERSEDES, note.id) for note in amended]
+        for later, earlier in _amendments(run_id, {**sessions, run_id: new}):
+            links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
         return links
 
 
-def _amendments(
-    run_id: str, sessions: Mapping[str, Sequence[Note]]
-) -> Iterator[tuple[Sequence[Note], Sequence[Note]]]:
-    """The statements of a session that amends an earlier one, and of that; one is *run_id*.
+def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator[tuple[Note, Note]]:
+    """The statements of a session that amends an earlier one, with those that they amend.
 
-    Its first request or what it came to says that it changes something, and it is about the same.
+    One of the sessions is *run_id*. The first request of the later one or what it came to says that
+    it changes something, and it is about the same.
     """
     counted = {run: _words_of(notes) for run, notes in sessions.items()}
     similar = similarities(counted[run_id], counted)
@@ -425,7 +430,49 @@ def _amendments(
         opening = later[0].title.partition("\n")[0]
         restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
         if any(map(amends, [opening, *restated])) and _may_amend(later[0], earlier[0]):
-            yield later, earlier
+            yield from _amended(later, earlier)
+
+
+def _amended(later: Sequence[Note], earlier: Sequence[Note]) -> Iterator[tuple[Note, Note]]:
+    """Each of *earlier* that one of *later* changes, with the one that is most about the same.
+
+    What the later session says to stay is not changed. It changes one statement at least.
+    """
+    stays = {
+        stem
+        for note in later
+        for clause in _CLAUSE.split(note.content)
+        if _STAYS.search(clause)
+        for stem in stems(clause)
+    }
+    met = Counter(word for note in (*later, *earlier) for word in _subject(note.content))
+
+    def shared(new: Note, old: Note) -> tuple[float, int]:
+        words = (_subject(new.content) & _subject(old.content)) - stays
+        return sum(1 / met[word] for word in sorted(words)), len(words)
+
+    closest = [
+        max(((shared(new, old), new.importance, new.id), new, old) for new in later)
+        for old in earlier
+    ]
+    most = max(measured for (measured, *_), _, _ in closest)
+    changed = {
+        old.id: new
+        for (measured, *_), new, old in closest
+        if measured == most or (measured[0] >= _CHANGES and measured[1] > 1)
+    }
+    # "640" says nothing more: with what replaced the value, it is replaced too.
+    again = {value for note in later for value in _VALUE.findall(note.content)}
+    values = {
+        value: changed[old.id]
+        for old in earlier
+        if old.id in changed
+        for value in {*_VALUE.findall(old.content)} - again
+    }
+    for old in earlier:
+        given = (values[value] for value in _VALUE.findall(old.content) if value in values)
+        if new := changed.get(old.id) or next(given, None):
+            yield new, old
 
 
 def _note_of(
@@ -597,8 +644,21 @@ def _relation(note: Note, earlier: Note) -> Relation:
     if similar < _COMPARED or min(len(ours), len(theirs)) < _FEWEST_STEMS:
         return Relation.UNRELATED
     relation = verdict(statement_of(note), statement_of(earlier)).relation
+    if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):
+        return Relation.UNRELATED
     is_same = relation is Relation.UNRELATED and similar >= _SAME
     return Relation.SAME if is_same else relation
+
+
+def _is_same_subject(later: str, earlier: str) -> bool:
+    """Whether *later* can change *earlier*: it names nothing else, and does not say that it stays.
+
+    Where each names another thing, the rest of the words has to be the same.
+    """
+    ours, theirs = _names(later), _names(earlier)
+    rest = dice(_subject(later) - ours, _subject(earlier) - theirs)
+    is_other = bool(ours and theirs) and ours.isdisjoint(theirs) and rest < _SAME_REST
+    return not (is_other or _STAYS.search(later))
 
 
 def _rules(notes: Sequence[Note]) -> dict[str, str]:

@@ -384,10 +384,33 @@ def test_an_amended_decision_is_not_shown_any_more(
     before = memory.query(state, as_of=MONDAY + timedelta(days=1))
     assert {one.note.session for one in before.statements} == {"export"}
     recalled = memory.notes.recall("how many rows does an export batch hold", repo=SHOP)
-    assert {one.note.session for one in recalled} == {"amended"}
-    listed = {one.note.session: one.superseded_by for one in memory.statements.of(SHOP)}
-    assert listed["amended"] is None
-    assert listed["export"] in {one.note.id for one in memory.statements.of(SHOP)}
+    assert recalled[0].note.session == "amended"
+    listed = memory.statements.of(SHOP)
+    later = {one.note.id for one in listed if one.note.session == "amended"}
+    assert not any(one.superseded_by for one in listed if one.note.id in later)
+    # What was not changed holds.
+    assert {one.note.content for one in listed if one.superseded_by in later} == {
+        one.note.content for one in listed if "640" in one.note.content
+    }
+    assert not any("640" in one.note.content for one in recalled)
+
+
+def test_what_is_about_another_thing_or_stays_supersedes_nothing(memory: AgentMemory) -> None:
+    memory.learn(session("Let's put the table command into cmd/table.go, not into main.go."))
+    memory.learn(
+        session("Let's move the chart command out of main.go into cmd/chart.go now.", instance="b")
+    )
+    memory.learn(export_talk())
+    kept = talk(
+        "kept",
+        AMENDMENT,
+        ("Which cap then?", "The cap of a batch stays at 640 rows, only the importer is new."),
+        begins=MONDAY + timedelta(days=7),
+    )
+    memory.learn(kept)
+    held = {one.note.content for one in memory.statements.of(SHOP) if not one.superseded_by}
+    assert any("table.go" in text for text in held)
+    assert "Right, and never split one customer over two batches." in held
 
 
 def test_what_a_deleted_session_superseded_holds_again(memory: AgentMemory) -> None:
