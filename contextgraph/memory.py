@@ -423,8 +423,8 @@ class AgentMemory:
         where = partial(search, self.store, self.notes, repo=repo, limit=limit)
         rest, period = period_in(question, self._now())
         found = where(rest, strategy=Strategy(strategy), period=period)
-        if not found and not asks_for_anything(rest):  # the time is what is asked about
-            found = where(question, strategy=Strategy(strategy))
+        if not found and not asks_for_anything(rest):
+            found = where(rest, strategy=Strategy(strategy))
         return found
 
     def decided(

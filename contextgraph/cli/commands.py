@@ -6,6 +6,7 @@ from enum import Enum
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -341,7 +342,30 @@ class Described(click.Argument):
 
 
 class DescribedCommand(click.Command):
-    """A command whose help lists its arguments, too."""
+    """A command whose help lists its arguments, too; a text with spaces is never an option.
+
+    Such as the error "-bash: tox: command not found".
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        takes_value = {
+            name
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option) and not parameter.is_flag
+            for name in parameter.opts
+        }
+        texts = [
+            place
+            for place, (before, text) in enumerate(pairwise(["", *args]))
+            if text.startswith("-")
+            and " " in text.partition("=")[0]
+            and before not in takes_value
+            and "--" not in args[:place]
+        ]
+        if texts:
+            others = [text for place, text in enumerate(args) if place not in texts]
+            args = [*others, *([] if "--" in others else ["--"]), *(args[place] for place in texts)]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         described = [

@@ -61,6 +61,8 @@ _BECAUSE, _NAMED = 0.5, 0.5
 # Of notes about the same: how many are compared, how similar their meanings are at least, and how
 # long after each other they were written.
 _COMPARED, _ABOUT_THE_SAME, _APART = 10, 0.35, timedelta(hours=1)
+# Of a statement that shares words with a question only by the request that its session began with.
+_BY_SESSION = 0.5
 # What is linked to the best entities, and the causes of the best notes, stand for them.
 _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
@@ -69,7 +71,9 @@ _REASON = regex(
     r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b",
     re.IGNORECASE,
 )
-_WHY = regex(r"^\W*why\b", re.IGNORECASE)
+_WHY = regex(
+    r"^\W*(?:why\b|[^,.;:?]{0,30}\b(?:decid\w+|decisions?|agreed?|rules?)\b)", re.IGNORECASE
+)
 _RECENT = regex(
     r"\b(?:recent(?:ly)?|lately|today|yesterday|last|newest|latest|new)\b", re.IGNORECASE
 )
@@ -85,6 +89,13 @@ _TIME = regex(
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+# How a question begins, up to what it is about.
+_ASKS = regex(
+    r"^(?P<asks>\W*(?:why|what|when|where|who|how|which)\b[^,.;:?]{0,20}?)\b(?:happen\w*|decid\w+"
+    r"|decisions?|know\w*|agree[ds]?|sa(?:y|id)|discuss\w*|talk\w*|learn\w*|rules?)\b"
+    r"(?:\s+(?:about|on|with|to|that|for|of)\b)?",
+    re.IGNORECASE,
+)
 
 
 class Period(NamedTuple):
@@ -138,6 +149,12 @@ def period_in(text: str, now: datetime) -> tuple[str, Period]:
     return rest, Period(since, None if is_open else until)
 
 
+def without_asking(text: str) -> str:
+    """Return *text* without how it asks: "when did we decide on the port" is about the port."""
+    rest = _ASKS.sub(r"\g<asks> ", text)
+    return rest if stems(rest) else text
+
+
 @lru_cache(1)
 def _anything() -> frozenset[str]:
     """The stems of a question that asks for what is new, whatever it is about."""
@@ -161,7 +178,8 @@ class Question:
     """The stems of a question, its *vector* where texts can be embedded, and where it looks.
 
     *names* are its words as they stand, in lower case, *files* those that name one. *is_recent*: it
-    asks for what is new, *is_why*: for a reason, *period*: for what was said then.
+    asks for what is new, *is_why*: for a reason, or for what was decided; *period*: for what was
+    said then.
     """
 
     words: tuple[str, ...]
@@ -186,7 +204,7 @@ class Question:
         """The question in *text*; of a long one its first 32 different words."""
         is_recent = period != ALWAYS or bool(_RECENT.search(text))
         return cls(
-            words := tuple(dict.fromkeys(stems(text)))[:MOST_WORDS],
+            words := tuple(dict.fromkeys(stems(without_asking(text))))[:MOST_WORDS],
             vector,
             scope,
             now,
@@ -287,10 +305,17 @@ def _count_intent(
 
     What is linked is added to *notes* and *scores* as well.
     """
+    words = {*question.words}
     for id_, note in notes.items():
         if note.kind is NoteKind.ENTITY:
             title = {*stems(note.title)}
-            own[id_] *= len(title & {*question.words}) / max(1, len(title))
+            own[id_] *= len(title & words) / max(1, len(title))
+        elif (
+            note.kind is NoteKind.STATEMENT
+            and scores[id_]["words"]
+            and words.isdisjoint(stem_counts(f"{note.summary} {note.content}"))
+        ):
+            own[id_] *= _BY_SESSION
         elif question.is_why and (note.kind is NoteKind.STATEMENT or _REASON.search(note.content)):
             scores[id_]["reason"] = _BECAUSE * own[id_]
         if own[id_] > 0 and any(file in searched_text(note) for file in question.files):
@@ -528,7 +553,10 @@ def credibility_of(note: Note, now: datetime) -> float:
 
 def _is_recalled(note: Note, question: Question) -> bool:
     is_valid = note.is_live and note.is_valid(question.now)
-    return is_valid and question.period.has(note.created_at) and question.scope.has(note)
+    # An entity is of no time.
+    is_then = question.period == ALWAYS or note.kind is not NoteKind.ENTITY
+    is_then = is_then and question.period.has(note.created_at)
+    return is_valid and is_then and question.scope.has(note)
 
 
 def _sum(own: Mapping[str, float], ids: Iterable[str]) -> float:

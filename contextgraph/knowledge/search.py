@@ -20,15 +20,16 @@ from contextgraph.model import (
     Scope,
     Strategy,
     Trajectory,
+    run_text,
 )
 from contextgraph.ports import Store
-from contextgraph.text import cut, stems, words as words_of
+from contextgraph.text import cut, number_of, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
-_PROPOSED, _SESSIONS, _TEXT, _TITLE = 60, 20, 300, 120
+_PROPOSED, _SESSIONS, _TEXT, _TITLE, _FILES = 60, 20, 300, 120, 3
 # More of one session would hide the others; of what is new, and of passages, each stands once.
 _OF_SESSION, _ONCE, _OF_A_TIME = 3, 1, 1_000
-_PASSAGES = ("said", "reply")
+_PASSAGES, _RUNS = ("said", "reply"), ("task", "session")
 _AT_STEP = " --step "
 
 _Described: TypeAlias = tuple[Note, str, str, str]
@@ -51,6 +52,7 @@ def search(
     candidates = [note for note, *_ in others.values()]
     recalled = notes.answers(question, scope, strategy, candidates, period)
     is_new = bool(recalled) and recalled[0].why.keys() == {"recency"}
+    listed = {command for _, kind, _, command in others.values() if kind in _RUNS}
     of_session: Counter[str] = Counter()
     shown: list[Found] = []
     for one in recalled:
@@ -60,6 +62,8 @@ def search(
         if any((kind, text, one.note.repo) == (it.kind, it.text, it.repo) for it in shown):
             continue
         opened = command.partition(_AT_STEP)[0]
+        if is_new and kind not in _RUNS and opened in listed:
+            continue  # its session stands for it
         is_passage = kind in _PASSAGES
         session = opened if is_new else f"{'passage' if is_passage else kind} {opened}"
         of_session[session] += 1
@@ -85,12 +89,12 @@ def _others(
     newest = store.runs.listed(RunFilter(repo=repo, since=period.since), most)
     for run in (*newest, *store.runs.for_text(terms, scope, _PROPOSED)):
         outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
-        title = cut(" ".join(run.task.split()), _TITLE)
-        text = f"{run.task} {run.summary} {' '.join(run.files)}"
-        note = Note(run.id, text, repo_name(run.repo), run.agent, run.seen_at)
+        changed = f"changed {', '.join(run.files[:_FILES])}" if run.files else "no task"
+        title = cut(" ".join(run.task.split()) or changed, _TITLE)
+        note = Note(run.id, run_text(run), repo_name(run.repo), run.agent, run.seen_at)
         kind, title = (
             "task" if run.files else "session",
-            f"{title} ({outcome}{run.total_steps} steps)",
+            f"{title} ({outcome}{number_of(run.total_steps, 'step')})",
         )
         yield run.id, (note, kind, title, _opening(run))
     yield from _passages(store, question, repo)

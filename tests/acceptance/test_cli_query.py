@@ -44,6 +44,12 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
+def test_an_error_that_begins_with_a_hyphen_is_no_option(store: Path) -> None:
+    result = contextgraph("query", "-bash: tox: command not found", "--store", store, "--json")
+    assert (result.code, len(result.records)) == (0, 1)
+    assert "No such option" in contextgraph("query", "--tox", "--store", store).err
+
+
 def test_an_error_that_was_cleared_before_is_answered_with_the_remedy(store: Path) -> None:
     result = contextgraph(
         "query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json"

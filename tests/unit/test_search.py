@@ -82,6 +82,29 @@ def test_a_statement_is_found_by_its_words_before_those_of_its_session(memory: A
     assert "statement" not in {one.kind for one in memory.search("sourdough")}
 
 
+def test_a_question_is_about_what_is_asked_and_no_word_that_asks(memory: AgentMemory) -> None:
+    for number, (task, said) in enumerate(
+        (
+            ("The importer loses rows", "Never decide on a port while a deployment happens."),
+            ("Tidy the importer", "The importer must listen on 8125, never on 9000."),
+        )
+    ):
+        step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
+        memory.learn(RawTrajectory("generic", f"a-{number}", SHOP, task, (step,)))
+    for question in ("when did we decide on the importer", "what happened to the importer's rules"):
+        found = [one for one in memory.search(question) if one.kind == "statement"]
+        assert "8125" in found[0].text
+
+
+def test_a_session_without_a_task_is_listed_with_what_it_changed(memory: AgentMemory) -> None:
+    edit = Step(0, "", Action("bash", "sed -i s/a/b/ lib/tariffs.py"), "")
+    for steps in ((edit,), recovering_run().steps):
+        memory.learn(RawTrajectory("generic", f"a-{len(steps)}", SHOP, "", steps))
+    found = memory.search("what happened recently", SHOP)
+    texts = {one.text for one in found if one.kind in ("task", "session")}
+    assert texts == {"changed lib/tariffs.py (1 step)", "no task (3 steps)"}
+
+
 def test_recall_covers_every_kind_with_its_score_in_parts(memory: AgentMemory) -> None:
     memory.notes.remember("PriceRule is generated from the contract", repo=SHOP)
     memory.pages.add_page(Page("rules", "Rules", content="PriceRule has one row per tariff"))
