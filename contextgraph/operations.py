@@ -124,7 +124,7 @@ class Operation:
     def value(self, memory: "AgentMemory", given: Mapping[str, Any]) -> Any:
         """Return the value of the method of *memory*."""
         target = attrgetter(self.part)(memory) if self.part else memory
-        method = getattr(target, self.function.__name__)
+        method = getattr(target, self.name.rpartition(".")[2])
         bound = BoundArguments(signature(method), OrderedDict(given))
         bound.apply_defaults()
         return method(*bound.args, **bound.kwargs)
