@@ -286,7 +286,7 @@ def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -
     if is_workaround and query.signature is not None and query.signature.family in EXCEPTIONS:
         return "it avoids the exception in place of solving it"
     if is_idle:
-        return "what was installed then never worked"
+        return "what it installed never worked afterwards"
     if is_hazardous(wording.actions):
         return "it repeats a command that is not known to be harmless"
     is_tried = any(was_tried(query, action) for action in wording.actions)

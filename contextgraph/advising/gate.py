@@ -220,7 +220,7 @@ class Gate:
             return (
                 "only one earlier task did it"
                 if is_single
-                else "nothing shows that it applies here"
+                else "neither the error nor the command says that it applies here"
             )
         if remedy.probability < self.min_precision:
             return f"improbable: {self.min_precision:.2f} is needed"

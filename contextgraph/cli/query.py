@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from math import floor
 from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -389,9 +390,11 @@ def _show_silences(remedies: "Sequence[Remedy]") -> None:
     """Print the remedies that came nearest to being shown, and how many each reason silenced."""
     possible = (remedy for remedy in remedies if remedy.probability >= _SOME_CHANCE)
     likely = sorted(possible, key=lambda remedy: -remedy.probability)[:_NEAREST]
+    # Not rounded up to the bound that it misses.
+    probabilities = (f"{floor(100 * one.probability) / 100:.2f}" for one in likely)
     rows = (
-        (f"{one.probability:.2f}", one_line(one.description, _TEXT_WIDTH), *_silence(one)[1:])
-        for one in likely
+        (probability, one_line(one.description, _TEXT_WIDTH), *_silence(one)[1:])
+        for probability, one in zip(probabilities, likely, strict=True)
     )
     columns = ("probability", "nearest to being shown", "reason")
     print_table("Found and not shown", columns, rows, columns[:1])

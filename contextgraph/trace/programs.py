@@ -240,7 +240,8 @@ _USAGE_MESSAGE = regex(
 _USAGE_HINT = regex(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
 _CLASS = regex(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)"
-    r"|(?:[A-Za-z_]\w*\.)+error):[ \t]*([^\n]*)",
+    r"|(?:[A-Za-z_]\w*\.)+error|(?:[A-Za-z_]\w*\.)*(?:exceptions?|errors?)\.[A-Z]\w*)"
+    r":[ \t]*([^\n]*)",
     re.MULTILINE,
 )
 _MARKS = (

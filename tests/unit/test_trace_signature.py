@@ -322,6 +322,13 @@ FAILURES = [
         "tool: Invalid command",
         None,
     ),
+    (
+        "python bake.py",
+        "bakery.core.exceptions.OvenMisplaced: 'cellar' has no oven\n",
+        Family.PYTHON_EXCEPTION,
+        "OvenMisplaced",
+        None,
+    ),
     ("search_file x a.py", BEHIND_USAGE, Family.NOT_FOUND, "tool: File not found", None),
     ("open a.py 3", BEHIND_NOISE, Family.NOT_FOUND, "tool: File not found", None),
     ("./oven_test", GTEST, TEST, "test failure", "oven_test.cc:12"),
