@@ -109,7 +109,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
         entry = entries[0]
         text = entry.text if context.loop else f"{_HEAD_OF_ONE} {entry.text.removeprefix('1. ')}"
         fits = count_tokens(fence(text, context.id)) <= max_tokens
-        return Rendered(text, (entry.item,) if entry.item else ()) if fits else Rendered("")
+        return Rendered(text, entry.items) if fits else Rendered("")
     heads = {_HEAD_AT_ERROR: context.error, _HEAD_OF_STATEMENTS: context.statements, _HEAD: True}
     lines = [next(head for head, is_fitting in heads.items() if is_fitting)]
     items: list[ShownItem] = []
@@ -121,7 +121,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
             break
         lines.append(entry.text)
-        items += [entry.item] if entry.item else []
+        items += entry.items
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
@@ -426,7 +426,7 @@ def _failing(test: FailingTest) -> PlaybookPart:
 
 class _Entry(NamedTuple):
     text: str
-    item: ShownItem | None = None
+    items: tuple[ShownItem, ...] = ()
 
 
 def _entries(context: MemoryContext) -> Iterator[_Entry]:
@@ -434,15 +434,15 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield _loop(context.loop, context)
         return
     if context.error:
-        yield from _numbered(_Entry(remedy_text(one), shown_item(one)) for one in context.shown)
+        yield from _numbered(_Entry(remedy_text(one), (shown_item(one),)) for one in context.shown)
         return
     for recollection, quoted in statement_lines(context.statements):
-        yield _Entry(quoted, ShownItem(recollection.note.id, why=_OF_STATEMENT))
+        yield _Entry(quoted, (ShownItem(recollection.note.id, why=_OF_STATEMENT),))
     if context.playbook:
         for line in _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS):
             why = f"what {number_of(context.playbook.tasks, 'earlier task')} of the repository show"
             item = ShownItem(line.id_in(context.playbook.repo), patterns=line.patterns, why=why)
-            yield _Entry(line.text, item)
+            yield _Entry(line.text, (item,))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     noted = _notes(context.notes[:_NOTES])
@@ -496,12 +496,13 @@ def _notes(recollections: Iterable[Recollection]) -> Iterator[_Entry]:
     for note, later in ((one.note, one.later) for one in recollections):
         if note.id in shown:
             continue
-        text = note_line(note)
+        text, said = note_line(note), [note]
         if later and later.id not in shown:
             then, now = (f"{one.created_at:%Y-%m-%d}: {note_line(one)}" for one in (note, later))
-            text = f"{now}; before, {then}"
-        shown |= {one.id for one in (note, later) if one}
-        yield _Entry(text, ShownItem(note.id, why=_OF_PINNED if note.pinned else _OF_NOTE))
+            text, said = f"{now}; before, {then}", [later, note]
+        shown |= {one.id for one in said}
+        items = (ShownItem(one.id, why=_OF_PINNED if one.pinned else _OF_NOTE) for one in said)
+        yield _Entry(text, tuple(items))
 
 
 def _titled(title: str, entries: Iterable[_Entry]) -> Iterator[_Entry]:
@@ -531,12 +532,12 @@ def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
     head = f"Loop: the last {loop.repetitions} attempts had the same outcome: {what}."
     for remedy in context.shown[:1]:
         text = f"{head} Earlier runs: {remedy_text(remedy)}"
-        return _Entry(text, shown_item(remedy))
+        return _Entry(text, (shown_item(remedy),))
     said = (one for one in loop.escape_suggestions if not _left_open(one.actions, one.text))
     for escape in islice(said, 1):
         patterns = tuple(action.pattern for action in escape.actions)
         item = ShownItem(escape.id, advice_id(context.error, escape.actions), patterns)
-        return _Entry(f"{head} Earlier runs: {escape.text}", item)
+        return _Entry(f"{head} Earlier runs: {escape.text}", (item,))
     repeated = f"`{loop.command}`" if loop.command else "it"
     is_of_edit = context.error is not None and context.error.family is Family.EDIT_REJECTED
     instead = _REFUSED if is_of_edit else _FAILS if loop.error_types else _SHOWS

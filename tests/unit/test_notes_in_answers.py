@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
+from contextgraph.advising.wording import rendered
 from contextgraph.config import Settings, load_settings, user_settings_file
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.wiring import build
@@ -45,6 +46,17 @@ def test_it_is_short_and_not_beside_an_error(memory: AgentMemory) -> None:
     assert len(lines) == 7
     assert all(len(line) < 260 for line in lines)
     assert not memory.query(replace(TASK, current_error=NO_MODULE)).notes
+
+
+def test_a_later_note_is_shown_and_forgotten_with_what_it_may_replace(memory: AgentMemory) -> None:
+    old = memory.notes.remember("a tariff is rounded in lib/rates.py", repo=SHOP).id
+    new = memory.notes.remember("half a cent goes to the customer", repo=SHOP).id
+    context = memory.query(TASK)
+    (note,) = context.notes
+    context = replace(context, notes=(replace(note, later=memory.store.notes.get([new])[new]),))
+    line = memory.render(context).splitlines()[3]
+    assert line.index("half a cent") < line.index("before, ") < line.index("lib/rates.py")
+    assert [item.id for item in rendered(context).items] == [new, old]
 
 
 def test_not_every_note_may_be_shown_to_an_agent(memory: AgentMemory) -> None:
