@@ -441,6 +441,8 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
         marks = (said, kind, replaced, hidden, one.note.repo, sessions, one.note.id)
         print_text((" · ".join(filter(None, marks)), "dim"))
         print_text(one.note.content, indent=2)
+        if recurring and one.rule not in ("", one.note.content):
+            print_text((f"rule: {one.rule}", "dim"), indent=2)
         if about := one.note.summary:  # "2" says nothing without the list that it answers
             print_text((f"about: {one_line(about, _FOUND_WIDTH)}", "dim"), indent=2)
     if not listed:
@@ -471,7 +473,7 @@ def _proposed(path: Path, recurring: "Sequence[Statement]") -> str:
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = before.casefold()
     ways = frozenset[str]().union(*map(ways_in, before.splitlines()))
-    rules = [" ".join(one.note.content.split()) for one in recurring if not one.superseded_by]
+    rules = [" ".join(one.rule.split()) for one in recurring if one.rule and not one.superseded_by]
     added = [
         f"- {rule}"
         for rule in rules

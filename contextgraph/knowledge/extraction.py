@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
-from contextgraph.knowledge.ways import ways_in
+from contextgraph.knowledge.ways import GUIDE, ways_in
 from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
 from contextgraph.text import compiled, gives_instructions, stems, words
@@ -103,7 +103,7 @@ _UNITS = (
 )
 _MANNER = (
     r"\b(?:(?:ask|discuss|check|confirm)(?: it| this| that)? (?:with )?me"
-    r"|ask (?:me )?(?:any |your )?questions|you are to|convention|preferred (?:\w+ )?(?:way"
+    r"|you are to|convention|preferred (?:\w+ )?(?:way"
     r"|approach|pattern|style|form|method)|responsib\w+ of|belongs? (?:in|to|on)"
     r"|(?:is|are)(?: not|n['’]t)? (?:a|the) goal|the priority is|takes? precedence"
     r"|that['’]?s what .{2,40} (?:is|are) for)\b"
@@ -385,6 +385,17 @@ _DEPENDENT = regex(
     r"|everything else|same|both|if not|which|with|the (?:latter|former))\b",
     re.IGNORECASE,
 )
+_REFERS = regex(rf"(?:\S+\s+){{0,5}}@?\S*{GUIDE}\W*", re.IGNORECASE)
+# What can be handed on as it was said: not a question, a scolding, or about what it points at.
+_ORDERS = regex(
+    r"\b(?:we|you|they|it|everything|everyone|nobody|\w\w+)(?: (?!i\b)\w+)? (?:should|must|shall"
+    r"|need to|ha(?:s|ve) to|(?:is|are) (?:not )?to|are going to|never|always|do not|don['’]t)\b"
+    r"|^(?:\w+,? )?(?:never|always|be sure|make sure|ensure|let['’]?s|do not|don['’]?t)\b",
+    re.IGNORECASE,
+)
+_NO_WORDING = regex(
+    r"[!?]|\.\.|^that\b|\b(?:this|these|those|them|there|that['’]s|they['’]re)\b", re.IGNORECASE
+)
 _AMENDS = regex(
     r"\b(?:amend\w*|supersed\w*|revis(?:ed|ing|ion)|chang(?:e|ed|ing) (?:our|my) minds?"
     r"|no longer|from now on|instead of the (?:old|previous|earlier)|scratch that"
@@ -395,7 +406,7 @@ _AMENDS = regex(
 )
 _RULE_IN_TASK = (
     r"\b(?:from now on|preferred (?:\w+ )?(?:way|approach|pattern)|the priority is"
-    r"|takes? precedence|ask (?:me )?any questions"
+    r"|takes? precedence"
 )
 _LASTING_RULE = regex(
     _RULE_IN_TASK + r"|remember|keep in mind|going forward|in future|we (?:decided|agreed)"
@@ -553,6 +564,12 @@ def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
 def manner_stems() -> frozenset[str]:
     """The stems with which people say that something is to be so, whatever it is about."""
     return frozenset(stems(_MANNER_WORDS))
+
+
+def is_worded_as_rule(text: str) -> bool:
+    """Whether *text* directs in words that hold without the turn in which it was said."""
+    orders = _ORDERS.search(text) or "imperative" in _cues_in(text)
+    return bool(orders) and not _NO_WORDING.search(text)
 
 
 def amends(text: str) -> bool:
@@ -717,6 +734,8 @@ def _is_fragment(text: str) -> bool:
 
 
 def _leans(sentence: str, weight: float) -> bool:
+    if _REFERS.fullmatch(sentence):
+        return True
     return bool(_DEPENDENT.match(sentence)) and weight > 0.5 and not _QUESTION.search(sentence)
 
 

@@ -20,6 +20,7 @@ from contextgraph.knowledge.extraction import (
     SaidInRun,
     amends,
     files_in,
+    is_worded_as_rule,
     manner_stems,
     statements_in,
 )
@@ -105,11 +106,16 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A *note* of a conversation, the id of what superseded it, and every time it was said."""
+    """A *note* of a conversation, the id of what superseded it, and every time it was said.
+
+    *rule* says it to one who was not there: the words of the note, or the name of the way of
+    working that it requires; empty where neither does.
+    """
 
     note: Note
     superseded_by: str | None
     occurrences: tuple[Occurrence, ...]
+    rule: str = ""
 
     @property
     def sessions(self) -> int:
@@ -212,6 +218,7 @@ class Statements:
                 min(repeats, key=_as_a_rule),
                 None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
                 _occurrences(repeats),
+                _rule_of(repeats),
             )
             for id_, repeats in same.items()
         ]
@@ -228,8 +235,9 @@ class Statements:
         said = [one for one in self.of(repo, recurring=True, as_of=as_of) if not one.superseded_by]
         room, rules = STANDING_TOKENS, list[Recollection]()
         for one in sorted(said, key=lambda one: (-one.sessions, len(files_in(one.note.content)))):
-            if line := quote_of(one.note, sessions=one.sessions).line(room):
-                rules.append(Recollection(one.note, 1.0, {"sessions": float(one.sessions)}))
+            note = replace(one.note, content=one.rule)
+            if one.rule and (line := quote_of(note, sessions=one.sessions).line(room)):
+                rules.append(Recollection(note, 1.0, {"sessions": float(one.sessions)}))
                 room -= count_tokens(line)
         return tuple(rules)
 
@@ -587,10 +595,19 @@ def _last_part(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
 
 
-def _as_a_rule(note: Note) -> tuple[bool, bool, datetime, str]:
-    """Sort key: what says a rule best is reviewed, and is no question; else what said it first."""
-    is_reviewed = note.credibility == _REVIEWED
-    return not is_reviewed, "?" in note.content, note.created_at, note.id
+def _as_a_rule(note: Note) -> tuple[bool, bool, bool, datetime, str]:
+    """Sort key: what says a rule best is reviewed, and directs; else what said it first."""
+    is_reviewed, text = note.credibility == _REVIEWED, note.content
+    return not is_reviewed, not is_worded_as_rule(text), "?" in text, note.created_at, note.id
+
+
+def _rule_of(notes: Sequence[Note]) -> str:
+    """What *notes*, which give one rule, say to one who was not there; empty: nothing."""
+    best = min(notes, key=_as_a_rule)
+    if best.credibility == _REVIEWED or is_worded_as_rule(best.content):
+        return best.content
+    ways = Counter(way for note in notes for way in sorted(ways_in(note.content)))
+    return ways.most_common(1)[0][0] if ways else ""
 
 
 def _occurrences(notes: Iterable[Note]) -> tuple[Occurrence, ...]:
@@ -647,6 +664,7 @@ def _relation(note: Note, earlier: Note) -> Relation:
     if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):
         return Relation.UNRELATED
     is_same = relation is Relation.UNRELATED and similar >= _SAME
+    is_same = is_same and not _name_others(note.content, earlier.content)
     return Relation.SAME if is_same else relation
 
 
@@ -655,10 +673,15 @@ def _is_same_subject(later: str, earlier: str) -> bool:
 
     Where each names another thing, the rest of the words has to be the same.
     """
-    ours, theirs = _names(later), _names(earlier)
-    rest = dice(_subject(later) - ours, _subject(earlier) - theirs)
-    is_other = bool(ours and theirs) and ours.isdisjoint(theirs) and rest < _SAME_REST
+    rest = dice(_subject(later) - _names(later), _subject(earlier) - _names(earlier))
+    is_other = _name_others(later, earlier) and rest < _SAME_REST
     return not (is_other or _STAYS.search(later))
+
+
+def _name_others(text: str, other: str) -> bool:
+    """Whether both name things, and nothing that both name."""
+    ours, theirs = _names(text), _names(other)
+    return bool(ours and theirs) and ours.isdisjoint(theirs)
 
 
 def _rules(notes: Sequence[Note]) -> dict[str, str]:
@@ -680,7 +703,7 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
     def is_same(note: Note, rule: Note) -> bool:
         if not ways_in(note.content).isdisjoint(ways_in(rule.content)):
             return True
-        if not is_telling:
+        if not is_telling or _name_others(note.content, rule.content):
             return False
         ours, theirs = _subject(note.content), _subject(rule.content)
         shared, similar = ours & theirs, dice(ours, theirs)

@@ -25,16 +25,17 @@ _CODE = r"(?:code|logic|functions?|helpers?|methods?|class(?:es)?|implementation
 _PATH = r"@?[\w./-]*\w\.[a-z]{1,4}\b"
 _TESTS = r"(?:tests?|test suite)\b"
 _CHECKS = r"\b(?:lint\w*|format(?:ter)?|type ?check\w*)\b"
-_GUIDE = r"\b(?:CLAUDE|AGENTS|GEMINI|CONTRIBUTING|copilot-instructions)\.md\b"
+# Who only refers to the instructions gives the rule in another sentence.
+GUIDE = r"\b(?:CLAUDE|AGENTS|GEMINI|CONTRIBUTING|copilot-instructions)\.md\b"
 _ANSWER = r"\b(?:answers?|replies|summar\w+|responses?|explanations?)\b"
 _WAYS: Mapping[str, Sequence[str]] = {
     "ask before you decide": (
         r"\b(?:ask|check with|consult|discuss(?: it| this| that)? with) me\b(?! (?:any|your)\b)",
+        r"\balways ask\b.{0,20}\bquestions\b|\bquestions (?:first|before)\b",
         r"\bwithout asking\b|\brun (?:it|that|this) by me\b",
         rf"{_NO_ON}(?:decide\b|decisions?\b|(?:pick|choose)\b.{{0,40}}\b(?:yourself|own)\b)",
         r"\bi (?:decide|ma[dk]e\b.{0,20}\bdecisions)\b",
     ),
-    "ask questions": (r"\bask (?:me )?(?:\w+ ){0,2}questions\b",),
     "version control is mine": (
         rf"{_NO_ON}(?:(?:git )?(?:commit(?!s? message)(?:ting)?|push(?:ing)?)\b(?! on\b))",
         rf"{_NO_ON}(?:use|run|touch|using|running) git\b",
@@ -67,12 +68,6 @@ _WAYS: Mapping[str, Sequence[str]] = {
         ),
         rf"\balready (?:have|had|exists?)\b.{{0,20}}\b{_CODE}",
         r"\bfollow(?:ing)? the (?:existing |same |usual )?(?:patterns?|conventions?|style)\b",
-    ),
-    "read the instructions": (
-        (
-            r"\b(?:read|follow\w*|see|look at|check|right|it['’]?s|stands?|says?|written|ignor\w+)"
-            rf"\b.{{0,25}}@?{_GUIDE}"
-        ),
     ),
     "change only what was asked": (
         rf"\b(?:only|just) {_CHANGE}.{{0,12}}\bwhat\b.{{0,12}}\b(?:ask|said|told|want)",

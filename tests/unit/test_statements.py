@@ -639,6 +639,34 @@ def test_what_people_require_of_how_agents_work_is_one_rule_in_any_words(
     assert [one.session for one in rule.occurrences] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        (("You copied the code again!", "Keep the code DRY."), "Keep the code DRY."),
+        (("NEVER COMMIT FOR ME!", "Dude, stop pushing, I told you!"), "version control is mine"),
+    ],
+)
+def test_a_recurring_rule_is_never_worded_as_a_scolding(
+    memory: AgentMemory, said: tuple[str, str], rule: str
+) -> None:
+    for instance, message in zip("ab", said, strict=True):
+        memory.learn(session(message, instance=instance))
+    assert [one.rule for one in memory.statements.of(SHOP, recurring=True)] == [rule]
+
+
+def test_a_go_ahead_and_another_named_thing_are_no_recurring_rule(memory: AgentMemory) -> None:
+    for number in range(20):
+        memory.learn(session(f"Always sort the table of area{number}.", instance=f"s{number}"))
+    for instance, message in {
+        "a": "Start with phase 2, ask me any questions.",
+        "b": "Go on! Ask any questions that you have.",
+        "c": "test_upload always needs a second attempt on the busy builder, never trust it.",
+        "d": "test_export always needs a second attempt on the busy builder, never trust it.",
+    }.items():
+        memory.learn(session(message, instance=instance))
+    assert not memory.statements.of(SHOP, recurring=True)
+
+
 def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
