@@ -56,6 +56,7 @@ _PASTED = regex(
     |\[?\d\d[:/]\d\d|Traceback|File\ "|at\ \w+[.(]|(?:ERROR|WARN|INFO|DEBUG)\b|[\[{]"?\S*$
     |.*\b(?:[Ee]rror|FAIL|PASS|SKIP):\ |["“]
     |\S+:\d+(?::\d+)?:\s|.*\[\d+/\d+\]\s*$|.*\bavailable\ at:\ |Line\ \d+\ -
+    |[\u2100-\u2bff]|[\w.`]+\s*:?=\s*\S.*[(;)]`?\s*$
     |[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
     |https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
@@ -136,7 +137,8 @@ _CUES: dict[str, tuple[float, str]] = {
         (
             rf"(?:^|[,;:–—-]\s*|\b(?:and|but|so|please|we|i|just|ok|you)\s+){_NEGATED}\s+(?!{_SEES})\w+"
             r"|^(?:no|not)\b[ ,–—-]+\w+|\brather than\b|\binstead(?: of)?\b|\bas opposed to\b"
-            r"|,\s+not\b|\b(?:it|that|this|they) (?:doesn|don)['’]?t need\b"
+            r"|,\s+not\b|\b(?:this|that|it)(?:['’]s| is) (?:wrong|incorrect)\b"
+            r"|\bin place of\b|\b(?:it|that|this|they) (?:doesn|don)['’]?t need\b"
             r"|(?:不要|不能|不准|别再|请勿|而不是)"
         ),
     ),
@@ -146,7 +148,7 @@ _CUES: dict[str, tuple[float, str]] = {
             r"\b(?:every|each|all)\b[^.!?]{1,40}\bneeds?\b"
             r"|\b(?:must|should|shall|has to|have to|needs? to|ought to|required?|stays?|remains?"
             r"|make sure|ensure|be sure|(?:is|are)(?: not|n['’]t)? allowed|insists?|forbidden"
-            r"|counts? as|means?|becomes?|goes?|wins?|appl(?:y|ies))\b"
+            r"|counts? as|means?|becomes?|goes?(?! (?:so|too) far)|wins?|appl(?:y|ies))\b"
             r"|(?:必须|应该|改用|优先使用)"
         ),
     ),
@@ -270,6 +272,11 @@ _REMARK = regex(
     r"|hmm+|(?:it |that )?seems|uhh?|dude|there['’]?s an? (?:\w+ )?(?:issue|problem|bug))\b"
     r"|\b(?:isn['’]t|is not|wasn['’]t|aren['’]t|not) (?:\w+ )?(?:good|great|lovely|valid|true|clear"
     r"|pretty|working|correct)\b"
+    # It assesses, or concludes how something has been.
+    r"|^(?:(?:right|yes|yeah|ok|ah|so|and|but|well|k)\b[,. ]+)*(?:that|this|it)(?:['’]s| is| was"
+    r"| sounds| makes| explains| highlights| acknowledges)\b"
+    r"(?!.*\b(?:should|must|never|always|not|needs?|only|wrong|decided|agreed|settled|rule|policy|responsib\w+)\b)"
+    r"|\bmust have (?:been |already )?\w+(?:ed|en|nt?|lt)\b|\bif (?:we|i|you) ever\b"
     r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear)|ma[dk]es? me wonder"
     r"|(?:is|are) always (?:an?|the|going)|^got it)\b",
     re.IGNORECASE,
@@ -375,6 +382,7 @@ _REPORT = regex(
     r"|all \w+ pass|tests? pass|summary)\b|\b(?:let me|i should|should have|now let)\b",
     re.IGNORECASE,
 )
+_FIXES = regex(r"\W*(?:\w+,? )?(?:address|fix|do|take|implement)\b", re.IGNORECASE)
 # A choice that says nothing without the list.
 _PICK = regex(r"\W*[A-D1-9]\W*", re.IGNORECASE)
 # Says what it is about by pointing at it.
@@ -406,13 +414,15 @@ _AMENDS = regex(
 )
 _RULE_IN_TASK = (
     r"\b(?:from now on|preferred (?:\w+ )?(?:way|approach|pattern)|the priority is"
-    r"|takes? precedence"
+    r"|takes? precedence|we (?:really |just |now |also )?(?:do not|don['’]?t) want|instead want"
+    r"|n['’]t what we want|but (?:here )?we (?:only |just )?(?:want|need)"
 )
 _LASTING_RULE = regex(
     _RULE_IN_TASK + r"|remember|keep in mind|going forward|in future|we (?:decided|agreed)"
     r"|(?:^|should |must |shall |we |you |to |please |and |or |, ?|; ?)(?:always|never))\b",
     re.IGNORECASE,
 )
+_OURS = regex(r"\b(?:we|me|I)\b")
 _RULE_IN_LONG_TASK = regex(_RULE_IN_TASK + r")\b", re.IGNORECASE)
 _FILE = regex(
     r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte|go|mod|sum|rs|java"
@@ -481,7 +491,8 @@ class _Exchange:
     def lays_down(self, text: str) -> bool:
         """Whether *text* in a first request is a rule; of a long one most of it is the task."""
         if len(self.said) > _LONGEST_RULE:
-            return bool(_RULE_IN_LONG_TASK.search(text))
+            is_way = bool(ways_in(text)) and bool(_OURS.search(text))
+            return is_way or bool(_RULE_IN_LONG_TASK.search(text))
         return bool(_LASTING_RULE.search(text) or ways_in(text))
 
 
@@ -640,7 +651,11 @@ def _own(
         is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and not exchange.lays_down(text)
-        directs = is_reply or corrects or not cues.isdisjoint(_DIRECTS)
+        directs = (
+            is_reply
+            or (corrects and bool(cues or length > _UNCLEAR))
+            or not cues.isdisjoint(_DIRECTS)
+        )
         directs = directs or bool(_REPROACH.search(text) or ways_in(text))
         is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
         is_about = not manner_stems().issuperset(stems(text))
@@ -661,6 +676,8 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
     """Return what the agent proposed and a person confirmed or chose with *text*."""
     choice = _CHOICE.match(text)
     picks = _PICKED.findall(choice["picks"].upper()) if choice else ()
+    if choice and _FIXES.match(text) and not text[choice.end() :].strip(" .!"):
+        return  # what was to be done about a finding is done
     chosen = "; ".join(f"{one}: {exchange.items[one]}" for one in picks if one in exchange.items)
     if chosen and len(text) <= _LONGEST_CHOICE:
         context, weight = chosen[:_LONGEST_CONTEXT], 1.6 if _MOMENTARY.search(text) else 2.5

@@ -77,7 +77,8 @@ _SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
 # What a later session leaves as it was, and how much of the two must be about the same.
 _CLAUSE = regex(r"[;,:.!?]|\s[-–—]+\s")
 _STAYS = regex(
-    r"\b(?:stays?|remains?|unchanged|still|nothing (?:else|more)|as (?:before|is|it was))\b",
+    r"\b(?:stays?|remains?|unchanged|still|nothing (?:else|more)|as (?:before|is|it was)"
+    r"|(?:has|have|\w['’](?:ve|s)) been \w+ing)\b",
     re.IGNORECASE,
 )
 _CHANGES, _SAME_REST = 0.5, 0.6
@@ -604,9 +605,13 @@ def _as_a_rule(note: Note) -> tuple[bool, bool, bool, datetime, str]:
 def _rule_of(notes: Sequence[Note]) -> str:
     """What *notes*, which give one rule, say to one who was not there; empty: nothing."""
     best = min(notes, key=_as_a_rule)
-    if best.credibility == _REVIEWED or is_worded_as_rule(best.content):
-        return best.content
     ways = Counter(way for note in notes for way in sorted(ways_in(note.content)))
+    # Of a way of working that is required in several turns each speaks of another place.
+    is_general = (
+        max(ways.values(), default=0) < min(2, len(notes)) or len(_subject(best.content)) <= 2
+    )
+    if best.credibility == _REVIEWED or (is_general and is_worded_as_rule(best.content)):
+        return best.content
     return ways.most_common(1)[0][0] if ways else ""
 
 
@@ -700,9 +705,7 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
     def weight(words: Iterable[str]) -> float:
         return sum(rarity(met[word], len(titles)) for word in sorted(words))
 
-    def is_same(note: Note, rule: Note) -> bool:
-        if not ways_in(note.content).isdisjoint(ways_in(rule.content)):
-            return True
+    def is_about_same(note: Note, rule: Note) -> bool:
         if not is_telling or _name_others(note.content, rule.content):
             return False
         ours, theirs = _subject(note.content), _subject(rule.content)
@@ -716,7 +719,11 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
     for note in notes:
         subject = _subject(note.content) | ways_in(note.content)
         known = {rule.id: rule for word in sorted(subject) for rule in having[word]}
-        same = (one for one in known.values() if _may_repeat(note, one) and is_same(note, one))
+        others = [one for one in known.values() if _may_repeat(note, one)]
+        # What they are about says more than the way in which it is to be done.
+        same = [one for one in others if is_about_same(note, one)] or [
+            one for one in others if not ways_in(note.content).isdisjoint(ways_in(one.content))
+        ]
         if rule := min(same, key=lambda one: (one.created_at, one.id), default=None):
             first[note.id] = rule.id
         else:

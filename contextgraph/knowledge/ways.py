@@ -67,7 +67,14 @@ _WAYS: Mapping[str, Sequence[str]] = {
             r"\b(?:already|before|somewhere)\b"
         ),
         rf"\balready (?:have|had|exists?)\b.{{0,20}}\b{_CODE}",
+    ),
+    "do it as elsewhere": (
         r"\bfollow(?:ing)? the (?:existing |same |usual )?(?:patterns?|conventions?|style)\b",
+        (
+            r"\b(?:how|where|like|the way|as) (?:we|the other\w*)(?: \w+)?"
+            r" (?:do|does|did|handles?|have|has|use)\b"
+            r".{0,40}\b(?:others?|everywhere|elsewhere|similar|already)\b"
+        ),
     ),
     "change only what was asked": (
         rf"\b(?:only|just) {_CHANGE}.{{0,12}}\bwhat\b.{{0,12}}\b(?:ask|said|told|want)",
@@ -125,7 +132,8 @@ _WAYS: Mapping[str, Sequence[str]] = {
     ),
     "step by step": (
         r"\b(?:one|1) (?:by|at a) (?:one|1|time)\b|\bstep by step\b|\bphase by phase\b",
-        r"\b(?:stop\w*|pause|wait)\b.{0,12}\b(?:at|after|between) each\b|\bwork\w* incremental\w*",
+        r"\b(?:stop\w*|pause|wait)\b.{0,12}\b(?:at|after|between) each\b",
+        r"\b(?:be|work\w*) (?:very )?incremental\w*",
     ),
     "do not guess": (
         (

@@ -183,6 +183,10 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
         "should we always squash before merging?",
         "now add a goodbye function",
         "it should be fine now",
+        "That's a cleaner solution.",
+        "The upgrade must have changed a lot of small details there.",
+        "If we ever needed a second queue, it should probably be a list.",
+        "ℹ️ Always run `shop login` first.",
         "stop",
         "no I think we are good",
         "address 12, 14",
@@ -248,10 +252,31 @@ def test_a_confirmation_that_goes_on_about_something_else_confirms_nothing() -> 
 
 def test_numbers_name_the_items_of_the_last_list() -> None:
     review = "1. Names are too long\n2. The page is read twice\n3. No test of the loader"
-    rounds = ((review, "address 1, 3"), ("Both are done.", "address 2 with a cache in the loader"))
+    rounds = (
+        (review, "address 3"),
+        ("It is done.", "1 and 3"),
+        ("Both are done.", "address 2 with a cache in the loader"),
+    )
     first, second = statements_in(talk("a", "Review it", *rounds)).statements
     assert first.context == "1: Names are too long; 3: No test of the loader"
     assert second.context == "2: The page is read twice"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Look at the exporter. We don't want to change that it runs at night.",
+        "The exporter used to be a service. Now instead want it as a module of the shop.",
+    ],
+)
+def test_a_first_request_can_decide_something(task: str) -> None:
+    said = statements_in(talk("a", task, ("I looked at it.", "ok"))).statements
+    assert [one.text for one in said] == [task.split(". ")[1]]
+
+
+def test_a_fact_that_is_put_right_is_a_correction() -> None:
+    said = 'The kind of a refund is "sale". This is wrong, it is "credit".'
+    assert texts_in(f"Thanks a lot for this. {said}") == [said]
 
 
 def test_a_condition_is_no_question() -> None:
