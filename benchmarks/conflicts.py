@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from contextgraph.embedding.local import local_embedder
-from contextgraph.governance import Relation, Statement, verdict
+from contextgraph.governance import Relation, Statement, Verdict, verdict
 from contextgraph.knowledge import Notes, render_notes
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
@@ -83,6 +83,29 @@ def recalled_first(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counte
     return first
 
 
+def shown_to_judge(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counter[str]:
+    """How many conflicts among *pairs* a judge is asked about, and with how many requests.
+
+    The notes are those of `recalled_first`; the judge takes all for unrelated.
+    """
+    asked = list[tuple[str, str]]()
+
+    def judge(new: str, old: str) -> Verdict:
+        asked.append((new, old))
+        return Verdict(Relation.UNRELATED, 1.0)
+
+    now = _NOW
+    embedder = local_embedder("") if by_meaning else None
+    store = SqliteStore(":memory:").notes
+    notes = Notes(store, lambda: now, lambda: embedder, lambda: embedder, judge)
+    for at, text in enumerate([pair.old for pair in pairs] + [pair.new for pair in pairs]):
+        now = _NOW + timedelta(days=21 * (at >= len(pairs)), hours=at)
+        notes.remember(text, repo="acme/shop")
+    conflicts = [pair for pair in pairs if pair.is_conflict]
+    found = sum((pair.new, pair.old) in asked for pair in conflicts)
+    return Counter({"conflicts": found, "of": len(conflicts), "requests": len(asked)})
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conflicts", description=__doc__)
@@ -96,6 +119,8 @@ def main() -> None:
         _measure(half, some)
         if any(pair.question for pair in some):
             first = recalled_first(some, by_meaning=by_meaning)
+            shown = shown_to_judge(some, by_meaning=by_meaning)
+            print("  shown to a judge: " + ", ".join(f"{k} {n}" for k, n in shown.items()))
             print("  shown first: " + ", ".join(f"{k} {n}" for k, n in sorted(first.items())))
     for pair in pairs:
         if wrong and pair.half == "development" and not _is_right(pair):

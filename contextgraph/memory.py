@@ -286,6 +286,8 @@ class AgentMemory:
     ) -> MaintenanceReport:
         """Archive notes that are weak and unused, merge, decide conflicts, embed what waits.
 
+        A `conflict_judge` reads what it has not read: see `Notes.judge_waiting`.
+
         *policy* (default: that of the settings) is described in docs/notes.md. Waits for the lease
         of the memory; *waiting* is called with the time until which another process holds it.
         Raises `EmbeddingError` where texts cannot be embedded; the notes are maintained then. A
@@ -296,8 +298,17 @@ class AgentMemory:
         self.notes.count_recalls()
         with exclusive(self.store, self._now, waiting) as lease:
             policy = policy or maintenance_policy(self._parts.settings)
-            report = maintain_notes(self.store.notes, self._now(), policy, lease.check)
-            return replace(report, embedded=self.spaces.catch_up(lease.check))
+            try:
+                embedded = self.spaces.catch_up(lease.check)
+                judged = self.notes.judge_waiting(lease.check)
+            finally:
+                report = maintain_notes(self.store.notes, self._now(), policy, lease.check)
+            return replace(
+                report,
+                merged=report.merged + judged.merged,
+                conflicts_resolved=report.conflicts_resolved + judged.conflicts_resolved,
+                embedded=embedded,
+            )
 
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> "WorkingMemory":

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from contextgraph.errors import EmbeddingError, InvalidNoteError
+from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
 from contextgraph.governance import (
     CREDIBILITY_MARGIN,
     Relation,
@@ -70,6 +70,8 @@ from contextgraph.text import (
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
 
+_log = logging.getLogger(__name__)
+
 RECALLED = 5
 _COMPARED, _WORDS = 40, 96
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
@@ -79,7 +81,10 @@ _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
 
 Judge = Callable[[str, str], Verdict | None]
-"""The relation of a statement to an earlier one; None where it cannot say."""
+"""The relation of a statement to an earlier one; None where it cannot say.
+
+Raises `RemoteError` where it does not answer.
+"""
 
 
 class NoteProperties(TypedDict, total=False):
@@ -102,7 +107,7 @@ class Notes:
     """The notes of a memory.
 
     *clock* gives the time. *embedder* embeds notes, *questions* embeds questions. *judge* decides
-    how a statement relates to an earlier one; where it returns None, their words decide. *keyed*
+    how a statement relates to an earlier one; where it cannot say, their words decide. *keyed*
     gives the entries of keyed files, which are recalled as well.
     """
 
@@ -155,7 +160,15 @@ class Notes:
             return self._confirm(known, note)
         scope = NoteScope((note.repo,))
         related = self._store.for_text(related_words(note.content)[:_WORDS], scope, _COMPARED)
-        compared = verdicts(note, related, self._judge)
+        compared = verdicts(note, related)
+        if all(one.relation is not Relation.SAME for _, one in compared):
+            try:
+                judgements = self._judgements(note, related)
+                note = replace(note, is_judged=judgements is not None)
+                by_words = {pair[0].id: pair for pair in compared}
+                compared = [*(by_words | (judgements or {})).values()]
+            except RemoteError as error:
+                _log.warning("%s; words decide until the memory is maintained", error)
         for other, compared_to in compared:
             if compared_to.relation is Relation.SAME:
                 return self._confirm(other, note)
@@ -365,22 +378,10 @@ class Notes:
 
     def _store_beside(self, note: Note, compared: Sequence[tuple[Note, Verdict]]) -> NoteReceipt:
         """Store *note*, and with it what it means for those that it was compared with."""
-        superseded = [pair for pair in compared if pair[1].relation is Relation.SUPERSEDES]
-        contradicted = [pair for pair in compared if pair[1].relation is Relation.CONTRADICTS]
-        ids = tuple(note.id for note, _ in contradicted)
-        replaced = {note.id for note, _ in superseded}
-
-        def marked(other: Note) -> Note:
-            if other.id in replaced:
-                return replace(other, superseded_by=note.id)
-            return replace(other, contradicts=tuple(dict.fromkeys((*other.contradicts, note.id))))
-
-        links = (*note.links, *(Link(LinkType.SUPERSEDES, note.id) for note, _ in superseded))
-        # Found by the words of what it replaces, too: a question may use the old ones.
-        replaces = "; ".join(old.content for old, _ in superseded)[:MAX_NOTE]
-        summary = f"Replaces: {replaces}" if replaces else note.summary
-        note = replace(note, contradicts=ids, links=links, summary=summary)
-        self._store.change([*replaced, *ids], marked, new=[note])
+        superseded, contradicted = conflicts_in(compared)
+        ids = [other.id for other, _ in (*superseded, *contradicted)]
+        new = related_by(note, compared)
+        self._store.change(ids, partial(marked_by, note, compared), new=[new])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),
@@ -479,6 +480,114 @@ class Notes:
             logging.getLogger(__name__).warning("%s; notes are compared by words only", error)
         return most_similar_notes(notes, among)
 
+    def judge_waiting(self, check: Callable[[], None] = lambda: None) -> MaintenanceReport:
+        """Let the judge compare what is stored with what was said earlier, each pair once.
+
+        Notes, and statements of conversations: at most 200 that have something to compare, the
+        oldest first; the others wait, also where the judge does not answer. *check*, called before
+        each request and write, may end it by raising.
+        """
+        if self._judge is None:
+            return MaintenanceReport()
+        waiting = {note.id: note for note in self._store.all() if _waits_for_judge(note)}
+        replaced = {*superseded_in(self._store, waiting)}
+        asked, merged, resolved, done = 0, 0, 0, list[str]()
+        for note in sorted(waiting.values(), key=lambda note: (note.created_at, note.id)):
+            if note.id in replaced:
+                continue
+            check()
+            scope = NoteScope((note.repo,), (note.kind,))
+            related = self._store.for_text(related_words(note.content)[:_WORDS], scope, _COMPARED)
+            try:
+                judgements = self._judgements(note, related)
+            except RemoteError as error:
+                _log.warning("%s; notes wait to be judged", error)
+                break
+            done.append(note.id)
+            if judgements:
+                check()
+                same, others = self._relate(note, [*judgements.values()])
+                self._store.change([note.id], _as_judged)
+                replaced |= {*others}
+                asked, merged, resolved = asked + 1, merged + same, resolved + len(others)
+            if asked == _JUDGED_AT_ONCE:
+                break
+        check()
+        self._store.change(done, _as_judged)
+        return MaintenanceReport(merged=merged, conflicts_resolved=resolved)
+
+    def _judgements(
+        self, note: Note, related: Sequence[Note]
+    ) -> dict[str, tuple[Note, Verdict]] | None:
+        """What the judge says of *note* and earlier ones; None where *note* must not be judged.
+
+        Those of *related* that share most words, and the one that is nearest. Raises `RemoteError`.
+        """
+        if self._judge is None or note.security.is_secret:
+            return None
+        similar = [it for it in _most_similar(note, related) if _may_be_judged(note, it)]
+        nearest = self._mutually_nearest(note)
+        others = {it.id: it for it in (*similar[:_JUDGED], *filter(None, [nearest]))}
+        replaced = superseded_in(self._store, [*others])
+        statement = statement_of(note)
+        return {
+            id_: (other, judged(answer, statement, statement_of(other)))
+            for id_, other in others.items()
+            if id_ not in replaced
+            and (answer := self._judge(note.content, other.content)) is not None
+        }
+
+    def _mutually_nearest(self, note: Note) -> Note | None:
+        """The earlier note that is nearest to *note* as *note* is to it, if there is one."""
+        scope = NoteScope((note.repo,), ORDERED)
+
+        def among(one: Note) -> list[Note]:
+            words = related_words(one.content)[:_WORDS]
+            similar = self._store.for_text(words, scope, _COMPARED)
+            return [*{it.id: it for it in (*similar, note)}.values()]
+
+        other = self._nearest([note], among(note)).get(note.id)
+        if other is None or not _may_be_judged(note, other):
+            return None
+        back = self._nearest([other, note], among(other)).get(other.id)
+        return other if back and back.id == note.id else None
+
+    def _relate(
+        self, note: Note, compared: Sequence[tuple[Note, Verdict]]
+    ) -> tuple[int, Sequence[str]]:
+        """Store what was said of *note*; how many are merged, and the ids of those superseded."""
+        same = [it for it, one in compared if one.relation is Relation.SAME]
+        if note.kind is NoteKind.STATEMENT:
+            links = [Link(LinkType.REPEATS, it.id) for it in same[:1]]
+            links = [] if note.targets(LinkType.REPEATS) else links
+            amended = [
+                Link(LinkType.SUPERSEDES, it.id)
+                for it, one in compared
+                if one.relation in (Relation.SUPERSEDES, Relation.CONTRADICTS)
+                and may_amend(note, it)
+            ]
+            self._store.change(
+                [note.id], lambda it: replace(it, links=(*it.links, *links, *amended))
+            )
+            return 0, [link.target for link in amended]
+        if same and not note.pinned and same[0].valid_until == note.valid_until:
+            return len(_merge(self._store, [same[0], note])), ()
+        # What is pinned stays.
+        stays = {it.id for it, one in compared if it.pinned and one.relation is Relation.SUPERSEDES}
+        compared = [
+            (it, replace(one, relation=Relation.CONTRADICTS) if it.id in stays else one)
+            for it, one in compared
+        ]
+        superseded, contradicted = conflicts_in(compared)
+        others = [it.id for it, _ in (*superseded, *contradicted)]
+
+        def changed(it: Note) -> Note:
+            is_own = it.id == note.id
+            return related_by(it, compared) if is_own else marked_by(note, compared, it)
+
+        self._store.change([note.id, *others], changed)
+        return 0, [it.id for it, _ in superseded]
+
     def _embed(self, note: Note) -> bool:
         """Embed *note*; false where that fails: it waits until the memory is maintained."""
         try:
@@ -535,8 +644,9 @@ RELIABILITY: Mapping[str, float] = {
     "web": 0.6,
 }
 _OTHERWISE = 0.7
-# How many notes a judge compares, and the least share of words that they have in common.
-_JUDGED, _JUDGED_ABOVE = 3, 0.4
+# How many notes a judge compares beside the nearest, and the least share of words that they have in
+# common; and of how many notes at once.
+_JUDGED, _JUDGED_ABOVE, _JUDGED_AT_ONCE = 2, 0.4, 200
 
 
 def note_of(text: str, repo: str, source: str, now: datetime, credibility: float | None) -> Note:
@@ -591,29 +701,69 @@ def statement_of(note: Note) -> Statement:
     return Statement(note.content, note.source, note.created_at, note.credibility)
 
 
-def verdicts(
-    new: Note, related: Sequence[Note], judge: Judge | None = None
-) -> list[tuple[Note, Verdict]]:
-    """Relate *new* to each of *related*: by their words where *judge* does not say."""
+def verdicts(new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
+    """Relate *new* to each of *related* by their words."""
     statement = statement_of(new)
-    verdicts = {note.id: verdict(statement, statement_of(note)) for note in related}
-    is_known = any(by_words.relation is Relation.SAME for by_words in verdicts.values())
-    if judge and not is_known and not new.security.is_secret:
-        for note in _most_similar(new, related):
-            answer = judge(new.content, note.content)
-            if answer is None:
-                break
-            verdicts[note.id] = judged(answer, statement, statement_of(note))
-    return [(note, verdicts[note.id]) for note in related]
+    return [(note, verdict(statement, statement_of(note))) for note in related]
+
+
+def conflicts_in(
+    compared: Sequence[tuple[Note, Verdict]],
+) -> tuple[list[tuple[Note, Verdict]], list[tuple[Note, Verdict]]]:
+    """Those that are superseded, and those that are contradicted."""
+    superseded = [pair for pair in compared if pair[1].relation is Relation.SUPERSEDES]
+    return superseded, [pair for pair in compared if pair[1].relation is Relation.CONTRADICTS]
+
+
+def related_by(note: Note, compared: Sequence[tuple[Note, Verdict]]) -> Note:
+    """*note* with its relations to those that it was *compared* with."""
+    superseded, contradicted = conflicts_in(compared)
+    # Found by the words of what it replaces, too: a question may use the old ones.
+    replaces = "; ".join(old.content for old, _ in superseded)[:MAX_NOTE]
+    ids = (*note.contradicts, *(other.id for other, _ in contradicted))
+    return replace(
+        note,
+        contradicts=tuple(dict.fromkeys(ids)),
+        links=(*note.links, *(Link(LinkType.SUPERSEDES, old.id) for old, _ in superseded)),
+        summary=f"Replaces: {replaces}" if replaces else note.summary,
+    )
+
+
+def marked_by(note: Note, compared: Sequence[tuple[Note, Verdict]], other: Note) -> Note:
+    """*other*, which *note* was *compared* with, as that leaves it."""
+    superseded, _ = conflicts_in(compared)
+    if other.id in {old.id for old, _ in superseded}:
+        return replace(other, superseded_by=note.id)
+    return replace(other, contradicts=tuple(dict.fromkeys((*other.contradicts, note.id))))
+
+
+def may_amend(later: Note, earlier: Note) -> bool:
+    """Return whether *later* may supersede *earlier*: not a statement of another source."""
+    return later.contributor in ("", earlier.contributor)
+
+
+def _waits_for_judge(note: Note) -> bool:
+    is_open = note.is_live and not note.security.is_secret and not note.is_judged
+    return is_open and note.kind in ORDERED
+
+
+def _as_judged(note: Note) -> Note:
+    return replace(note, is_judged=True)
+
+
+def _may_be_judged(note: Note, other: Note) -> bool:
+    """Whether a judge may compare *note* with *other*: earlier, of its kind, not confidential."""
+    is_earlier = (other.created_at, other.id) < (note.created_at, note.id)
+    is_elsewhere = not note.session or note.session != other.session
+    return is_earlier and is_elsewhere and other.kind is note.kind and not other.security.is_secret
 
 
 def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
-    """Return the *related* notes that a judge compares; nothing confidential."""
+    """Return the *related* notes that share many words with *new*, the most similar first."""
     words = stem_counts(new.content).keys()
-    open_ = [note for note in related if not note.security.is_secret]
-    similar = {note.id: dice(words, stem_counts(note.content).keys()) for note in open_}
-    chosen = (note for note in open_ if similar[note.id] >= _JUDGED_ABOVE)
-    return sorted(chosen, key=lambda note: -similar[note.id])[:_JUDGED]
+    similar = {note.id: dice(words, stem_counts(note.content).keys()) for note in related}
+    chosen = (note for note in related if similar[note.id] >= _JUDGED_ABOVE)
+    return sorted(chosen, key=lambda note: -similar[note.id])
 
 
 def confirmed_by(note: Note, source: str) -> Note:

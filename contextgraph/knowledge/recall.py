@@ -25,6 +25,7 @@ from contextgraph.model import (
     Snapshot,
     Strategy,
     Vector,
+    cosines,
 )
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import blend
@@ -383,13 +384,24 @@ def nearest_notes(
 ) -> dict[str, Note]:
     """Id of each of *notes*, which have these *vectors* -> the nearest note of its repository.
 
-    Not what was said in the same session or within the hour: who said it knew the other.
+    Not what was said in the same session or within the hour: who said it knew the other. Of
+    *notes* themselves, too, which need not be stored.
     """
     nearest: dict[str, Note] = {}
-    for note, vector in zip(notes, vectors, strict=True):
-        found = store.nearest(vector, NoteScope((note.repo,), ORDERED), _COMPARED) if vector else {}
-        near = store.get([id_ for id_, cosine in found.items() if cosine >= _ABOUT_THE_SAME])
-        apart = (near[id_] for id_ in found if id_ in near and _is_apart(near[id_], note))
+    given = {note.id: note for note in notes}
+    embedded = {
+        id_: vector for id_, vector in zip(given, vectors, strict=True) if vector is not None
+    }
+    for id_, vector in embedded.items():
+        note = given[id_]
+        found = {
+            **dict(zip(embedded, cosines(vector, [*embedded.values()]), strict=True)),
+            **store.nearest(vector, NoteScope((note.repo,), ORDERED), _COMPARED),
+        }
+        ranked = sorted(found, key=lambda id_: -found[id_])
+        near = {**given, **store.get(ranked)}
+        apart = (near[id_] for id_ in ranked if id_ in near and found[id_] >= _ABOUT_THE_SAME)
+        apart = (it for it in apart if it.repo == note.repo and _is_apart(it, note))
         if other := next(apart, None):
             nearest[note.id] = other
     return nearest

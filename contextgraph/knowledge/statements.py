@@ -24,7 +24,7 @@ from contextgraph.knowledge.extraction import (
     manner_stems,
     statements_in,
 )
-from contextgraph.knowledge.notes import MAX_NOTE, Notes, repo_name, statement_of
+from contextgraph.knowledge.notes import MAX_NOTE, Notes, may_amend, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in
 from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, regex, replace
@@ -414,7 +414,7 @@ class Statements:
                 if relation is Relation.SAME and not links[later.id]:
                     first = next(iter(earlier.targets(LinkType.REPEATS)), earlier.id)
                     links[later.id].append(Link(LinkType.REPEATS, first))
-                elif relation is Relation.SUPERSEDES and _may_amend(later, earlier):
+                elif relation is Relation.SUPERSEDES and may_amend(later, earlier):
                     links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
         sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
         for later, earlier in _amendments(run_id, {**sessions, run_id: new}):
@@ -438,7 +438,7 @@ def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator
         )
         opening = later[0].title.partition("\n")[0]
         restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
-        if any(map(amends, [opening, *restated])) and _may_amend(later[0], earlier[0]):
+        if any(map(amends, [opening, *restated])) and may_amend(later[0], earlier[0]):
             yield from _amended(later, earlier)
 
 
@@ -647,11 +647,6 @@ def _words_of(notes: Sequence[Note]) -> Counter[str]:
         counts.update(stem_counts(f"{note.summary} {note.content}"))
         counts.update(stem for tag in note.about for stem in stem_counts(tag))
     return counts
-
-
-def _may_amend(later: Note, earlier: Note) -> bool:
-    """Return whether *later* may supersede *earlier*: not a statement of another source."""
-    return later.contributor in ("", earlier.contributor)
 
 
 def _is_agreed(note: Note) -> bool:

@@ -299,7 +299,7 @@ class ConflictJudge:
     chat: Chat
 
     def __call__(self, new: str, old: str) -> Verdict | None:
-        """Relate *new* to *old*; None where the model fails or gives no usable answer."""
+        """Relate *new* to *old*; None without a usable answer. Raises `RemoteError`."""
         from pydantic import ValidationError
 
         statements = orjson.dumps({"old": old, "new": new}).decode()
@@ -307,7 +307,7 @@ class ConflictJudge:
         try:
             answer, _ = self.chat.complete(messages, _answer_form())
             judgement = fields_in(answer, _answer_form())
-        except (RemoteError, ValidationError):
+        except ValidationError:
             return None
         return Verdict(judgement["relation"], max(0.0, min(1.0, judgement["confidence"])))
 

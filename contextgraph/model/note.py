@@ -100,7 +100,8 @@ class Note:
     archived, stays, but is not recalled; nor is one before *valid_from* or after *valid_until*.
     *contradicts* are the ids of notes that say otherwise. *recall_score* is the sum of its scores
     over all *recalls*. A page or an entity has a *title*. *history* says in lines who reviewed or
-    changed it, when, and what it said before.
+    changed it, when, and what it said before. *is_judged*: a language model, the judge of
+    conflicts, has compared it with earlier ones.
     """
 
     id: str
@@ -131,6 +132,7 @@ class Note:
     updated_at: datetime | None = None
     confirmed_by: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
+    is_judged: bool = False
 
     @property
     def is_live(self) -> bool:

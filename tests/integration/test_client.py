@@ -230,6 +230,7 @@ MISSING = {
     "notes.count_recalls": "the service counts them when it answers",
     "notes.without_counts": "the service uses it for tokens that may only read",
     "notes.answers": "recall and search use it",
+    "notes.judge_waiting": "a part of `maintain`",
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {

@@ -2,29 +2,47 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import orjson
 import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
-from contextgraph.model import NoteStatus
-from tests.model_server import KEY, Handler, Reply, Server, chat_reply, serving
+from contextgraph.model import (
+    MaintenanceReport,
+    Note,
+    NoteKind,
+    NoteStatus,
+)
+from tests.model_server import DIMENSIONS, KEY, MODEL, Handler, Reply, Server, chat_reply, serving
 
 BEFORE = "the deploy job of the shop waits for a review by two people"
 NOW = "the deploy job of the shop needs nobody to approve it"
+TOLD = "releases leave from the branch main"
+MOVED = "we cut every version out of stable; nothing releases elsewhere"
+CONTRADICTS = '{"relation": "contradicts", "confidence": 0.9}'
 
 
 @contextmanager
-def judged(answer: str, status: int = 200) -> Iterator[tuple[AgentMemory, Server]]:
+def judged(
+    answer: str, status: int = 200, address: str = ":memory:", embedder: str = ""
+) -> Iterator[tuple[AgentMemory, Server]]:
     """A memory whose judge gives this *answer*, and the server of the judge."""
 
     def reply(number: int, handler: Handler) -> Reply | None:
+        if "messages" not in server.requests[number]:
+            return None
         return status, {}, orjson.dumps(chat_reply(server.requests[number], answer))
 
     with serving(fault=reply) as server:
         settings = Settings(
-            ":memory:", conflict_judge="openai/gpt-test", api_url=server.url, embedding_api_key=KEY
+            address,
+            embedder=embedder,
+            conflict_judge="openai/gpt-test",
+            api_url=server.url,
+            embedding_api_key=KEY,
         )
         with AgentMemory.of_settings(settings) as memory:
             yield memory, server
@@ -65,3 +83,86 @@ def test_what_is_confidential_is_not_sent_to_the_judge() -> None:
         memory.notes.remember(BEFORE, security="restricted")
         memory.notes.remember(NOW)
         assert not server.chats
+
+
+def days_ago(days: int) -> datetime:
+    return datetime.now(UTC) - timedelta(days=days)
+
+
+def stored(memory: AgentMemory, *texts: str) -> list[str]:
+    """The ids of notes of these *texts*, a day after each other, that nobody has compared."""
+    memory.store.notes.change(
+        new=[
+            Note(f"note_{index}", text, "", "user", days_ago(len(texts) - index))
+            for index, text in enumerate(texts)
+        ]
+    )
+    return [f"note_{index}" for index in range(len(texts))]
+
+
+def test_the_judge_reads_the_note_that_is_nearest_whatever_its_words() -> None:
+    with judged(CONTRADICTS) as (memory, server):
+        (told, _) = stored(memory, TOLD, "backups go to the bucket in Paris")
+        receipt = memory.notes.remember(MOVED)
+        assert (receipt.status, receipt.others) == (NoteStatus.SUPERSEDES, (told,))
+        assert len(server.chats) == 1
+        memory.maintain()
+        assert len(server.chats) == 1  # what was judged is not paid for again
+
+
+def test_the_judge_reads_the_note_that_is_nearest_by_meaning() -> None:
+    with judged(CONTRADICTS, embedder=MODEL) as (memory, server):
+        server.embed = lambda text: [1.0, *[float("backups" in text)] * (DIMENSIONS - 1)]
+        memory.notes.remember("backups go to the bucket in Paris")
+        (told,) = stored(memory, TOLD)
+        assert memory.maintain().embedded == 1
+        moved = "every version is cut elsewhere"
+        assert memory.notes.remember(moved).others == (told,)
+        assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
+            {"old": TOLD, "new": moved}
+        ]
+
+
+def test_what_is_stored_is_judged_once_at_maintenance() -> None:
+    with judged(CONTRADICTS) as (memory, server):
+        told, moved, _ = stored(memory, TOLD, MOVED, "backups go to the bucket in Paris")
+        assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
+        assert memory.store.notes.get([told])[told].superseded_by == moved
+        assert memory.maintain() == MaintenanceReport()
+        assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
+            {"old": TOLD, "new": MOVED}
+        ]
+
+
+def test_what_the_judge_does_not_answer_stays_and_waits(tmp_path: Path) -> None:
+    address = str(tmp_path / "notes.db")
+    with judged("", 401, address) as (memory, _):
+        stored(memory, TOLD, MOVED)
+        assert memory.maintain() == MaintenanceReport()
+        assert len(memory.notes.of()) == 2
+    with judged(CONTRADICTS, 200, address) as (memory, _):
+        assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
+
+
+@pytest.mark.parametrize(("by", "holds"), [("", 1), ("ann", 2)])
+def test_a_later_statement_of_the_same_person_is_judged_at_maintenance(by: str, holds: int) -> None:
+    with judged(CONTRADICTS) as (memory, server):
+        for day, text, who in ((2, TOLD, ""), (1, MOVED, by)):
+            memory.store.notes.change(
+                new=[
+                    Note(
+                        f"statement_{day}",
+                        text,
+                        "acme/shop",
+                        f"conversation:{who}:user" if who else "conversation",
+                        days_ago(day),
+                        kind=NoteKind.STATEMENT,
+                        tags=("decision",),
+                        locator=f"session {day}#1",
+                    )
+                ]
+            )
+        assert memory.maintain().conflicts_resolved == 2 - holds
+        listed = memory.statements.of("acme/shop")
+        assert sum(one.superseded_by is None for one in listed) == holds
+        assert len(server.chats) == 1
