@@ -302,7 +302,10 @@ _DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
     ),
     (
         -1.6,
-        regex(r"#\d|\d+(?:[,/] ?\d+)+|\b(?:item|issue|line|phase|step)s? \d", re.IGNORECASE),
+        regex(
+            r"#\d|\d+(?:[,/] ?\d+)+|\bfor \d+\W*$|\b(?:item|issue|line|phase|step)s? \d",
+            re.IGNORECASE,
+        ),
     ),
     (
         -1.5,
@@ -394,6 +397,9 @@ _DEPENDENT = regex(
     re.IGNORECASE,
 )
 _REFERS = regex(rf"(?:\S+\s+){{0,5}}@?\S*{GUIDE}\W*", re.IGNORECASE)
+_OFFERS = regex(
+    r"\b(?:(?:should|shall) i|(?:want|like) me to|want to (?:do|tackle|start))\b", re.IGNORECASE
+)
 # What can be handed on as it was said: not a question, a scolding, or about what it points at.
 _ORDERS = regex(
     r"\b(?:we|you|they|it|everything|everyone|nobody|\w\w+)(?: (?!i\b)\w+)? (?:should|must|shall"
@@ -651,15 +657,17 @@ def _own(
         is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and not exchange.lays_down(text)
-        directs = (
-            is_reply
-            or (corrects and bool(cues or length > _UNCLEAR))
-            or not cues.isdisjoint(_DIRECTS)
+        # "Yes, delete them" lets the agent do what it offered; "same file" alone says nothing.
+        is_go_ahead = is_reply and bool(_OFFERS.search(asked)) and not cues & _CONSTRAINTS
+        is_go_ahead = is_go_ahead and bool(
+            _CONFIRMS.match(text) or (cues.isdisjoint(_DIRECTS) and length <= 2 * _UNCLEAR)
         )
+        says = (is_reply or corrects) and bool(cues or length > _UNCLEAR)
+        directs = says or not cues.isdisjoint(_DIRECTS)
         directs = directs or bool(_REPROACH.search(text) or ways_in(text))
         is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
         is_about = not manner_stems().issuperset(stems(text))
-        is_rule = directs and is_about and length >= least
+        is_rule = directs and not is_go_ahead and is_about and length >= least
         is_rule = is_rule and _is_durable(text, corrects=is_corrected)
         if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
             kind = _kind(text, cues, corrects=corrects and start == 0)

@@ -250,6 +250,12 @@ def test_a_confirmation_that_goes_on_about_something_else_confirms_nothing() -> 
         assert statements_in(talk("a", "Contacts twice", (proposed, answer))).statements == ()
 
 
+@pytest.mark.parametrize("answer", ["yes, delete them all", "from the loader to the page"])
+def test_letting_the_agent_do_what_it_offers_decides_nothing(answer: str) -> None:
+    offers = "Two tests print the page. Should I delete both of these tests of the loader?"
+    assert statements_in(talk("a", "Review it", (offers, answer))).statements == ()
+
+
 def test_numbers_name_the_items_of_the_last_list() -> None:
     review = "1. Names are too long\n2. The page is read twice\n3. No test of the loader"
     rounds = (
