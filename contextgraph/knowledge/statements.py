@@ -606,10 +606,10 @@ def _rule_of(notes: Sequence[Note]) -> str:
     """What *notes*, which give one rule, say to one who was not there; empty: nothing."""
     best = min(notes, key=_as_a_rule)
     ways = Counter(way for note in notes for way in sorted(ways_in(note.content)))
-    # Of a way of working that is required in several turns each speaks of another place.
-    is_general = (
-        max(ways.values(), default=0) < min(2, len(notes)) or len(_subject(best.content)) <= 2
-    )
+    subject = _subject(best.content)
+    # Of a way of working that is required in other words each turn speaks of another place.
+    is_shared = all(dice(subject, _subject(note.content)) >= _SAME_RULE for note in notes)
+    is_general = is_shared or len(subject) < _FEWEST_STEMS or max(ways.values(), default=0) < 2
     if best.credibility == _REVIEWED or (is_general and is_worded_as_rule(best.content)):
         return best.content
     return ways.most_common(1)[0][0] if ways else ""
