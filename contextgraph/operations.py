@@ -780,7 +780,7 @@ METHODS: Mapping[str, tuple[str, Mapping[TokenScope, str]]] = {
     "statements": (
         "knowledge:Statements",
         {
-            TokenScope.READ: "for_request naming of standing",
+            TokenScope.READ: "for_command for_request naming of standing",
             TokenScope.ADMIN: "accept edit reject remove_run",
         },
     ),

@@ -25,9 +25,10 @@ def run_example(name: str, *arguments: str | Path, folder: Path) -> str:
 
 def test_the_agent_loop_learns_and_gets_advice_the_next_time(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "tariffs.py").touch()
+    (tmp_path / "lib" / "tariffs.py").write_text("RATE = 2\n")
     options = (tmp_path / "memory.db", "acme/shop", "Totals are wrong")
     recovery = ["python3 -c 'import tariffs'", "PYTHONPATH=lib python3 -c 'import tariffs'"]
+    recovery.append("sed -i '1i RATE = 3' lib/tariffs.py")
 
     first = run_example("agent_loop.py", *options, *recovery, folder=tmp_path)
     second = run_example("agent_loop.py", *options, *LOOPING, "true", folder=tmp_path)
