@@ -57,7 +57,7 @@ def conflict_judgement(pair: Pair) -> Relation:
 
 
 def recalled_first(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counter[str]:
-    """Which statement of each of *pairs* with a question stands first in the text of five recalled.
+    """Count which statement of each of *pairs* stands first in the text of five that are recalled.
 
     All pairs are notes of one repository of one person, the later ones three weeks later. Also how
     many others were brought along as later notes about the same, and the tokens of all texts.
@@ -84,7 +84,7 @@ def recalled_first(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counte
 
 
 def shown_to_judge(pairs: Sequence[Pair], *, by_meaning: bool = False) -> Counter[str]:
-    """How many conflicts among *pairs* a judge is asked about, and with how many requests.
+    """Count the conflicts among *pairs* that a judge is asked about, and its requests.
 
     The notes are those of `recalled_first`; the judge takes all for unrelated.
     """

@@ -99,7 +99,7 @@ class Operation:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What the operation calls."""
+        """The function that the operation calls."""
         if not isinstance(self.target, str):
             return self.target
         found: Callable[..., Any] = resolve_name(f"contextgraph.{self.target}")

@@ -495,7 +495,7 @@ class _Exchange:
         return self.step < 0
 
     def lays_down(self, text: str) -> bool:
-        """Whether *text* in a first request is a rule; of a long one most of it is the task."""
+        """Return whether *text* in a first request is a rule; most of a long one is the task."""
         if len(self.said) > _LONGEST_RULE:
             is_way = bool(ways_in(text)) and bool(_OURS.search(text))
             return is_way or bool(_RULE_IN_LONG_TASK.search(text))
@@ -584,7 +584,7 @@ def manner_stems() -> frozenset[str]:
 
 
 def is_worded_as_rule(text: str) -> bool:
-    """Whether *text* directs in words that hold without the turn in which it was said."""
+    """Return whether *text* directs in words that hold without the turn in which it was said."""
     orders = _ORDERS.search(text) or "imperative" in _cues_in(text)
     return bool(orders) and not _NO_WORDING.search(text)
 

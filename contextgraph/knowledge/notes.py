@@ -451,7 +451,7 @@ class Notes:
         """*found*, the first with the later note about the same: they are nearest to each other.
 
         By meaning where texts can be embedded, else by words among all that are *ranked*. Whether
-        it says otherwise cannot be told by either; who reads both with their dates sees.
+        it says otherwise neither can decide; who reads both with their dates sees.
         """
         said = {one.note.id: one.note for one in found if one.note.kind in ORDERED}
         among = [one.note for one in ranked if one.note.kind in ORDERED]
@@ -519,7 +519,7 @@ class Notes:
     def _judgements(
         self, note: Note, related: Sequence[Note]
     ) -> dict[str, tuple[Note, Verdict]] | None:
-        """What the judge says of *note* and earlier ones; None where *note* must not be judged.
+        """Ask the judge about *note* and earlier ones; None where *note* must not be judged.
 
         Those of *related* that share most words, and the one that is nearest. Raises `RemoteError`.
         """
@@ -710,7 +710,7 @@ def verdicts(new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
 def conflicts_in(
     compared: Sequence[tuple[Note, Verdict]],
 ) -> tuple[list[tuple[Note, Verdict]], list[tuple[Note, Verdict]]]:
-    """Those that are superseded, and those that are contradicted."""
+    """Return the notes that are superseded, and those that are contradicted."""
     superseded = [pair for pair in compared if pair[1].relation is Relation.SUPERSEDES]
     return superseded, [pair for pair in compared if pair[1].relation is Relation.CONTRADICTS]
 
@@ -752,7 +752,7 @@ def _as_judged(note: Note) -> Note:
 
 
 def _may_be_judged(note: Note, other: Note) -> bool:
-    """Whether a judge may compare *note* with *other*: earlier, of its kind, not confidential."""
+    """Return whether a judge may compare *note* with *other*: earlier, same kind, not secret."""
     is_earlier = (other.created_at, other.id) < (note.created_at, note.id)
     is_elsewhere = not note.session or note.session != other.session
     return is_earlier and is_elsewhere and other.kind is note.kind and not other.security.is_secret

@@ -218,7 +218,7 @@ class Question:
 
     @property
     def proposed(self) -> int:
-        """How many notes are proposed: some of them are of another time."""
+        """The number of notes that are proposed: some of them are of another time."""
         return _BY_WORDS if self.period == ALWAYS else _OF_A_TIME
 
 

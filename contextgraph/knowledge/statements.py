@@ -367,7 +367,7 @@ class Statements:
     def _current(
         self, said: Mapping[str, Note], as_of: datetime | None
     ) -> tuple[Recollection, ...]:
-        """Those of *said* that hold, the newest first."""
+        """Return the statements of *said* that hold, the newest first."""
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
         current = [note for note in proposed if note.id not in superseded]
@@ -603,7 +603,7 @@ def _as_a_rule(note: Note) -> tuple[bool, bool, bool, datetime, str]:
 
 
 def _rule_of(notes: Sequence[Note]) -> str:
-    """What *notes*, which give one rule, say to one who was not there; empty: nothing."""
+    """Word the rule that *notes* give for one who was not there; empty where none can be."""
     best = min(notes, key=_as_a_rule)
     ways = Counter(way for note in notes for way in sorted(ways_in(note.content)))
     subject = _subject(best.content)
@@ -669,7 +669,7 @@ def _relation(note: Note, earlier: Note) -> Relation:
 
 
 def _is_same_subject(later: str, earlier: str) -> bool:
-    """Whether *later* can change *earlier*: it names nothing else, and does not say that it stays.
+    """Return whether *later* can change *earlier*: names nothing else, does not say it stays.
 
     Where each names another thing, the rest of the words has to be the same.
     """
@@ -679,7 +679,7 @@ def _is_same_subject(later: str, earlier: str) -> bool:
 
 
 def _name_others(text: str, other: str) -> bool:
-    """Whether both name things, and nothing that both name."""
+    """Return whether both name things, but none that both name."""
     ours, theirs = _names(text), _names(other)
     return bool(ours and theirs) and ours.isdisjoint(theirs)
 

@@ -69,7 +69,7 @@ def visible(text: str) -> str:
 
 
 def _without_plain_ascii(text: str) -> str:
-    """What is left of *text* to look at, in a sixth of the time that a pattern takes for it all."""
+    """Return the part of *text* to look at, in a sixth of the time of a pattern over it all."""
     left = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_ASCII)
     return left.decode("utf-8", "surrogatepass")
 

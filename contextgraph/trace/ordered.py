@@ -1,4 +1,4 @@
-"""Whether what a person said is about a command that an agent is to run.
+"""Statements about a command that an agent is to run.
 
 "Use uv, never pip" is about `pip install`, "run the linter with `just lint`" about `eslint .`, and
 "never push to main" about `git push`. What a command complies with is not said before it. Light:
@@ -82,7 +82,7 @@ def bears_on_command(text: str, line: str, repo: str = "") -> bool:
     restricts = any(one.word.casefold() in _BOUNDS for one in said)
     restricts = not flags <= {*line.split()} if flags else restricts
     return any(
-        _is_told(said, command, restricts=restricts)
+        _is_ordered(said, command, restricts=restricts)
         for command in commands_in(line)
         if not command.text.startswith(("./", "/", "../"))
         and not _is_own(command.program.partition(" ")[0], repo)
@@ -93,16 +93,18 @@ def command_words(text: str) -> tuple[str, ...]:
     """Return parts of words one of which a command has to have that *text* may be about."""
     said = [one.word for one in _words(text) if _is_led(one) or one.word.startswith("`")]
     found = (part.casefold() for word in said for part in word.strip("`").split()[:2])
-    told = (stem(part).removesuffix("er") for part in found if part not in _LEADS and len(part) > 1)
-    return tuple(dict.fromkeys(filter(None, told)))
+    ordered = (
+        stem(part).removesuffix("er") for part in found if part not in _LEADS and len(part) > 1
+    )
+    return tuple(dict.fromkeys(filter(None, ordered)))
 
 
 def _is_own(program: str, repo: str) -> bool:
-    """Whether *program* is what the repository makes, as its name says."""
+    """Return whether the repository makes *program*, as its name says."""
     return len(program) >= _FEWEST_LETTERS and program.casefold() in repo.casefold().split("/")[-1]
 
 
-def _is_told(said: Sequence[_Word], command: Command, *, restricts: bool) -> bool:
+def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> bool:
     program, _, verb = command.program.partition(" ")
     named = [verb] if verb else []
     if program not in _WITHOUT_VERBS:
@@ -114,7 +116,7 @@ def _is_told(said: Sequence[_Word], command: Command, *, restricts: bool) -> boo
 
 
 def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
-    """Whether *one* is the program itself, alone or with this subcommand."""
+    """Return whether *one* is the program itself, alone or with this subcommand."""
     first, *rest = one.word.strip("`").split()
     if one.word.startswith("`"):
         other = next((word for word in rest if not word.startswith("-")), "")
@@ -127,14 +129,14 @@ def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
 
 
 def _is_done(one: _Word, command: Command) -> bool:
-    """Whether *command* is what *one* tells to run."""
-    typed, told = {command.program, *command.text.split()}, one.word.strip("`").split()
+    """Return whether *one* orders to run *command*."""
+    typed, ordered = {command.program, *command.text.split()}, one.word.strip("`").split()
     is_order = one.word.startswith("`") or one.lead in _RUN | _WITH | {""}
-    return is_order and typed.issuperset(told)
+    return is_order and typed.issuperset(ordered)
 
 
 def _is_operation(one: _Word, program: str, named: Sequence[str], command: Command) -> bool:
-    """Whether *one* is what the command does: "run the linter", "never push"."""
+    """Return whether *one* is what the command does: "run the linter", "never push"."""
     if one.word.startswith("`") or not _is_led(one) or len(one.word) < _FEWEST_LETTERS:
         return False
     # "The linter" is what lints.

@@ -1,4 +1,4 @@
-"""What cleared the errors of a run; the trace of a whole run."""
+"""Remedies that cleared the errors of a run; the trace of a whole run."""
 
 import posixpath
 import re

@@ -768,7 +768,7 @@ def _is_unknown(step: StepTrace) -> bool:
 
 
 def _share(failed: StepTrace, later: StepTrace) -> float:
-    """How many words of the shorter line the longer one has, from 0 to 1."""
+    """Return the share of words of the shorter line that the longer one has, 0 to 1."""
     return _part(_words(failed), _words(later))
 
 
