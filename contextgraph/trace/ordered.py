@@ -12,7 +12,9 @@ from contextgraph.lazy import regex
 from contextgraph.text import stem, stems
 from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
 
-_TOKEN = regex(r"`[^`\n]+`|[.~@/]*[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+)?|[,;:.!?()–—\n]")
+_TOKEN = regex(
+    r"`[^`\n]+`|[.~@/]{0,8}[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+)?|[,;:.!?()–—\n]"
+)
 # A word after one of these is what is run, or what it is run with.
 _RUN = frozenset({"run", "running", "runs", "execute", "invoke"})
 _WITH = frozenset({"use", "using", "with", "via", "through", "prefer", "call", "by", "do"})

@@ -82,7 +82,9 @@ class Agent:
             getattr(hook, name)(**values)
 
 
-def run_single(memory: AgentMemory, folder: Path, instance: str) -> Agent:
+def run_single(
+    memory: AgentMemory, folder: Path, instance: str, steps: Sequence[tuple[str, str]]
+) -> Agent:
     """Run as `RunSingle.run` does, with a hook of *memory*."""
     agent = Agent(folder / instance / f"{instance}.traj")
     run = SimpleNamespace(output_dir=folder, agent=agent)
@@ -90,15 +92,16 @@ def run_single(memory: AgentMemory, folder: Path, instance: str) -> Agent:
     hook = memory_hook(memory)
     hook.on_init(run=run)
     hook.on_instance_start(index=0, env=SimpleNamespace(repo=None), problem_statement=problem)
-    agent.run(STEPS)
+    agent.run(steps)
     hook.on_instance_completed(result=None)
     return agent
 
 
 def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Path) -> None:
     with AgentMemory.open(":memory:") as memory:
-        run_single(memory, tmp_path, "acme__shop-1")
-        agent = run_single(memory, tmp_path, "acme__shop-2")
+        edit = ("sed -i 's/2/3/' lib/tariffs.py", "")
+        run_single(memory, tmp_path, "acme__shop-1", [*STEPS, edit])
+        agent = run_single(memory, tmp_path, "acme__shop-2", STEPS)
 
         shown = [strip_fenced(entry["content"])[1] for entry in agent.history]
         assert [bool(one) for one in shown] == [True, False, True, False, False]
@@ -106,7 +109,7 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Pa
         assert "set `PYTHONPATH=lib`" in agent.history[2]["content"]
         runs = memory.store.runs.trajectories(memory.store.runs.ids())
         assert {(one.repo, one.agent) for one in runs.values()} == {("acme/shop", "SWE-agent")}
-        assert {one.total_steps for one in runs.values()} == {2}
+        assert {one.total_steps for one in runs.values()} == {2, 3}
 
 
 @pytest.fixture
