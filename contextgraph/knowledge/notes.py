@@ -409,7 +409,7 @@ class Notes:
             query = Question.of(question, vector, scope, now, period)
             return recollections(self._store, query, others, strategy)
         except EmbeddingError as error:
-            logging.getLogger(__name__).warning("%s; notes are recalled by words only", error)
+            _log.warning("%s; notes are recalled by words only", error)
             query = Question.of(question, None, scope, now, period)
             return recollections(self._store, query, others, strategy)
 
@@ -477,7 +477,7 @@ class Notes:
                 vectors = embedder.embed([note.content for note in notes]).vectors
                 return nearest_notes(self._store, notes, vectors)
         except EmbeddingError as error:
-            logging.getLogger(__name__).warning("%s; notes are compared by words only", error)
+            _log.warning("%s; notes are compared by words only", error)
         return most_similar_notes(notes, among)
 
     def judge_waiting(self, check: Callable[[], None] = lambda: None) -> MaintenanceReport:

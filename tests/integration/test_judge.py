@@ -20,7 +20,7 @@ from tests.model_server import DIMENSIONS, KEY, MODEL, Handler, Reply, Server, c
 
 BEFORE = "the deploy job of the shop waits for a review by two people"
 NOW = "the deploy job of the shop needs nobody to approve it"
-TOLD = "releases leave from the branch main"
+FORMER = "releases leave from the branch main"
 MOVED = "we cut every version out of stable; nothing releases elsewhere"
 CONTRADICTS = '{"relation": "contradicts", "confidence": 0.9}'
 
@@ -102,9 +102,9 @@ def stored(memory: AgentMemory, *texts: str) -> list[str]:
 
 def test_the_judge_reads_the_note_that_is_nearest_whatever_its_words() -> None:
     with judged(CONTRADICTS) as (memory, server):
-        (told, _) = stored(memory, TOLD, "backups go to the bucket in Paris")
+        (former, _) = stored(memory, FORMER, "backups go to the bucket in Paris")
         receipt = memory.notes.remember(MOVED)
-        assert (receipt.status, receipt.others) == (NoteStatus.SUPERSEDES, (told,))
+        assert (receipt.status, receipt.others) == (NoteStatus.SUPERSEDES, (former,))
         assert len(server.chats) == 1
         memory.maintain()
         assert len(server.chats) == 1  # what was judged is not paid for again
@@ -114,30 +114,30 @@ def test_the_judge_reads_the_note_that_is_nearest_by_meaning() -> None:
     with judged(CONTRADICTS, embedder=MODEL) as (memory, server):
         server.embed = lambda text: [1.0, *[float("backups" in text)] * (DIMENSIONS - 1)]
         memory.notes.remember("backups go to the bucket in Paris")
-        (told,) = stored(memory, TOLD)
+        (former,) = stored(memory, FORMER)
         assert memory.maintain().embedded == 1
         moved = "every version is cut elsewhere"
-        assert memory.notes.remember(moved).others == (told,)
+        assert memory.notes.remember(moved).others == (former,)
         assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
-            {"old": TOLD, "new": moved}
+            {"old": FORMER, "new": moved}
         ]
 
 
 def test_what_is_stored_is_judged_once_at_maintenance() -> None:
     with judged(CONTRADICTS) as (memory, server):
-        told, moved, _ = stored(memory, TOLD, MOVED, "backups go to the bucket in Paris")
+        former, moved, _ = stored(memory, FORMER, MOVED, "backups go to the bucket in Paris")
         assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
-        assert memory.store.notes.get([told])[told].superseded_by == moved
+        assert memory.store.notes.get([former])[former].superseded_by == moved
         assert memory.maintain() == MaintenanceReport()
         assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
-            {"old": TOLD, "new": MOVED}
+            {"old": FORMER, "new": MOVED}
         ]
 
 
 def test_what_the_judge_does_not_answer_stays_and_waits(tmp_path: Path) -> None:
     address = str(tmp_path / "notes.db")
     with judged("", 401, address) as (memory, _):
-        stored(memory, TOLD, MOVED)
+        stored(memory, FORMER, MOVED)
         assert memory.maintain() == MaintenanceReport()
         assert len(memory.notes.of()) == 2
     with judged(CONTRADICTS, 200, address) as (memory, _):
@@ -147,7 +147,7 @@ def test_what_the_judge_does_not_answer_stays_and_waits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("by", "holds"), [("", 1), ("ann", 2)])
 def test_a_later_statement_of_the_same_person_is_judged_at_maintenance(by: str, holds: int) -> None:
     with judged(CONTRADICTS) as (memory, server):
-        for day, text, who in ((2, TOLD, ""), (1, MOVED, by)):
+        for day, text, who in ((2, FORMER, ""), (1, MOVED, by)):
             memory.store.notes.change(
                 new=[
                     Note(
