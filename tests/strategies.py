@@ -255,7 +255,9 @@ def _bundle(chance: _Chance, trajectory_ids: tuple[str, ...]) -> Bundle:
 
 
 def _seen(chance: _Chance) -> SeenContext:
-    return SeenContext(chance.choice(CONTEXT_IDS), chance.randint(-1, 3), chance.few(PATTERNS))
+    step = chance.randint(-1, 3)
+    tried, cleared = chance.few(PATTERNS), chance.few(PATTERNS)
+    return SeenContext(chance.choice(CONTEXT_IDS), step, tried, cleared)
 
 
 def _embedded(chance: _Chance) -> EmbeddedRun:

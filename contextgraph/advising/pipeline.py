@@ -93,6 +93,8 @@ Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 _CONSIDERED = 300
 # Before these, nothing that one instance or source alone supports is ranked.
 _PROBABLE = 0.5
+# Why a remedy is silent whose cause the start named.
+TOLD_AT_START = "it was shown at the start of this run"
 _SETTLED = (PipelineStep.PAYS, PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
 
 
@@ -423,9 +425,9 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     if context.playbook:
         yield from (line.text for line in playbook_lines(context.playbook))
         for fact in context.playbook.facts:
-            yield _lesson_said(Lesson(fact.cause, fact.fails, fact.works))
+            yield lesson_key(Lesson(fact.cause, fact.fails, fact.works))
             if fact.cause is Cause.KEPT_FOLDER:
-                yield _lesson_said(Lesson(Cause.FOLDER))
+                yield lesson_key(Lesson(Cause.FOLDER))
 
 
 def _said(remedy: Remedy) -> tuple[str, ...]:
@@ -437,7 +439,7 @@ def _said(remedy: Remedy) -> tuple[str, ...]:
     return remedy.description, "\n".join(f"{one.kind} {one.target}" for one in named)
 
 
-def _lesson_said(lesson: Lesson) -> str:
+def lesson_key(lesson: Lesson) -> str:
     """Key of a *lesson* of the machine among `sayings`, however it is worded."""
     return "\n".join(lesson)
 
@@ -496,9 +498,9 @@ class _New:
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
         if not self._already_shown.isdisjoint(_said(remedy)):
             return Silence(PipelineStep.NEW, "it was shown in this run before")
-        lessons = {*map(_lesson_said, lessons_of(remedy.actions, remedy.error_type))}
+        lessons = {*map(lesson_key, lessons_of(remedy.actions, remedy.error_type))}
         if lessons and lessons <= self._already_shown:
-            return Silence(PipelineStep.NEW, "it was shown at the start of this run")
+            return Silence(PipelineStep.NEW, TOLD_AT_START)
         self._already_shown.update(_said(remedy))
         return remedy
 

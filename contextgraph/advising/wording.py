@@ -180,6 +180,11 @@ class PlaybookLine(NamedTuple):
         """The line as it is shown."""
         return f"{self.title} {', '.join(part.text for part in self.parts)}"
 
+    def item_of(self, playbook: RepositoryPlaybook) -> ShownItem:
+        """Return the item as which this line of *playbook* is shown."""
+        why = f"what {number_of(playbook.tasks, 'earlier task')} of the repository show"
+        return ShownItem(self.id_in(playbook.repo), patterns=self.patterns, why=why)
+
     def id_in(self, repo: str) -> str:
         """Return the id by which this line of *repo* is quarantined, whatever its counts."""
         named = _CODE.findall(self.text) or [_COUNT.sub("", self.text)]
@@ -199,13 +204,14 @@ def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOK
     return fence("\n".join((head, *(line.text for line in lines))), name) if lines else ""
 
 
-def start_of(context: MemoryContext) -> tuple[str, list[PlaybookLine]]:
-    """The text of *context* that stands before its playbook, and the lines of that; or none."""
+def start_of(context: MemoryContext) -> tuple[str, list[tuple[PlaybookLine, ShownItem]]]:
+    """The text before the playbook of *context*, and its lines with their items; or none."""
     if not context.playbook:
         return "", []
     quoted = [line for _, line in statement_lines(context.statements)]
     text = "\n".join([_HEAD_OF_STATEMENTS, *quoted]) if quoted else _HEAD
-    return text, _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
+    lines = _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
+    return text, [(line, line.item_of(context.playbook)) for line in lines]
 
 
 def _fitting(
@@ -440,9 +446,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield _Entry(quoted, (ShownItem(recollection.note.id, why=_OF_STATEMENT),))
     if context.playbook:
         for line in _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS):
-            why = f"what {number_of(context.playbook.tasks, 'earlier task')} of the repository show"
-            item = ShownItem(line.id_in(context.playbook.repo), patterns=line.patterns, why=why)
-            yield _Entry(line.text, (item,))
+            yield _Entry(line.text, (line.item_of(context.playbook),))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     noted = _notes(context.notes[:_NOTES])

@@ -195,7 +195,7 @@ class _Compiler:
             context = self._retriever.retrieve(State(repo=repo, agent=agent), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
-            named = [(line.title, line.parts) for line in lines]
+            named = [(line.title, line.parts, encoded(item)) for line, item in lines]
             commands = self._failing_commands(repo, agent)
             said = [] if agent else self._said(repo)
             files = {} if agent else self._noted_files(repo, said)

@@ -271,9 +271,9 @@ CREATE TABLE conversation_word (
     repo TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (repo, word, id)
 ) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL, gate TEXT NOT NULL, warnings TEXT NOT NULL);
-PRAGMA user_version = 14;
+PRAGMA user_version = 15;
 """
-_VERSION = 14
+_VERSION = 15
 _WITH_WORDS = """
 SELECT id, count(*) FROM conversation_word
 WHERE repo = ? AND word IN (SELECT value FROM json_each(?))
@@ -345,8 +345,9 @@ class ErrorAdvice:
     heads: Sequence[str] = ()
 
 
-# A line: its title, and its items with the paths that each names, and a symbol or an empty text.
-Line: "TypeAlias" = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
+# A line: its title, its parts with the paths that each names, and a symbol or an empty text, and
+# its item.
+Line: "TypeAlias" = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]], "Json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,10 +407,12 @@ class AdviceFile:
     def for_repository(self, repo: str, tree: WorkingTree | None = None, agent: str = "") -> Advice:
         """Return the start of the work of *agent* in this repository, without what *tree* lacks."""
         known = self._repository(repo, agent)
-        shown = [text for line in known.lines if (text := _line(line, tree))]
+        shown = [(text, line[2]) for line in known.lines if (text := _line(line, tree))]
         # A line of its own is a heading; what people said holds without what follows.
-        is_bare = known.lines and not shown and "\n" not in known.text
-        return Advice("" if is_bare else "\n".join((known.text, *shown)))
+        if known.lines and not shown and "\n" not in known.text:
+            return Advice()
+        text = "\n".join((known.text, *(text for text, _ in shown)))
+        return Advice(text, [item for _, item in shown])
 
     def for_command(
         self, repo: str, line: str, tree: WorkingTree | None = None, agent: str = ""
@@ -658,7 +661,7 @@ def _each(noted: Sequence[tuple[str, Sequence[str], str]]) -> Sequence[Advice]:
 
 def _line(line: Line, tree: WorkingTree | None) -> str:
     """*line* with those items whose names *tree* has; empty for none."""
-    title, parts = line
+    title, parts, _ = line
     shown = [
         text for text, names in parts if tree is None or all(tree.has(*name) for name in names)
     ]

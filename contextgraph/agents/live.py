@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
-from contextgraph.advising.pipeline import sayings, without_shown
+from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, sayings, without_shown
 from contextgraph.errors import (
     ContextGraphError,
     NeedsStoreError,
@@ -34,6 +34,7 @@ from contextgraph.model import (
     MemoryContext,
     Outcome,
     Phase,
+    PipelineStep,
     RawTrajectory,
     ScopeLevel,
     State,
@@ -51,6 +52,7 @@ from contextgraph.trace.actions import (
     read_action,
 )
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
+from contextgraph.trace.project import FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
@@ -339,7 +341,7 @@ class LiveRun:
             self._checked.add(use.form)
         if read.succeeded and use:
             self._commands.add(use.form)
-        advice = self._advice(state, read.error, self._alarm(loop))
+        advice = self._advice(state, step, read.error, self._alarm(loop))
         self._steps.append(replace(step, observation=observation + advice))
         self.working.add_read(read, advice)
         return advice or None
@@ -447,7 +449,9 @@ class LiveRun:
                 raise
             error.add_note(f"the run was not learned: {failure}")
 
-    def _advice(self, state: State, error: ErrorSignature | None, alarm: LoopInfo | None) -> str:
+    def _advice(
+        self, state: State, step: Step, error: ErrorSignature | None, alarm: LoopInfo | None
+    ) -> str:
         """Return advice on a new *error* or an *alarm*; empty for neither."""
         is_new = error is not None and (error.error_type, error.template) not in self._errors
         if not (is_new or alarm):
@@ -457,6 +461,12 @@ class LiveRun:
             context = MemoryContext(new_context_id(), error=error)
             if is_new:
                 context = self._query(state)
+            if error is not None and self._is_told(step, error):
+                told = (
+                    one.silenced(PipelineStep.NEW, TOLD_AT_START) if one.silence is None else one
+                    for one in context.remedies
+                )
+                context = replace(context, remedies=tuple(told))
             if error is not None:
                 self._errors.add((error.error_type, error.template))
             if alarm is None:
@@ -467,6 +477,12 @@ class LiveRun:
             return replace(context, loop=replace(alarm, escape_suggestions=escapes))
 
         return self._shown(search, STEP_TOKENS)
+
+    def _is_told(self, step: Step, error: ErrorSignature) -> bool:
+        """Return whether the start named the folder as what *error* of *step* comes of."""
+        folders = FolderCauses(replace(self._raw, steps=(*self._steps, step)))
+        lesson = folders.lesson(step.index, error.error_type, error.message)
+        return lesson is not None and lesson_key(lesson) in self._already_shown
 
     def _query(self, state: State) -> MemoryContext:
         return self._memory.query(

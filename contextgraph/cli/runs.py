@@ -650,7 +650,11 @@ def release(common: Common, advice: Advice) -> None:
 
 
 def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
+    from contextgraph.agents.hook_files import HookFiles
+
     with common.open(create=False) as memory:
+        if not memory.is_service:  # a session that goes on is not learned yet
+            HookFiles(common.settings()).note_shown(memory.store)
         decide = memory.quarantine if status == "quarantined" else memory.release
         if not decide(advice):
             fail(f"nothing that was shown has the id {advice}; `contextgraph receipt` shows them")

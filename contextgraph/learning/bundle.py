@@ -45,6 +45,7 @@ from contextgraph.text import (
 )
 from contextgraph.trace import (
     ActionKind,
+    FolderCauses,
     Recovery,
     StepTrace,
     Trace,
@@ -56,6 +57,7 @@ from contextgraph.trace import (
     files_created,
     is_edit,
     net_changes,
+    patterns_cleared,
     patterns_tried,
     read_action,
     trace,
@@ -727,7 +729,12 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
         recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
         raw=clean,
         exposures=tuple(
-            SeenContext(context, step, patterns_tried(read.steps, step, clean.repo))
+            SeenContext(
+                context,
+                step,
+                patterns_tried(read.steps, step, clean.repo),
+                patterns_cleared(read.recoveries, step, FolderCauses(clean)),
+            )
             for context, step in seen.items()
         ),
     )

@@ -169,12 +169,14 @@ class SeenContext:
     """A context whose text was found in a run, after step *step* (-1: before the first).
 
     *tried* are the patterns of what the run then did about the error of that step, until it was
-    cleared, whether or not that was what cleared it.
+    cleared, whether or not that was what cleared it. *cleared* are those of all that cleared an
+    error after that step, with what is said at starts about folders.
     """
 
     context_id: str
     step: int = -1
     tried: tuple[RemedyPattern, ...] = ()
+    cleared: tuple[RemedyPattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

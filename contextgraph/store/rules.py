@@ -422,6 +422,7 @@ def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exp
     """Return the reports of *bundles* on what was *shown*: whether it cleared their error.
 
     A context is not reported when its run never met the error; of several runs the first decides.
+    Of one that is about no error, such as a start, the items are that an error was cleared as said.
     """
     waiting = {context.context_id: context for context in shown if context.helped is None}
     reported = []
@@ -432,6 +433,10 @@ def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exp
             if exposure and exposure.error_id in met:
                 del waiting[seen.context_id]
                 reported.append(_observed(exposure, seen, bundle))
+            elif exposure and exposure.error_id is None:
+                followed = _followed(exposure, seen, bundle)
+                waiting[seen.context_id] = followed
+                reported += [followed] if followed != exposure else []
     return reported
 
 
@@ -459,6 +464,21 @@ def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure
         )
     source = exposure.source or bundle.trajectory.contributor
     return replace(exposure, helped=cleared, items=items, source=source)
+
+
+def _followed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
+    """*exposure*, about no error, with the items that say how the run then cleared one."""
+    cleared = frozenset(map(pattern_key, seen.cleared))
+    items = tuple(
+        replace(item, helped=True)
+        if item.helped is None and not cleared.isdisjoint(map(pattern_key, item.patterns))
+        else item
+        for item in exposure.items
+    )
+    if items == exposure.items:
+        return exposure
+    source = exposure.source or bundle.trajectory.contributor
+    return replace(exposure, items=items, source=source)
 
 
 def _effect(

@@ -31,6 +31,7 @@ from contextgraph.trace.changes import (
     shell_action,
 )
 from contextgraph.trace.loops import loops_of
+from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import (
     MISSING_PROGRAM,
     RUNS,
@@ -253,6 +254,20 @@ def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[Reme
         )
         if step.succeeded and same_goal(failed, step):
             break
+    return tuple(patterns)
+
+
+def patterns_cleared(
+    recoveries: Sequence[Recovery], after: int, folders: FolderCauses
+) -> tuple[RemedyPattern, ...]:
+    """The patterns of what cleared an error after step *after*, those of *folders* among them."""
+    patterns: dict[RemedyPattern, None] = {}
+    for recovery in recoveries:
+        if recovery.verified and recovery.cleared_step > after:
+            error = recovery.error
+            patterns.update(dict.fromkeys(action.pattern for action in recovery.actions))
+            if lesson := folders.lesson(recovery.error_step, error.error_type, error.message):
+                patterns[FOLDER_PATTERNS[lesson.cause]] = None
     return tuple(patterns)
 
 

@@ -860,6 +860,15 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert shown(failure(project, session_id="later"), store) == ""
 
 
+def test_the_receipt_names_what_turns_a_line_of_a_start_off(tested: Path, project: Path) -> None:
+    assert "tests run with" in shown(started(project), tested)
+    (item,) = contextgraph("receipt", "--store", tested, "--json").records[0]["items"]
+
+    for name in item["advice"]:
+        assert contextgraph("quarantine", name, "--store", tested).code == 0
+    assert "tests run with" not in shown(started(project, session_id="later"), tested)
+
+
 def test_a_hook_whose_environment_is_gone_does_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -753,6 +753,53 @@ def test_a_folder_that_is_guessed_is_said_unless_the_repository_has_it(
     assert "`src`" not in start(memory, "acme/shop")
 
 
+NO_SRC = "find: 'src': No such file or directory"
+LOOKED_UP = (
+    ("/shop", "find src -name a.py", NO_SRC),
+    ("/shop", "ls", "lib"),
+    ("/shop", "find lib -name a.py", "lib/a.py"),
+)
+
+
+def test_what_a_start_said_of_a_folder_is_not_said_again_at_the_error(memory: AgentMemory) -> None:
+    for number in range(4):
+        memory.learn(folder_run(number, *LOOKED_UP))
+
+    def advised(*, told: bool) -> str | None:
+        live = memory.live(repo="acme/shop", instance_id="new-1", task=TASK, agent="ant")
+        if told:
+            assert "`src` was not there in 4 of 4 tasks" in live.start()
+        return live.observe("find src -name a.py", NO_SRC, exit_code=1)
+
+    assert advised(told=False)
+    assert not advised(told=True)
+
+
+def test_a_line_of_a_start_was_followed_where_the_run_cleared_an_error_as_it_says(
+    memory: AgentMemory,
+) -> None:
+    for number in range(4):
+        memory.learn(folder_run(number, *LOOKED_UP))
+
+    def followed(*steps: tuple[str, str, str]) -> list[str]:
+        live = memory.live(repo="acme/shop", instance_id="new-1", task=TASK, agent="ant")
+        text = live.start()
+        for _, command, output in steps:
+            live.observe(command, output, exit_code=int("No such" in output))
+        live.finish()
+        (shown,) = (one for one in memory.store.exposures.all() if one.context_id in text)
+        assert shown.helped is None
+        return [
+            line
+            for item, line in zip(shown.items, text.splitlines()[2:], strict=False)
+            if item.helped
+        ]
+
+    (line,) = followed(*LOOKED_UP)
+    assert "`src` was not there" in line
+    assert not followed(("/shop", "ls", "lib"), ("/shop", "find lib -name a.py", "lib/a.py"))
+
+
 def test_a_project_that_is_installed_from_above_is_installed_as_from_within(
     memory: AgentMemory,
 ) -> None:
