@@ -14,49 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
+from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.lazy import replace
-from contextgraph.model import (
-    AdviceRecord,
-    Bundle,
-    Embeddings,
-    ErrorHistory,
-    ErrorQuestion,
-    ErrorSignature,
-    ErrorSteps,
-    ErrorTally,
-    Explanation,
-    Exposure,
-    FittedGate,
-    Fragment,
-    FragmentCandidate,
-    HealthCheck,
-    Learned,
-    LearnStatus,
-    MemoryCounts,
-    Methodology,
-    Near,
-    Note,
-    NoteKind,
-    NoteScope,
-    Outcome,
-    Phase,
-    RawTrajectory,
-    RecoveryCandidate,
-    ResolvedBy,
-    RunFilter,
-    Scope,
-    ShownTally,
-    SignatureLevel,
-    SimilarTo,
-    Space,
-    TaskType,
-    Trajectory,
-    Unconsolidated,
-    Vector,
-    Verdict,
-    WordCounts,
-)
 from contextgraph.processes import Process
 
 if TYPE_CHECKING:
@@ -66,7 +26,7 @@ if TYPE_CHECKING:
 
 # As a limit: all items.
 ALL = sys.maxsize
-NoteChange: TypeAlias = Callable[[Note], Note]
+NoteChange: TypeAlias = Callable[[model.Note], model.Note]
 NodeType: TypeAlias = Literal["Fragment", "Methodology"]
 OnDamaged: TypeAlias = Callable[[str, StoreError], None]
 """Called with the id of what cannot be read, and why."""
@@ -79,22 +39,22 @@ class RunStore(Protocol):
     the context of the run with the least id. `text.word_weights` says how relevant words are.
     """
 
-    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+    def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
         """Store new runs, and what is now known of the outcomes of others; the status of each."""
 
-    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
         """Replace known runs, by id; their ids. A known outcome and the time of learning stay.
 
         `learned` knows the run by its former id; a run with the id of the bundle is replaced, too.
         """
 
-    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
         """Set the outcome of these runs by hand, whatever it was; how many this changed."""
 
-    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
         """Requested id, which may be a former one -> what is stored of the known run."""
 
-    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         """The known ones of these runs, by id."""
 
     def ids(
@@ -106,29 +66,35 @@ class RunStore(Protocol):
     ) -> Sequence[str]:
         """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
 
-    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+    def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""
 
-    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
         """Run id -> its fragments, in order; none for unknown ids."""
 
     def find_fragments(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
         *,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         file_name: str | None = None,
         loop_command: str | None = None,
-    ) -> Sequence[FragmentCandidate]:
+    ) -> Sequence[model.FragmentCandidate]:
         """Fragments with all of this, newest run first; *file_name* is without folders."""
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
-    ) -> Sequence[Trajectory]:
+        self,
+        task_type: model.TaskType | None,
+        scope: model.Scope,
+        limit: int,
+        agent: str | None = None,
+    ) -> Sequence[model.Trajectory]:
         """Runs of this type of task and *agent* (None: any), solved ones first, then the newest."""
 
-    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+    def listed(
+        self, wanted: model.RunFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Trajectory]:
         """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
 
     def repositories(
@@ -136,13 +102,15 @@ class RunStore(Protocol):
     ) -> Sequence[tuple[str, int]]:
         """Repositories with *containing* in their name, and how many runs each has, most first."""
 
-    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
+    def for_text(
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.Trajectory]:
         """Runs whose task or summary has any of *words*, most relevant first."""
 
-    def word_counts(self, words: Sequence[str]) -> WordCounts:
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
         """How many runs there are, and in how many (task or summary) each of *words* occurs."""
 
-    def archived(self, trajectory_id: str) -> Bundle | None:
+    def archived(self, trajectory_id: str) -> model.Bundle | None:
         """All that is stored of a run, for `add`: errors by id, recoveries by step and ids."""
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
@@ -152,7 +120,7 @@ class RunStore(Protocol):
         """
 
 
-RECOVERY_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
+RECOVERY_LEVELS = (model.SignatureLevel.TEMPLATE, model.SignatureLevel.TYPE)
 """How exactly errors may agree whose recoveries are found together."""
 
 
@@ -160,39 +128,39 @@ class RecoveryStore(Protocol):
     """Proposes recoveries, and counts errors and what cleared them."""
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int
-    ) -> Sequence[RecoveryCandidate]:
+        self, questions: Sequence[model.ErrorQuestion], limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
         """Recoveries from the errors of *questions* (at level TEMPLATE or TYPE), *limit* of each.
 
         Each once, by question; verified ones first, then the newest run, then as by `of_fragments`.
         """
 
     def for_text(
-        self, words: Sequence[str], scope: Scope, limit: int
-    ) -> Sequence[RecoveryCandidate]:
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
         """Recoveries whose error message or description has any of *words*, most relevant first."""
 
-    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
         """The recoveries of these fragments, by fragment id, error id and error step."""
 
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
-    ) -> Sequence[ErrorHistory]:
+    ) -> Sequence[model.ErrorHistory]:
         """Return outcomes of the newest runs (of *repo*) that met each error, by its id."""
 
     def errors(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         runs: Iterable[str] | None = None,
-    ) -> Sequence[ErrorTally]:
+    ) -> Sequence[model.ErrorTally]:
         """Errors met in *scope*, in fragments of *phase*, by *runs* (ids); most runs first."""
 
-    def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
+    def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
         """Run id -> the errors that its fragments met, by fragment id and error id."""
 
-    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+    def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
         """The `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
@@ -213,7 +181,7 @@ class TextVectors(Protocol):
     ) -> Mapping[str, str]:
         """Id greater than *after* -> text: of all, or of those not embedded in *space* yet."""
 
-    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         """Store vectors of *space* by the ids of texts; None for a text that has none.
 
         A note has one vector, the last; a run keeps its first of each space that was prepared, and
@@ -224,30 +192,30 @@ class TextVectors(Protocol):
 class VectorStore(TextVectors, Protocol):
     """Stores vectors by space; a query sees one space, whatever is being prepared beside it."""
 
-    def active_space(self) -> Space | None:
+    def active_space(self) -> model.Space | None:
         """The space in which queries are answered; None while there is none."""
 
     def space_model(self, space: str) -> bytes | None:
         """The model that was stored with the space of this name."""
 
-    def prepare(self, space: Space, model: bytes | None) -> None:
+    def prepare(self, space: model.Space, model: bytes | None) -> None:
         """Let vectors of *space* be stored, with its *model*; of a known one its fields change."""
 
     def switch(self, space: str) -> None:
         """Make *space* the active one and drop all others; raises `StoreError` as `add` does."""
 
-    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+    def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
         """Runs by cosine, to four decimals; `SpaceMismatchError` if that space is not active."""
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
         """Id -> text of fragments and methodologies not embedded in *space* yet."""
 
-    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         """Store vectors of fragments and methodologies; each has one, the last, until it is put."""
 
     def nearest_nodes(
-        self, vector: Vector, node_type: NodeType, limit: int
-    ) -> Mapping[tuple[str, str], Vector]:
+        self, vector: model.Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], model.Vector]:
         """(Id of the run of a fragment, else empty; id) -> vector, by cosine to four decimals."""
 
 
@@ -257,15 +225,17 @@ class MethodologyStore(Protocol):
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         """The ids of those of *repo* (in any case), those greater than *after*."""
 
-    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
+    def get(
+        self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
+    ) -> Sequence[model.Methodology]:
         """Return methodologies with these ids or of these errors, by id."""
 
-    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
         """Return those of each type (and family) of these errors: by id, types by their first."""
 
     def for_error(
-        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
+        self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
+    ) -> Sequence[model.Methodology]:
         """Those that resolve the error of the first of these templates that has any.
 
         Of the repository of *scope* first, then general ones, by support, highest first; none that
@@ -274,10 +244,10 @@ class MethodologyStore(Protocol):
 
     def put(
         self,
-        methodologies: Sequence[Methodology],
+        methodologies: Sequence[model.Methodology],
         removed: Sequence[str] = (),
-        resolved: Sequence[ResolvedBy] = (),
-        similar: Sequence[SimilarTo] = (),
+        resolved: Sequence[model.ResolvedBy] = (),
+        similar: Sequence[model.SimilarTo] = (),
     ) -> int:
         """Write all of it; how many `SIMILAR_TO` edges changed. Retired ones lose their *resolved*.
 
@@ -300,7 +270,7 @@ class ExposureStore(Protocol):
     error is reported, and for each item that it tried whether that did.
     """
 
-    def add(self, exposures: Sequence[Exposure]) -> None:
+    def add(self, exposures: Sequence[model.Exposure]) -> None:
         """Record contexts that were shown; those that are recorded already stay as they are."""
 
     def report(
@@ -308,25 +278,25 @@ class ExposureStore(Protocol):
     ) -> bool:
         """Record whether a context, or its *item* (from 1), helped; False: unknown, or known."""
 
-    def record(self, advice: Sequence[str]) -> AdviceRecord:
+    def record(self, advice: Sequence[str]) -> model.AdviceRecord:
         """Return evidence about advice or items: of each its newest 100 reported contexts."""
 
-    def decide(self, verdicts: Sequence[Verdict]) -> None:
+    def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
 
-    def gate(self) -> FittedGate | None:
+    def gate(self) -> model.FittedGate | None:
         """Return the gate that the last consolidation fitted; None where none was."""
 
-    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
         """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
 
         With a *name* those that have this advice or item, or the one with this id.
         """
 
-    def tally(self, since: datetime) -> ShownTally:
+    def tally(self, since: datetime) -> model.ShownTally:
         """Count what was shown since then, by outcome."""
 
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
         """All contexts that were shown or withheld, by id, a few of them in memory at a time.
 
         Those that cannot be read are given to *on_damaged*; without it the first is raised.
@@ -337,33 +307,40 @@ class NoteStore(TextVectors, Protocol):
     """Stores notes with their vectors, and proposes those in a scope."""
 
     def change(
-        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
-    ) -> Sequence[Note]:
+        self,
+        ids: Sequence[str] = (),
+        function: NoteChange = replace,
+        new: Sequence[model.Note] = (),
+    ) -> Sequence[model.Note]:
         """Store *new*, and each known note of *ids* as *function* returns it; the latter, by id.
 
         No other change comes between reading and writing; *function* may be called again. A note
         whose text has changed waits to be embedded again.
         """
 
-    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+    def get(self, ids: Sequence[str]) -> Mapping[str, model.Note]:
         """The known ones of *ids*, by id."""
 
-    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
+    def for_text(
+        self, words: Sequence[str], scope: model.NoteScope, limit: int
+    ) -> Sequence[model.Note]:
         """Live notes with any of *words* (stems): with most of them first, then the newest."""
 
-    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+    def nearest(
+        self, vector: model.Vector, scope: model.NoteScope, limit: int
+    ) -> Mapping[str, float]:
         """Live notes with a vector in that space -> its cosine, to four decimals, highest first."""
 
-    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+    def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
         """Live notes, the newest first, of equal times the greatest id."""
 
-    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+    def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
         """All notes with a link to one of *ids*, by id."""
 
-    def counts(self) -> Mapping[NoteKind, int]:
+    def counts(self) -> Mapping[model.NoteKind, int]:
         """How many live notes there are of each kind that has some."""
 
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Note]:
         """All notes, by id, a few of them in memory at a time.
 
         Those that cannot be read are given to *on_damaged*; without it the first is raised.
@@ -382,7 +359,7 @@ class Indexed(NamedTuple):
     id: str
     repo: str
     digest: str
-    vector: Vector | None
+    vector: model.Vector | None
 
 
 class Hit(NamedTuple):
@@ -404,7 +381,9 @@ class VectorIndex(Protocol):
     def upsert(self, space: str, vectors: Sequence[Indexed]) -> None:
         """Store and remove vectors of *space*, in one transaction where there are such."""
 
-    def search(self, vector: Vector, repos: Sequence[str] | None, limit: int) -> Sequence[Hit]:
+    def search(
+        self, vector: model.Vector, repos: Sequence[str] | None, limit: int
+    ) -> Sequence[Hit]:
         """Vectors of the same space in *repos* (None: all), the nearest first."""
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -413,7 +392,7 @@ class VectorIndex(Protocol):
     def count(self) -> int:
         """The number of vectors."""
 
-    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
+    def earlier_notes(self, limit: int | None = None) -> Sequence[model.Note]:
         """Return notes that an earlier version, which kept them here, stored; the same first."""
 
     def close(self) -> None:
@@ -423,10 +402,10 @@ class VectorIndex(Protocol):
 class AdminStore(Protocol):
     """Leases, health, schema, counts and provenance of the whole memory."""
 
-    def counts(self) -> MemoryCounts:
+    def counts(self) -> model.MemoryCounts:
         """Nodes, relations, outcomes and repositories."""
 
-    def explain(self, node_id: str) -> Explanation | None:
+    def explain(self, node_id: str) -> model.Explanation | None:
         """A node, or a context that was shown, with its edges; None for an unknown id.
 
         Of an error, the edges to fragments of the newest 100 runs that met it.
@@ -438,7 +417,7 @@ class AdminStore(Protocol):
         Each call updates it.
         """
 
-    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+    def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
         """Reachable, schema version, integrity, writable, sizes; one that fails raises nothing.
 
         A *quick* answer is without integrity, which reads everything, and writable, which writes.
@@ -461,10 +440,10 @@ class AdminStore(Protocol):
         A holder whose *process* has ended on this machine has it no longer.
         """
 
-    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+    def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
         """Return changes since the last consolidation, or since revision *after*; ascending."""
 
-    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
+    def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
         """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
 
 
@@ -507,7 +486,7 @@ class Embedder(Protocol):
     def is_remote(self) -> bool:
         """Whether a server computes the vectors; runs are stored before it is called."""
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
+    def embed(self, texts: Sequence[str]) -> model.Embeddings:
         """A vector for each text, in their order; raises `EmbeddingError` if that fails."""
 
 

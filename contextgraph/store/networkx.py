@@ -21,71 +21,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import networkx as nx
 
+from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.lazy import (
     dataclass,
     field,
     replace,
 )
-from contextgraph.model import (
-    AdviceRecord,
-    Bundle,
-    CausedError,
-    ChangeStatus,
-    Clearance,
-    EmbeddedRun,
-    ErrorHistory,
-    ErrorKind,
-    ErrorOccurrence,
-    ErrorPattern,
-    ErrorQuestion,
-    ErrorSignature,
-    ErrorSteps,
-    ErrorTally,
-    Explanation,
-    Exposure,
-    FittedGate,
-    Fragment,
-    FragmentCandidate,
-    FragmentType,
-    HealthCheck,
-    Json,
-    Learned,
-    LearnStatus,
-    MemoryCounts,
-    Methodology,
-    MethodologyStatus,
-    Near,
-    Note,
-    NoteKind,
-    NoteScope,
-    Outcome,
-    Phase,
-    RawTrajectory,
-    Recovered,
-    RecoveryCandidate,
-    Relation,
-    ResolvedBy,
-    RunFilter,
-    RunOrder,
-    Scope,
-    ShownTally,
-    SignatureLevel,
-    SimilarTo,
-    Source,
-    Space,
-    TaskType,
-    Trajectory,
-    Unconsolidated,
-    Vector,
-    Verdict,
-    WordCounts,
-    dimensions_of,
-    matrix_of,
-    node_text,
-    products,
-    run_text,
-)
+from contextgraph.model import dimensions_of, matrix_of, node_text, products, run_text
 from contextgraph.ports import (
     ALL,
     RECOVERY_LEVELS,
@@ -134,15 +77,15 @@ class Memory(rules.RunChanges[None]):
     graph: "Graph" = field(default_factory=nx.MultiDiGraph)
     lock: threading.RLock = field(default_factory=threading.RLock)
     former_ids: dict[str, str] = field(default_factory=dict)
-    spaces: dict[str, tuple[Space, bytes | None]] = field(default_factory=dict)
+    spaces: dict[str, tuple[model.Space, bytes | None]] = field(default_factory=dict)
     active: str = ""
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, model.Verdict] = field(default_factory=dict)
     revision: int = 0
     consolidated: int = 0
     stale_errors: dict[str, int] = field(default_factory=dict)
     stale_repos: dict[str, int] = field(default_factory=dict)
     lease: rules.StoredLease | None = None
-    gate: FittedGate | None = None
+    gate: model.FittedGate | None = None
 
     def nodes(self, label: str) -> dict[str, Any]:
         """Return the values of the nodes of this *label*, by id, ascending."""
@@ -150,12 +93,12 @@ class Memory(rules.RunChanges[None]):
             node: self.graph.nodes[node]["value"] for node in sorted(labelled(self.graph, label))
         }
 
-    def run(self, trajectory_id: str) -> Trajectory | None:
+    def run(self, trajectory_id: str) -> model.Trajectory | None:
         """Return the run of this id."""
         node = self.graph.nodes.get(trajectory_id)
         return node["value"] if node and node["label"] == "Trajectory" else None
 
-    def within(self, scope: Scope) -> list[Trajectory]:
+    def within(self, scope: model.Scope) -> list[model.Trajectory]:
         """Return the runs in *scope*, by id."""
         return [
             run
@@ -175,7 +118,7 @@ class Memory(rules.RunChanges[None]):
         edges = self.graph.in_edges(node, data=True)
         return [(source, own["value"]) for source, _, own in edges if own["type"] == kind]
 
-    def fragments(self, run: str) -> list[Fragment]:
+    def fragments(self, run: str) -> list[model.Fragment]:
         """Return the fragments of a run, in order."""
         values = [value for _, value in self.out(run, "HAS_FRAGMENT")]
         return sorted(values, key=lambda value: (value.order, value.id))
@@ -190,12 +133,12 @@ class Memory(rules.RunChanges[None]):
             value for fragment in self.fragments(run) for _, value in self.out(fragment.id, kind)
         ]
 
-    def pattern(self, error_id: str) -> ErrorPattern:
+    def pattern(self, error_id: str) -> model.ErrorPattern:
         """Return an error as the run of least id met it."""
         met: rules.MetError = min(self.into(error_id, "MET"))[1]
         return met.error
 
-    def methodologies(self) -> list[Methodology]:
+    def methodologies(self) -> list[model.Methodology]:
         """Return all methodologies, with those of their sources that are stored, by id."""
         return [
             replace(
@@ -204,7 +147,7 @@ class Memory(rules.RunChanges[None]):
             for node, value in self.nodes("Methodology").items()
         ]
 
-    def candidates(self, scope: Scope) -> list[RecoveryCandidate]:
+    def candidates(self, scope: model.Scope) -> list[model.RecoveryCandidate]:
         """Return the recoveries in *scope*, by fragment, error and step."""
         found = [
             _candidate(recovered, self.pattern(recovered.error_id), run)
@@ -213,7 +156,7 @@ class Memory(rules.RunChanges[None]):
         ]
         return sorted(found, key=_place_of)
 
-    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         """Return the stored ones of these runs, by id."""
         stored = {one: self.run(one) for one in sorted({*ids})}
         return {one: run for one, run in stored.items() if run}
@@ -223,7 +166,7 @@ class Memory(rules.RunChanges[None]):
         for run in runs:
             self._insert(run.bundle)
 
-    def _insert(self, bundle: Bundle) -> None:
+    def _insert(self, bundle: model.Bundle) -> None:
         graph, run = self.graph, bundle.trajectory
         self.revision += 1
         graph.add_node(run.id, raw=bundle.raw, vectors={}, revision=self.revision)
@@ -260,24 +203,24 @@ class Memory(rules.RunChanges[None]):
             graph.nodes[run.id]["vectors"][bundle.embedded.space] = bundle.embedded.vector
         link_notes(graph, self.nodes_of_notes().values())
 
-    def set_run(self, run: Trajectory) -> None:
+    def set_run(self, run: model.Trajectory) -> None:
         """Change what is stored of a run, by now at the current revision."""
         self.graph.add_node(
             run.id, label="Trajectory", name=run.name, repo=run.repo, outcome=run.outcome.value,
             value=run, revision=self.revision,
         )  # fmt: skip
 
-    def shown(self, context_ids: Sequence[str]) -> list[Exposure]:
+    def shown(self, context_ids: Sequence[str]) -> list[model.Exposure]:
         """Return the contexts among these that were shown, by id."""
         contexts = self.nodes("Context")
         return [contexts[one] for one in sorted({*context_ids} & contexts.keys())]
 
-    def put_reports(self, reported: Sequence[Exposure]) -> None:
+    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
         """Write what is known by now of whether contexts and their items helped."""
         for exposure in reported:
             self.graph.nodes[exposure.context_id]["value"] = exposure
 
-    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
         """Change the outcomes of stored runs, and what became of their changes."""
         for run in runs:
             known = self.run(run.id)
@@ -324,7 +267,7 @@ class Memory(rules.RunChanges[None]):
 
     def remove_unused(self, removed: None) -> None:
         """Remove errors that no run met, and repositories without runs."""
-        repos = {run.repo for run in self.within(Scope())}
+        repos = {run.repo for run in self.within(model.Scope())}
         self.stale_repos = {repo: at for repo, at in self.stale_repos.items() if repo in repos}
         errors = labelled(self.graph, "ErrorPattern")
         self.graph.remove_nodes_from([error for error in errors if not self.into(error, "MET")])
@@ -345,7 +288,7 @@ class Memory(rules.RunChanges[None]):
         self.stale_errors |= dict.fromkeys(rules.made_stale(removed), self.revision)
         self.graph.remove_nodes_from(gone)
 
-    def nodes_of_notes(self) -> dict[str, Note]:
+    def nodes_of_notes(self) -> dict[str, model.Note]:
         """Return all notes by id, ascending."""
         nodes = self.graph.nodes(data=True)
         return dict(sorted((n, own["value"]) for n, own in nodes if own["label"] in NOTE_LABELS))
@@ -379,29 +322,29 @@ class _Part:
 class NetworkxRuns(_Part):
     """`RunStore` in a graph."""
 
-    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+    def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
         return self._memory.add(rules.pack(bundles))
 
-    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
         given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
         return self._memory.replace(given)
 
-    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
         return self._memory.set_outcome(trajectory_ids, outcome)
 
-    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
         memory = self._memory
         named = {one: memory.former_ids.get(one, one) for one in sorted({*trajectory_ids})}
         known = {name: memory.run(own) for name, own in named.items()}
         return {name: self._learned(run) for name, run in known.items() if run}
 
-    def _learned(self, run: Trajectory) -> Learned:
+    def _learned(self, run: model.Trajectory) -> model.Learned:
         memory = self._memory
         is_embedded = memory.active in memory.graph.nodes[run.id]["vectors"]
-        return Learned(
+        return model.Learned(
             trajectory_id=run.id,
             outcome=run.outcome,
-            is_open=run.outcome is Outcome.UNKNOWN and run.exit_status is None,
+            is_open=run.outcome is model.Outcome.UNKNOWN and run.exit_status is None,
             fragments=len(memory.fragments(run.id)),
             error_patterns=len(memory.met(run.id)),
             to_embed=0 if is_embedded else 1,
@@ -409,7 +352,7 @@ class NetworkxRuns(_Part):
             change=run.change,
         )
 
-    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         return self._memory.known(trajectory_ids)
 
     def ids(
@@ -419,31 +362,31 @@ class NetworkxRuns(_Part):
         after: str = "",
         limit: int = ALL,
     ) -> Sequence[str]:
-        runs = self._memory.within(Scope(repo))
+        runs = self._memory.within(model.Scope(repo))
         found = [run.id for run in runs if instance in (None, run.instance_id) and run.id > after]
         return found[: max(0, limit)]
 
-    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+    def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         run = self._memory.run(trajectory_id)
         if run is None:
             return None
         return rules.raw_with_outcome(self._memory.graph.nodes[run.id]["raw"], run)
 
-    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
         known = {one: self._memory.run(one) for one in trajectory_ids}
         return {one: self._memory.fragments(one) if run else [] for one, run in known.items()}
 
     def find_fragments(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
         *,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         file_name: str | None = None,
         loop_command: str | None = None,
-    ) -> Sequence[FragmentCandidate]:
+    ) -> Sequence[model.FragmentCandidate]:
         found = [
-            FragmentCandidate(fragment, run)
+            model.FragmentCandidate(fragment, run)
             for run in self._memory.within(scope)
             for fragment in self._memory.fragments(run.id)
             if phase in (None, fragment.phase)
@@ -454,8 +397,12 @@ class NetworkxRuns(_Part):
         return found[: max(0, limit)]
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
-    ) -> Sequence[Trajectory]:
+        self,
+        task_type: model.TaskType | None,
+        scope: model.Scope,
+        limit: int,
+        agent: str | None = None,
+    ) -> Sequence[model.Trajectory]:
         found = [
             run
             for run in self._memory.within(scope)
@@ -464,18 +411,20 @@ class NetworkxRuns(_Part):
         found.sort(key=lambda run: (not run.success, -run.seen_at.timestamp(), run.id))
         return found[: max(0, limit)]
 
-    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
-        keys: dict[RunOrder, Callable[[Trajectory], float | str]] = {
-            RunOrder.NEWEST: lambda run: -run.seen_at.timestamp(),
-            RunOrder.INSTANCE: lambda run: run.instance_id,
-            RunOrder.REPO: lambda run: run.repo,
-            RunOrder.AGENT: lambda run: run.agent,
-            RunOrder.OUTCOME: lambda run: run.outcome,
-            RunOrder.STEPS: lambda run: -run.total_steps,
+    def listed(
+        self, wanted: model.RunFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Trajectory]:
+        keys: dict[model.RunOrder, Callable[[model.Trajectory], float | str]] = {
+            model.RunOrder.NEWEST: lambda run: -run.seen_at.timestamp(),
+            model.RunOrder.INSTANCE: lambda run: run.instance_id,
+            model.RunOrder.REPO: lambda run: run.repo,
+            model.RunOrder.AGENT: lambda run: run.agent,
+            model.RunOrder.OUTCOME: lambda run: run.outcome,
+            model.RunOrder.STEPS: lambda run: -run.total_steps,
         }
         found = [
             run
-            for run in self._memory.within(Scope(wanted.repo))
+            for run in self._memory.within(model.Scope(wanted.repo))
             if wanted.agent in ("", run.agent)
             and wanted.outcome in (None, run.outcome)
             and (wanted.since is None or run.seen_at >= wanted.since)
@@ -486,31 +435,33 @@ class NetworkxRuns(_Part):
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""
     ) -> Sequence[tuple[str, int]]:
-        runs = Counter(run.repo for run in self._memory.within(Scope()) if run.repo)
+        runs = Counter(run.repo for run in self._memory.within(model.Scope()) if run.repo)
         found = [one for one in runs.items() if containing.casefold() in one[0]]
         found.sort(key=lambda one: (-one[1], one[0]))
         return found[skip : skip + max(0, limit)]
 
-    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
-        texts = {run.id: rules.trajectory_text(run) for run in self._memory.within(Scope())}
+    def for_text(
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.Trajectory]:
+        texts = {run.id: rules.trajectory_text(run) for run in self._memory.within(model.Scope())}
         found = [(run, texts[run.id]) for run in self._memory.within(scope)]
         return _most_relevant(words, texts.values(), found, limit)
 
-    def word_counts(self, words: Sequence[str]) -> WordCounts:
-        texts = [rules.trajectory_text(run) for run in self._memory.within(Scope())]
-        return WordCounts(len(texts), _counts(words, texts))
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        texts = [rules.trajectory_text(run) for run in self._memory.within(model.Scope())]
+        return model.WordCounts(len(texts), _counts(words, texts))
 
-    def archived(self, trajectory_id: str) -> Bundle | None:
+    def archived(self, trajectory_id: str) -> model.Bundle | None:
         memory, raw = self._memory, self.raw(trajectory_id)
         run = memory.run(trajectory_id)
         if run is None or raw is None:
             return None
         met, vectors = memory.met(run.id), memory.graph.nodes[run.id]["vectors"]
-        caused: list[CausedError] = memory.of_fragments(run.id, "CAUSED_ERROR")
-        recovered: list[Recovered] = memory.of_fragments(run.id, "RECOVERED")
+        caused: list[model.CausedError] = memory.of_fragments(run.id, "CAUSED_ERROR")
+        recovered: list[model.Recovered] = memory.of_fragments(run.id, "RECOVERED")
         order = {fragment.id: place for place, fragment in enumerate(memory.fragments(run.id))}
         active = memory.active
-        return Bundle(
+        return model.Bundle(
             trajectory=run,
             fragments=tuple(memory.fragments(run.id)),
             errors=tuple(one.error for one in met.values()),
@@ -519,7 +470,7 @@ class NetworkxRuns(_Part):
                 sorted(recovered, key=lambda one: (one.error_step, one.fragment_id, one.error_id))
             ),
             raw=raw,
-            embedded=EmbeddedRun(active, vectors[active]) if active in vectors else None,
+            embedded=model.EmbeddedRun(active, vectors[active]) if active in vectors else None,
             met={error: one.steps for error, one in met.items()},
         )
 
@@ -532,13 +483,13 @@ class NetworkxRecoveries(_Part):
     """`RecoveryStore` in a graph."""
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int
-    ) -> Sequence[RecoveryCandidate]:
+        self, questions: Sequence[model.ErrorQuestion], limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
         if unknown := [
             question.level for question in questions if question.level not in RECOVERY_LEVELS
         ]:
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
-        found: dict[object, RecoveryCandidate] = {}
+        found: dict[object, model.RecoveryCandidate] = {}
         for question in questions:
             agreeing = [
                 candidate
@@ -551,36 +502,38 @@ class NetworkxRecoveries(_Part):
         return list(found.values())
 
     def for_text(
-        self, words: Sequence[str], scope: Scope, limit: int
-    ) -> Sequence[RecoveryCandidate]:
-        def text(candidate: RecoveryCandidate) -> str:
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
+        def text(candidate: model.RecoveryCandidate) -> str:
             return rules.recovery_text(candidate.message, candidate.actions)
 
         found = [(candidate, text(candidate)) for candidate in self._memory.candidates(scope)]
-        return _most_relevant(words, map(text, self._memory.candidates(Scope())), found, limit)
+        return _most_relevant(
+            words, map(text, self._memory.candidates(model.Scope())), found, limit
+        )
 
-    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
         named = {*fragment_ids}
-        return [one for one in self._memory.candidates(Scope()) if one.fragment_id in named]
+        return [one for one in self._memory.candidates(model.Scope()) if one.fragment_id in named]
 
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
-    ) -> Sequence[ErrorHistory]:
+    ) -> Sequence[model.ErrorHistory]:
         known = sorted({*error_ids} & self._memory.nodes("ErrorPattern").keys())
-        return [self._history(error, max(0, limit), Scope(repo)) for error in known]
+        return [self._history(error, max(0, limit), model.Scope(repo)) for error in known]
 
-    def _history(self, error: str, limit: int, scope: Scope) -> ErrorHistory:
+    def _history(self, error: str, limit: int, scope: model.Scope) -> model.ErrorHistory:
         memory = self._memory
         met = dict(memory.into(error, "MET"))
         newest = _newest([run for run in memory.within(scope) if run.id in met])[:limit]
-        return ErrorHistory(
+        return model.ErrorHistory(
             error=memory.pattern(error),
             occurrences=tuple(
-                ErrorOccurrence(run.id, run.repo, run.task_type, met[run.id].error.context)
+                model.ErrorOccurrence(run.id, run.repo, run.task_type, met[run.id].error.context)
                 for run in newest
             ),
             clearances=tuple(
-                Clearance(
+                model.Clearance(
                     recovered,
                     run.id,
                     run.repo,
@@ -606,19 +559,19 @@ class NetworkxRecoveries(_Part):
 
     def errors(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         runs: Iterable[str] | None = None,
-    ) -> Sequence[ErrorTally]:
+    ) -> Sequence[model.ErrorTally]:
         named = None if runs is None else {*runs}
         chosen = [run for run in self._memory.within(scope) if named is None or run.id in named]
-        by_error: dict[str, dict[Trajectory, int]] = {}
+        by_error: dict[str, dict[model.Trajectory, int]] = {}
         for run in chosen:
             for error, steps in self._steps(run, phase).items():
                 by_error.setdefault(error, {})[run] = steps
         tallies = [
-            ErrorTally(
+            model.ErrorTally(
                 error=self._memory.pattern(error),
                 runs=len(steps),
                 steps=sum(steps.values()),
@@ -629,7 +582,7 @@ class NetworkxRecoveries(_Part):
         ]
         return sorted(tallies, key=lambda one: (-one.runs, one.error.id))[: max(0, limit)]
 
-    def _steps(self, run: Trajectory, phase: Phase | None) -> Mapping[str, int]:
+    def _steps(self, run: model.Trajectory, phase: model.Phase | None) -> Mapping[str, int]:
         """Return at how many steps a run met its errors, in fragments of *phase*."""
         if phase is None:
             return {error: met.steps for error, met in self._memory.met(run.id).items()}
@@ -640,23 +593,23 @@ class NetworkxRecoveries(_Part):
                 counts[caused.error_id] += len(caused.steps)
         return counts
 
-    def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
+    def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
         types = {
             error: value.error_type for error, value in self._memory.nodes("ErrorPattern").items()
         }
         steps = {
             run.id: sorted(
-                ErrorSteps(one.fragment_id, one.error_id, types[one.error_id], one.steps)
+                model.ErrorSteps(one.fragment_id, one.error_id, types[one.error_id], one.steps)
                 for one in self._memory.of_fragments(run.id, "CAUSED_ERROR")
             )
-            for run in self._memory.within(Scope())
+            for run in self._memory.within(model.Scope())
         }
         return {run: met for run, met in steps.items() if met}
 
-    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+    def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
         if self._memory.run(trajectory_id) is None:
             return []
-        found: list[SimilarTo] = self._memory.of_fragments(trajectory_id, "SIMILAR_TO")
+        found: list[model.SimilarTo] = self._memory.of_fragments(trajectory_id, "SIMILAR_TO")
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
@@ -665,7 +618,7 @@ class NetworkxRecoveries(_Part):
         orphans = [
             methodology.id
             for methodology in memory.methodologies()
-            if not methodology.sources and methodology.status is not MethodologyStatus.RETIRED
+            if not methodology.sources and methodology.status is not model.MethodologyStatus.RETIRED
         ]
         memory.revision += bool(orphans)
         memory.remove_methodologies(orphans)
@@ -675,9 +628,9 @@ class NetworkxRecoveries(_Part):
         memory = self._memory
         failed = [
             (run, fragment)
-            for run in memory.within(Scope())
+            for run in memory.within(model.Scope())
             for fragment in memory.fragments(run.id)
-            if fragment.fragment_type is FragmentType.FAILED_ATTEMPT
+            if fragment.fragment_type is model.FragmentType.FAILED_ATTEMPT
             and error in dict(memory.out(fragment.id, "CAUSED_ERROR"))
             and not memory.out(fragment.id, "RECOVERED")
         ]
@@ -691,7 +644,7 @@ class NetworkxRecoveries(_Part):
 class NetworkxVectors(_Part):
     """`VectorStore` in a graph."""
 
-    def active_space(self) -> Space | None:
+    def active_space(self) -> model.Space | None:
         active = self._memory.active
         return self._memory.spaces[active][0] if active else None
 
@@ -699,7 +652,7 @@ class NetworkxVectors(_Part):
         known = self._memory.spaces.get(space)
         return known[1] if known else None
 
-    def prepare(self, space: Space, model: bytes | None) -> None:
+    def prepare(self, space: model.Space, model: bytes | None) -> None:
         dimensions_of(space.name)  # raises where the name has none
         known = self._memory.spaces.get(space.name)
         self._memory.spaces[space.name] = (space, known[1] if known else model)
@@ -718,24 +671,24 @@ class NetworkxVectors(_Part):
     ) -> Mapping[str, str]:
         waiting = (
             (run.id, run_text(run))
-            for run in self._memory.within(Scope())
+            for run in self._memory.within(model.Scope())
             if run.id > after and space not in self._memory.graph.nodes[run.id]["vectors"]
         )
         return dict(islice(waiting, max(0, limit)))
 
-    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         self._check_prepared(space)
         for run, vector in vectors.items():
             if self._memory.run(run):
                 self._memory.graph.nodes[run]["vectors"].setdefault(space, vector)
 
-    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+    def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
         rules.check_space(self.active_space(), vector)
         runs = {run.id: run for run in self._memory.within(scope)}
         stored = {run: self._memory.graph.nodes[run]["vectors"].get(vector.space) for run in runs}
         own = {run: one for run, one in stored.items() if one}
         near = _nearest(vector, own, limit)
-        return [Near(runs[run], own[run]) for run in near]
+        return [model.Near(runs[run], own[run]) for run in near]
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
         waiting = (
@@ -745,25 +698,25 @@ class NetworkxVectors(_Part):
         )
         return dict(islice(waiting, max(0, limit)))
 
-    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         # A text without words has its space alone.
         for id_ in self._nodes().keys() & vectors.keys():
             self._memory.graph.nodes[id_]["vector"] = vectors[id_] or space
 
     def nearest_nodes(
-        self, vector: Vector, node_type: NodeType, limit: int
-    ) -> Mapping[tuple[str, str], Vector]:
+        self, vector: model.Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], model.Vector]:
         known = self._memory.nodes(node_type)
         stored = {id_: self._memory.graph.nodes[id_].get("vector") for id_ in known}
         own = {
             id_: one
             for id_, one in stored.items()
-            if isinstance(one, Vector) and one.space == vector.space
+            if isinstance(one, model.Vector) and one.space == vector.space
         }
         runs = {id_: getattr(known[id_], "trajectory_id", "") for id_ in own}
         return {(runs[id_], id_): own[id_] for id_ in _nearest(vector, own, limit)}
 
-    def _nodes(self) -> Mapping[str, Fragment | Methodology]:
+    def _nodes(self) -> Mapping[str, model.Fragment | model.Methodology]:
         return {**self._memory.nodes("Fragment"), **self._memory.nodes("Methodology")}
 
     def _check_prepared(self, space: str) -> None:
@@ -785,15 +738,17 @@ class NetworkxMethodologies(_Part):
         ]
         return found[: max(0, limit)]
 
-    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
+    def get(
+        self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
+    ) -> Sequence[model.Methodology]:
         known = self._memory.methodologies()
         return [value for value in known if value.id in ids or value.error_id in errors]
 
-    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
         errors = self._memory.nodes("ErrorPattern")
         types = {error: (value.family, value.error_type) for error, value in errors.items()}
         named = {types[error] for error in error_ids if error in types}
-        by_type: dict[object, list[Methodology]] = {}
+        by_type: dict[object, list[model.Methodology]] = {}
         for methodology in self._memory.methodologies():
             kind = types.get(methodology.error_id)
             if kind in named:
@@ -801,38 +756,40 @@ class NetworkxMethodologies(_Part):
         return list(by_type.values())
 
     def for_error(
-        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
+        self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
+    ) -> Sequence[model.Methodology]:
         resolving = (self._resolving(signature, scope) for signature in signatures)
         found = next(filter(None, resolving), [])
         found.sort(key=lambda one: (one.repo is None, -one.support, one.id))
         return [replace(value, sources=()) for value in found[: max(0, limit)]]
 
-    def _resolving(self, signature: ErrorSignature, scope: Scope) -> list[Methodology]:
+    def _resolving(
+        self, signature: model.ErrorSignature, scope: model.Scope
+    ) -> list[model.Methodology]:
         memory = self._memory
         seen = {run.id for run in memory.within(replace(scope, repo=None))}
         resolving = {
             methodology
             for error, value in memory.nodes("ErrorPattern").items()
             if value.family is signature.family
-            and _agrees(value, signature, SignatureLevel.TEMPLATE)
+            and _agrees(value, signature, model.SignatureLevel.TEMPLATE)
             for methodology, _ in memory.out(error, "RESOLVED_BY")
         }
         return [
             one
             for one in memory.methodologies()
             if one.id in resolving
-            and one.status is not MethodologyStatus.RETIRED
+            and one.status is not model.MethodologyStatus.RETIRED
             and (scope.repo is None or one.repo in (None, scope.repo))
             and seen.issuperset(source.trajectory_id for source in one.sources)
         ]
 
     def put(
         self,
-        methodologies: Sequence[Methodology],
+        methodologies: Sequence[model.Methodology],
         removed: Sequence[str] = (),
-        resolved: Sequence[ResolvedBy] = (),
-        similar: Sequence[SimilarTo] = (),
+        resolved: Sequence[model.ResolvedBy] = (),
+        similar: Sequence[model.SimilarTo] = (),
     ) -> int:
         memory, graph = self._memory, self._memory.graph
         memory.revision += 1
@@ -856,12 +813,12 @@ class NetworkxMethodologies(_Part):
                 add_relation(graph, "RESOLVED_BY", edge.error_id, edge.methodology_id, properties)
         return self._put_similar(similar)
 
-    def _put_node(self, value: Methodology) -> None:
+    def _put_node(self, value: model.Methodology) -> None:
         """Put a methodology over the one of its id, with its sources."""
         graph = self._memory.graph
         if value.id in graph:
             self._unlink(value.id, "DERIVED_FROM")
-            if value.status is MethodologyStatus.RETIRED:
+            if value.status is model.MethodologyStatus.RETIRED:
                 self._unlink(value.id, "RESOLVED_BY")
         graph.add_node(
             value.id, label="Methodology", name=value.name, repo=value.repo or "", value=value,
@@ -880,10 +837,10 @@ class NetworkxMethodologies(_Part):
             if key.startswith(kind):
                 graph.remove_edge(source, target, key)
 
-    def _is_stored(self, source: Source) -> bool:
+    def _is_stored(self, source: model.Source) -> bool:
         return self._memory.graph.has_edge(source.trajectory_id, source.fragment_id, "HAS_FRAGMENT")
 
-    def _put_similar(self, similar: Sequence[SimilarTo]) -> int:
+    def _put_similar(self, similar: Sequence[model.SimilarTo]) -> int:
         """Put relations between stored fragments, one for each error; return how many changed."""
         graph, changed = self._memory.graph, 0
         known = [
@@ -911,7 +868,7 @@ class NetworkxMethodologies(_Part):
 class NetworkxExposures(_Part):
     """`ExposureStore` in a graph."""
 
-    def add(self, exposures: Sequence[Exposure]) -> None:
+    def add(self, exposures: Sequence[model.Exposure]) -> None:
         known = self._memory.nodes("Context")
         for exposure in exposures:
             if exposure.context_id not in known:
@@ -928,8 +885,8 @@ class NetworkxExposures(_Part):
         self._memory.graph.nodes[context_id]["value"] = reported
         return True
 
-    def record(self, advice: Sequence[str]) -> AdviceRecord:
-        memory, found = self._memory, dict[str, Exposure]()
+    def record(self, advice: Sequence[str]) -> model.AdviceRecord:
+        memory, found = self._memory, dict[str, model.Exposure]()
         for name in advice:
             reported = [
                 shown
@@ -942,21 +899,21 @@ class NetworkxExposures(_Part):
         exposures = tuple(found[context] for context in sorted(found))
         errors = memory.nodes("ErrorPattern").keys() & {shown.error_id for shown in exposures}
         met = {error: [value for _, value in memory.into(error, "MET")] for error in sorted(errors)}
-        contributors = {run.contributor for run in memory.within(Scope())} - {""}
-        return AdviceRecord(
+        contributors = {run.contributor for run in memory.within(model.Scope())} - {""}
+        return model.AdviceRecord(
             exposures,
             {error: (len(runs), sum(run.cleared for run in runs)) for error, runs in met.items()},
             tuple(memory.verdicts[name] for name in sorted(memory.verdicts)),
             min(2, len(contributors)),
         )
 
-    def decide(self, verdicts: Sequence[Verdict]) -> None:
+    def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         self._memory.verdicts |= {verdict.advice: verdict for verdict in verdicts}
 
-    def gate(self) -> FittedGate | None:
+    def gate(self) -> model.FittedGate | None:
         return self._memory.gate
 
-    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
         found = [
             shown
             for shown in self.all()
@@ -966,10 +923,10 @@ class NetworkxExposures(_Part):
         found.sort(key=lambda shown: (-shown.shown_at.timestamp(), shown.context_id))
         return found[skip : skip + max(0, limit)]
 
-    def tally(self, since: datetime) -> ShownTally:
-        return ShownTally.of(one for one in self.all() if one.shown_at >= since)
+    def tally(self, since: datetime) -> model.ShownTally:
+        return model.ShownTally.of(one for one in self.all() if one.shown_at >= since)
 
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
         return iter([*self._memory.nodes("Context").values()])
 
 
@@ -978,14 +935,17 @@ class NetworkxNotes(_Part):
     """`NoteStore` in a graph."""
 
     def change(
-        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
-    ) -> Sequence[Note]:
+        self,
+        ids: Sequence[str] = (),
+        function: NoteChange = replace,
+        new: Sequence[model.Note] = (),
+    ) -> Sequence[model.Note]:
         self._put(new)
         changed = [function(note) for note in self.get(ids).values()]
         self._put(changed)
         return changed
 
-    def _put(self, notes: Sequence[Note]) -> None:
+    def _put(self, notes: Sequence[model.Note]) -> None:
         graph = self._memory.graph
         for note in notes:
             before = graph.nodes.get(note.id)
@@ -996,11 +956,13 @@ class NetworkxNotes(_Part):
             )
         link_notes(graph, self._memory.nodes_of_notes().values())
 
-    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+    def get(self, ids: Sequence[str]) -> Mapping[str, model.Note]:
         return {id_: note for id_, note in self._memory.nodes_of_notes().items() if id_ in ids}
 
-    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
-        def shared(note: Note) -> int:
+    def for_text(
+        self, words: Sequence[str], scope: model.NoteScope, limit: int
+    ) -> Sequence[model.Note]:
+        def shared(note: model.Note) -> int:
             return len({*words}.intersection(stems(rules.note_text(note))))
 
         found = filter(shared, self._within(scope))
@@ -1009,27 +971,29 @@ class NetworkxNotes(_Part):
         )
         return order[: max(0, limit)]
 
-    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+    def nearest(
+        self, vector: model.Vector, scope: model.NoteScope, limit: int
+    ) -> Mapping[str, float]:
         known = {note.id: self._vector(note) for note in self._within(scope)}
         own = {
             id_: one
             for id_, one in known.items()
-            if isinstance(one, Vector) and one.space == vector.space
+            if isinstance(one, model.Vector) and one.space == vector.space
         }
         return _nearest(vector, own, limit)
 
-    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+    def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
         found = self._within(scope)
         found.sort(key=lambda note: (note.created_at, note.id), reverse=True)
         return found[: max(0, limit)]
 
-    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+    def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
         return [note for note in self.all() if any(link.target in ids for link in note.links)]
 
-    def counts(self) -> Mapping[NoteKind, int]:
+    def counts(self) -> Mapping[model.NoteKind, int]:
         return dict(sorted(Counter(note.kind for note in self.all() if note.is_live).items()))
 
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Note]:
         return iter([*self._memory.nodes_of_notes().values()])
 
     def texts_to_embed(
@@ -1038,12 +1002,12 @@ class NetworkxNotes(_Part):
         waiting = (
             (note.id, rules.note_text(note))
             for note in self.all()
-            if note.is_live and note.kind is not NoteKind.ENTITY and note.id > after
+            if note.is_live and note.kind is not model.NoteKind.ENTITY and note.id > after
             if space is None or space != _space_of(self._vector(note))
         )
         return dict(islice(waiting, max(0, limit)))
 
-    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         # A text without words has its space alone.
         for id_ in self._memory.nodes_of_notes().keys() & vectors.keys():
             self._memory.graph.nodes[id_]["vector"] = vectors[id_] or space
@@ -1057,11 +1021,11 @@ class NetworkxNotes(_Part):
     def close(self) -> None:
         """Nothing is held beside the graph."""
 
-    def _within(self, scope: NoteScope) -> list[Note]:
+    def _within(self, scope: model.NoteScope) -> list[model.Note]:
         return [note for note in self.all() if note.is_live and scope.has(note)]
 
-    def _vector(self, note: Note) -> Vector | str | None:
-        vector: Vector | str | None = self._memory.graph.nodes[note.id]["vector"]
+    def _vector(self, note: model.Note) -> model.Vector | str | None:
+        vector: model.Vector | str | None = self._memory.graph.nodes[note.id]["vector"]
         return vector
 
 
@@ -1069,8 +1033,8 @@ class NetworkxNotes(_Part):
 class NetworkxAdmin(_Part):
     """`AdminStore` in a graph."""
 
-    def counts(self) -> MemoryCounts:
-        memory, runs = self._memory, self._memory.within(Scope())
+    def counts(self) -> model.MemoryCounts:
+        memory, runs = self._memory, self._memory.within(model.Scope())
         nodes = memory.graph.nodes
         labels = Counter(own["label"] for own in nodes.values())
         kinds = Counter(
@@ -1079,16 +1043,18 @@ class NetworkxAdmin(_Part):
             if nodes[target]["label"] not in NOTE_LABELS
         )
         statuses = Counter(one.status for one in memory.methodologies())
-        return MemoryCounts(
+        return model.MemoryCounts(
             nodes={label: labels[label] for label in _LABELS},
             edges={kind: kinds[kind] for kind in _RELATIONS},
-            outcomes={one.value: sum(run.outcome is one for run in runs) for one in Outcome},
-            changes={one.value: sum(run.change is one for run in runs) for one in ChangeStatus},
-            methodologies={status.value: statuses[status] for status in MethodologyStatus},
+            outcomes={one.value: sum(run.outcome is one for run in runs) for one in model.Outcome},
+            changes={
+                one.value: sum(run.change is one for run in runs) for one in model.ChangeStatus
+            },
+            methodologies={status.value: statuses[status] for status in model.MethodologyStatus},
             repositories=len({run.repo for run in runs} - {""}),
         )
 
-    def explain(self, node_id: str) -> Explanation | None:
+    def explain(self, node_id: str) -> model.Explanation | None:
         memory, node = self._memory, self._memory.graph.nodes.get(node_id)
         if node and node["label"] == "Context":
             return self._explain_context(node["value"])
@@ -1103,7 +1069,7 @@ class NetworkxAdmin(_Part):
             (source, own, False) for source, _, own in memory.graph.in_edges(node_id, data=True)
         ]
         relations = (
-            Relation(
+            model.Relation(
                 own["type"],
                 is_outgoing,
                 other,
@@ -1121,9 +1087,11 @@ class NetworkxAdmin(_Part):
         )
         facts = self._facts(node_id, node["value"])
         known = {name: fact for name, fact in facts.items() if fact is not None}
-        return Explanation(node_id, node["label"], node["name"], known, rules.in_order(relations))
+        return model.Explanation(
+            node_id, node["label"], node["name"], known, rules.in_order(relations)
+        )
 
-    def _explain_context(self, shown: Exposure) -> Explanation:
+    def _explain_context(self, shown: model.Exposure) -> model.Explanation:
         nodes = self._memory.graph.nodes
         known = {
             item.id: (nodes[item.id]["label"], nodes[item.id]["name"])
@@ -1132,8 +1100,8 @@ class NetworkxAdmin(_Part):
         }
         return rules.explained_context(shown, known)
 
-    def _facts(self, node: str, value: object) -> dict[str, Json]:
-        if isinstance(value, Trajectory):
+    def _facts(self, node: str, value: object) -> dict[str, model.Json]:
+        if isinstance(value, model.Trajectory):
             return {
                 "instance_id": value.instance_id, "repo": value.repo,
                 "task_type": value.task_type.value, "outcome": value.outcome.value,
@@ -1143,14 +1111,14 @@ class NetworkxAdmin(_Part):
                 "contributor": value.contributor or None,
                 "seen_at": f"{value.seen_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
             }  # fmt: skip
-        if isinstance(value, Fragment):
+        if isinstance(value, model.Fragment):
             return {
                 "first_step": value.start, "last_step": value.end,
                 "fragment_type": value.fragment_type.value, "phase": value.phase.value,
                 "outcome": value.outcome.value, "description": value.description,
                 "repo": value.repo, "open_file": value.open_file,
             }  # fmt: skip
-        if isinstance(value, Methodology):
+        if isinstance(value, model.Methodology):
             return {
                 "situation": value.situation, "strategy": value.strategy, "repo": value.repo,
                 "keyword": value.keyword, "task_type": value.task_type and value.task_type.value,
@@ -1178,11 +1146,11 @@ class NetworkxAdmin(_Part):
         )
         return view
 
-    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+    def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
         runs = number_of(len(self._memory.nodes("Trajectory")), "run")
         return (
-            HealthCheck("reachable", True, "a graph of this process"),
-            HealthCheck("sizes", True, runs),
+            model.HealthCheck("reachable", True, "a graph of this process"),
+            model.HealthCheck("sizes", True, runs),
         )
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
@@ -1203,20 +1171,20 @@ class NetworkxAdmin(_Part):
         self._memory.lease = rules.StoredLease(holder, until, process) if until else None
         return None
 
-    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+    def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
         memory = self._memory
         since, marked = (memory.consolidated, -1) if after is None else (after, after)
         nodes = memory.graph.nodes
-        changed = [run for run in memory.within(Scope()) if nodes[run.id]["revision"] > since]
+        changed = [run for run in memory.within(model.Scope()) if nodes[run.id]["revision"] > since]
         errors = {error for run in changed for error in memory.met(run.id)}
         errors |= {error for error, at in memory.stale_errors.items() if at > marked}
         repos = {run.repo for run in changed}
         repos |= {repo for repo, at in memory.stale_repos.items() if at > marked}
-        return Unconsolidated(
+        return model.Unconsolidated(
             memory.revision, len(changed), tuple(sorted(errors)), tuple(sorted(repos - {""}))
         )
 
-    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
+    def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
         memory = self._memory
         memory.consolidated, memory.gate = revision, gate or memory.gate
         for stale in (memory.stale_errors, memory.stale_repos):
@@ -1243,8 +1211,10 @@ class NetworkxStore(Store):
         self.notes.close()
 
 
-def _candidate(done: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:
-    return RecoveryCandidate(
+def _candidate(
+    done: model.Recovered, error: model.ErrorPattern, run: model.Trajectory
+) -> model.RecoveryCandidate:
+    return model.RecoveryCandidate(
         done.fragment_id,
         done.error_id,
         done.error_step,
@@ -1268,18 +1238,20 @@ def _candidate(done: Recovered, error: ErrorPattern, run: Trajectory) -> Recover
     )
 
 
-def _place_of(candidate: RecoveryCandidate) -> tuple[str, str, int]:
+def _place_of(candidate: model.RecoveryCandidate) -> tuple[str, str, int]:
     return candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
-def _agrees(error: ErrorKind, signature: ErrorSignature, level: SignatureLevel) -> bool:
-    pattern = ErrorSignature(error.family, error.error_type, "", error.template)
+def _agrees(
+    error: model.ErrorKind, signature: model.ErrorSignature, level: model.SignatureLevel
+) -> bool:
+    pattern = model.ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
     place = RECOVERY_LEVELS.index
     return agreement in RECOVERY_LEVELS and place(agreement) <= place(level)
 
 
-def _newest(runs: Iterable[Trajectory]) -> list[Trajectory]:
+def _newest(runs: Iterable[model.Trajectory]) -> list[model.Trajectory]:
     return sorted(runs, key=lambda run: (-run.seen_at.timestamp(), run.id))
 
 
@@ -1302,7 +1274,9 @@ def _most_relevant(
     return [value for value, _ in order[: max(0, limit)]]
 
 
-def _nearest(vector: Vector, stored: Mapping[str, Vector], limit: int) -> dict[str, float]:
+def _nearest(
+    vector: model.Vector, stored: Mapping[str, model.Vector], limit: int
+) -> dict[str, float]:
     """Return the ids of the vectors nearest to *vector*, with their cosines."""
     if not stored:
         return {}
@@ -1314,5 +1288,5 @@ def _nearest(vector: Vector, stored: Mapping[str, Vector], limit: int) -> dict[s
     return dict(sorted(near.items(), key=lambda one: (-one[1], one[0]))[: max(0, limit)])
 
 
-def _space_of(vector: Vector | str | None) -> str | None:
-    return vector.space if isinstance(vector, Vector) else vector
+def _space_of(vector: model.Vector | str | None) -> str | None:
+    return vector.space if isinstance(vector, model.Vector) else vector

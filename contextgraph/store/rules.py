@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
 
+from contextgraph import model
 from contextgraph.codec import (
     decoded,
     from_json,
@@ -22,32 +23,7 @@ from contextgraph.errors import (
     StoreError,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.model import (
-    Bundle,
-    ChangeStatus,
-    ErrorPattern,
-    Explanation,
-    Exposure,
-    FittedGate,
-    Fragment,
-    Json,
-    LearnStatus,
-    Note,
-    Outcome,
-    OutcomeSource,
-    RawTrajectory,
-    Relation,
-    RemedyAction,
-    RemedyPattern,
-    SeenContext,
-    ShownItem,
-    ShownTally,
-    Space,
-    Trajectory,
-    Vector,
-    adds_to,
-    precedes,
-)
+from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
@@ -85,7 +61,7 @@ _COMPRESSION = 1
 _this_thread = threading.local()
 
 
-def packed(raw: RawTrajectory) -> bytes:
+def packed(raw: model.RawTrajectory) -> bytes:
     """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
     data = json_bytes(raw, f"run {raw.instance_id or raw.source}")
     if (compress := getattr(_this_thread, "compress", None)) is None:
@@ -99,13 +75,13 @@ def packed(raw: RawTrajectory) -> bytes:
     return compressed
 
 
-def unpacked(data: bytes, identity: str) -> RawTrajectory:
+def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
     """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
     load("zstandard")
     import zstandard
 
     try:
-        return decoded(RawTrajectory, orjson.loads(zstandard.decompress(data)))
+        return decoded(model.RawTrajectory, orjson.loads(zstandard.decompress(data)))
     except (zstandard.ZstdError, ValueError, ReadError) as error:
         raise DamagedRunError(f"run {identity} is damaged: {error}") from error
 
@@ -114,11 +90,11 @@ def unpacked(data: bytes, identity: str) -> RawTrajectory:
 class PackedRun:
     """A bundle, and its raw run as the bytes to store."""
 
-    bundle: Bundle
+    bundle: model.Bundle
     raw: bytes
 
 
-def pack(bundles: Iterable[Bundle]) -> list[PackedRun]:
+def pack(bundles: Iterable[model.Bundle]) -> list[PackedRun]:
     """Return *bundles* to be written; raises `StoreError` for a text that is not valid Unicode."""
     return [PackedRun(bundle, packed(bundle.raw)) for bundle in bundles]
 
@@ -129,19 +105,19 @@ class RunChanges(Protocol[Removed]):
     Each database reads and writes in its own way; what that comes to is decided here.
     """
 
-    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         """Return the stored ones of these runs, by id."""
 
     def insert(self, runs: Sequence[PackedRun]) -> None:
         """Write runs that are not stored, each as a change of its own."""
 
-    def shown(self, context_ids: Sequence[str]) -> Sequence[Exposure]:
+    def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
         """Return the contexts among these that were shown, by id."""
 
-    def put_reports(self, reported: Sequence[Exposure]) -> None:
+    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
         """Write what is known by now of whether contexts and their items helped."""
 
-    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
         """Write the outcomes of stored runs, and what became of their changes."""
 
     def rename(self, ids: Mapping[str, str]) -> None:
@@ -157,22 +133,22 @@ class RunChanges(Protocol[Removed]):
     def remove_unused(self, removed: Removed) -> None:
         """Remove errors and repositories that no run has any more."""
 
-    def add(self, given: Sequence[PackedRun]) -> list[LearnStatus]:
+    def add(self, given: Sequence[PackedRun]) -> list[model.LearnStatus]:
         """Write what is new, and outcomes that were unknown; return the status of each."""
         runs = [one.bundle.trajectory for one in given]
         statuses, changed = _learning(runs, self.known(run.id for run in runs))
         pairs = zip(given, statuses, strict=True)
-        self._insert_all([one for one, status in pairs if status is LearnStatus.CREATED])
+        self._insert_all([one for one, status in pairs if status is model.LearnStatus.CREATED])
         if changed:
             self.set_outcomes([changed[run] for run in sorted(changed)])
         return statuses
 
-    def set_outcome(self, ids: Iterable[str], outcome: Outcome) -> int:
+    def set_outcome(self, ids: Iterable[str], outcome: model.Outcome) -> int:
         """Set the outcome of runs by hand, whatever it was; return how many this changed."""
         changed = [
-            replace(run, outcome=outcome, outcome_source=OutcomeSource.HAND)
+            replace(run, outcome=outcome, outcome_source=model.OutcomeSource.HAND)
             for run in self.known(ids).values()
-            if (run.outcome, run.outcome_source) != (outcome, OutcomeSource.HAND)
+            if (run.outcome, run.outcome_source) != (outcome, model.OutcomeSource.HAND)
         ]
         if changed:
             self.set_outcomes(changed)
@@ -199,7 +175,7 @@ class RunChanges(Protocol[Removed]):
             self.insert(runs)
             self.report_shown([run.bundle for run in runs])
 
-    def report_shown(self, bundles: Sequence[Bundle]) -> None:
+    def report_shown(self, bundles: Sequence[model.Bundle]) -> None:
         """Report the contexts that these runs were shown: whether they cleared their errors."""
         if ids := sorted({seen.context_id for bundle in bundles for seen in bundle.exposures}):
             self.put_reports(reports_of(bundles, self.shown(ids)))
@@ -245,35 +221,35 @@ def _independent(given: Mapping[str, PackedRun]) -> Iterator[dict[str, PackedRun
 
 
 def _learning(
-    runs: Iterable[Trajectory], known: Mapping[str, Trajectory]
-) -> tuple[list[LearnStatus], dict[str, Trajectory]]:
+    runs: Iterable[model.Trajectory], known: Mapping[str, model.Trajectory]
+) -> tuple[list[model.LearnStatus], dict[str, model.Trajectory]]:
     """Return the status of each of *runs* beside those *known*, and changed runs by id.
 
     Of changed runs the outcome, or what became of the change, is to be stored.
     """
-    stored, changed = dict(known), dict[str, Trajectory]()
+    stored, changed = dict(known), dict[str, model.Trajectory]()
     statuses = []
     for run in runs:
         before = stored.get(run.id)
         if before is None:
-            stored[run.id], status = run, LearnStatus.CREATED
+            stored[run.id], status = run, model.LearnStatus.CREATED
         elif adds_to(run, before):
             stored[run.id] = changed[run.id] = _merged(run, before)
-            status = LearnStatus.UPDATED
+            status = model.LearnStatus.UPDATED
         else:
-            status = LearnStatus.UNCHANGED
+            status = model.LearnStatus.UNCHANGED
         statuses.append(status)
     return statuses, changed
 
 
-def _merged(given: Trajectory, known: Trajectory) -> Trajectory:
+def _merged(given: model.Trajectory, known: model.Trajectory) -> model.Trajectory:
     """*given*, with what is *known* of its outcome and its change where it does not say more."""
-    changed = given.change is not ChangeStatus.UNKNOWN
+    changed = given.change is not model.ChangeStatus.UNKNOWN
     run = given if changed else replace(given, change=known.change)
     return run if precedes(given, known) else with_outcome_of(run, known)
 
 
-def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
+def with_outcome_of(run: model.Trajectory, judged: model.Trajectory) -> model.Trajectory:
     """*run*, with the outcome of *judged*, and how that ended."""
     return replace(
         run,
@@ -283,7 +259,7 @@ def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
     )
 
 
-def raw_with_outcome(raw: RawTrajectory, run: Trajectory) -> RawTrajectory:
+def raw_with_outcome(raw: model.RawTrajectory, run: model.Trajectory) -> model.RawTrajectory:
     """*raw*, with the outcome and the change that its *run* has by now."""
     return replace(
         raw,
@@ -294,17 +270,18 @@ def raw_with_outcome(raw: RawTrajectory, run: Trajectory) -> RawTrajectory:
     )
 
 
-def _with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
+def _with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> model.Bundle:
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
     That is an outcome that the one of *bundle* does not precede, a change where that of *bundle* is
     unknown, and when it was learned first.
     """
-    judged = [run for run in known if run.outcome is not Outcome.UNKNOWN]
+    judged = [run for run in known if run.outcome is not model.Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
     changes = (run.change for run in (bundle.trajectory, *known))
     change = next(
-        (status for status in changes if status is not ChangeStatus.UNKNOWN), ChangeStatus.UNKNOWN
+        (status for status in changes if status is not model.ChangeStatus.UNKNOWN),
+        model.ChangeStatus.UNKNOWN,
     )
     trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
@@ -313,7 +290,7 @@ def _with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     return replace(bundle, trajectory=trajectory)
 
 
-def _check_bundle(bundle: Bundle) -> None:
+def _check_bundle(bundle: model.Bundle) -> None:
     """Raise `StoreError` where something in *bundle* refers to what is not in it."""
     run = bundle.trajectory.id
     fragments = {fragment.id for fragment in bundle.fragments}
@@ -341,7 +318,7 @@ class StoredLease(NamedTuple):
         return self.process is not None and has_ended(self.process)
 
 
-def file_names(fragment: Fragment) -> set[str]:
+def file_names(fragment: model.Fragment) -> set[str]:
     """The last parts of the paths of the files that *fragment* touches."""
     paths = (*fragment.files, fragment.open_file or "")
     return {path.rpartition("/")[2] for path in paths} - {""}
@@ -350,12 +327,12 @@ def file_names(fragment: Fragment) -> set[str]:
 class MetError(NamedTuple):
     """An error that a run met, at how many *steps*, and whether it *cleared* it."""
 
-    error: ErrorPattern
+    error: model.ErrorPattern
     steps: int
     cleared: bool
 
 
-def met_errors(bundle: Bundle) -> list[MetError]:
+def met_errors(bundle: model.Bundle) -> list[MetError]:
     """The errors of *bundle*, in their order."""
     counted: Counter[str] = Counter()
     for caused in bundle.caused:
@@ -365,36 +342,36 @@ def met_errors(bundle: Bundle) -> list[MetError]:
     return [MetError(error, steps[error.id], error.id in cleared) for error in bundle.errors]
 
 
-def note_text(value: Note) -> str:
+def note_text(value: model.Note) -> str:
     """The text by which a note is found and embedded."""
     return "\n".join(filter(None, (value.title, value.summary, value.content, *value.tags)))
 
 
 @lru_cache(8_192)
-def note_of(text: str) -> Note:
+def note_of(text: str) -> model.Note:
     """The note that *text* was stored for: those of a repository are recalled repeatedly."""
-    return from_json(Note, text)
+    return from_json(model.Note, text)
 
 
-def recovery_text(message: str, actions: Sequence[RemedyAction]) -> str:
+def recovery_text(message: str, actions: Sequence[model.RemedyAction]) -> str:
     """The text in which the words of a recovery are searched."""
     return f"{message}\n{describe_remedy(actions)}"
 
 
-def scored_words(message: str, actions: Sequence[RemedyAction]) -> str:
+def scored_words(message: str, actions: Sequence[model.RemedyAction]) -> str:
     """The words by which a recovery is compared with an error: see `RecoveryCandidate`."""
     lines = (recovery_text(message, actions), *command_lines(actions))
     return " ".join(words("\n".join(lines)[:TASK_CHARS]))
 
 
-def trajectory_text(trajectory: Trajectory) -> str:
+def trajectory_text(trajectory: model.Trajectory) -> str:
     """The text in which the words of a run are searched."""
     return f"{trajectory.task}\n{trajectory.summary}"
 
 
 def with_report(
-    shown: Exposure, helped: bool, item: int | None = None, source: str = ""
-) -> Exposure | None:
+    shown: model.Exposure, helped: bool, item: int | None = None, source: str = ""
+) -> model.Exposure | None:
     """*shown*, with *source* reporting that it helped, or only its *item* (a number from 1).
 
     None where that was reported before, or there is no such item.
@@ -418,7 +395,9 @@ def with_report(
     return replace(reported, items=(*before, replace(shown_item, helped=helped), *after))
 
 
-def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exposure]:
+def reports_of(
+    bundles: Iterable[model.Bundle], shown: Iterable[model.Exposure]
+) -> list[model.Exposure]:
     """Return the reports of *bundles* on what was *shown*: whether it cleared their error.
 
     A context is not reported when its run never met the error; of several runs the first decides.
@@ -440,7 +419,9 @@ def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exp
     return reported
 
 
-def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
+def _observed(
+    exposure: model.Exposure, seen: model.SeenContext, bundle: model.Bundle
+) -> model.Exposure:
     """*exposure* as the run of *bundle* went on: an item that it did not try gets no credit."""
     clearances = [
         recovery
@@ -466,7 +447,9 @@ def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure
     return replace(exposure, helped=cleared, items=items, source=source)
 
 
-def _followed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
+def _followed(
+    exposure: model.Exposure, seen: model.SeenContext, bundle: model.Bundle
+) -> model.Exposure:
     """*exposure*, about no error, with the items that say how the run then cleared one."""
     cleared = frozenset(map(pattern_key, seen.cleared))
     items = tuple(
@@ -482,10 +465,10 @@ def _followed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure
 
 
 def _effect(
-    item: ShownItem,
+    item: model.ShownItem,
     cleared: bool,
-    worked: frozenset[RemedyPattern],
-    tried: frozenset[RemedyPattern],
+    worked: frozenset[model.RemedyPattern],
+    tried: frozenset[model.RemedyPattern],
 ) -> bool | None:
     """Whether *item* helped: it was done where the error was *cleared*; None: it was not tried."""
     said = frozenset(map(pattern_key, item.patterns))
@@ -540,7 +523,7 @@ def paged(
         after = stored[-1][0]
 
 
-def check_space(active: Space | None, vector: Vector) -> None:
+def check_space(active: model.Space | None, vector: model.Vector) -> None:
     """Raise `SpaceMismatchError` where *vector* is not of the *active* space."""
     if active is None or active.name != vector.space:
         name = active.name if active else "none yet"
@@ -549,9 +532,11 @@ def check_space(active: Space | None, vector: Vector) -> None:
         )
 
 
-def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) -> Explanation:
+def explained_context(
+    exposure: model.Exposure, known: Mapping[str, tuple[str, str]]
+) -> model.Explanation:
     """A context that was shown; *known* has label and name of those items that still exist."""
-    facts: dict[str, Json] = {
+    facts: dict[str, model.Json] = {
         "shown_at": f"{exposure.shown_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
         "helped": _HELPED[exposure.helped],
     }
@@ -560,7 +545,7 @@ def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) 
     if exposure.is_withheld:
         facts["withheld"] = "yes"
     items = (
-        Relation(
+        model.Relation(
             "SHOWN",
             True,
             item.id,
@@ -570,10 +555,10 @@ def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) 
         for item in exposure.items
     )
     name = f"context {exposure.context_id}"
-    return Explanation(exposure.context_id, "Context", name, facts, in_order(items))
+    return model.Explanation(exposure.context_id, "Context", name, facts, in_order(items))
 
 
-def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> ShownTally:
+def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> model.ShownTally:
     """Sum the counts of each error: shown, known, cleared, followed, right, and wrong items.
 
     Contexts of no error come under the empty id.
@@ -581,7 +566,7 @@ def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> Sho
     of_errors = {error: counts for error, *counts in counted}
     total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 6
     of_none = of_errors.pop("", [0] * 6)
-    return ShownTally(
+    return model.ShownTally(
         shown=total[0],
         at_errors=total[0] - of_none[0],
         known=total[1] - of_none[1],
@@ -592,7 +577,7 @@ def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> Sho
     )
 
 
-def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
+def in_order(relations: Iterable[model.Relation]) -> tuple[model.Relation, ...]:
     """*relations* by type and id; several to one node differ in their properties."""
     return tuple(
         sorted(
@@ -608,6 +593,6 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
 
 
 @lru_cache(1)
-def gate_of(text: str) -> FittedGate:
+def gate_of(text: str) -> model.FittedGate:
     """The gate that *text* was stored for: each query at an error reads it."""
-    return from_json(FittedGate, text)
+    return from_json(model.FittedGate, text)

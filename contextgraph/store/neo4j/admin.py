@@ -10,25 +10,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextgraph import model
 from contextgraph.codec import json_of
 from contextgraph.errors import (
     MemoryNotFoundError,
     SchemaError,
     StoreError,
     StoreUnavailableError,
-)
-from contextgraph.model import (
-    ChangeStatus,
-    Explanation,
-    FittedGate,
-    HealthCheck,
-    Json,
-    MemoryCounts,
-    MethodologyStatus,
-    Note,
-    Outcome,
-    Relation,
-    Unconsolidated,
 )
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
@@ -63,7 +51,7 @@ class CurrentGraph:
         self._graph: Graph | None = None
         self._generation, self._revision = NEVER, -1
 
-    def current(self, notes: Iterable[Note]) -> "Graph":
+    def current(self, notes: Iterable[model.Note]) -> "Graph":
         """Return a read-only view of the graph with *notes*."""
         import networkx as nx  # costs 0.2 s, and most processes need no graph
 
@@ -139,10 +127,10 @@ class Neo4jAdmin:
         self._notes = notes
         self._graph = CurrentGraph(connection)
 
-    def counts(self) -> MemoryCounts:
+    def counts(self) -> model.MemoryCounts:
         row = self._connection.row("counts")
         assert row is not None  # it aggregates
-        return MemoryCounts(
+        return model.MemoryCounts(
             nodes={
                 "Trajectory": len(row["outcomes"]),
                 "Fragment": row["fragments"],
@@ -158,26 +146,28 @@ class Neo4jAdmin:
                 "SUPERSEDES": row["supersedes"],
                 "SIMILAR_TO": row["similar"],
             },
-            outcomes=_counted(Outcome, row["outcomes"]),
-            changes=_counted(ChangeStatus, row["changes"]),
-            methodologies=_counted(MethodologyStatus, row["statuses"]),
+            outcomes=_counted(model.Outcome, row["outcomes"]),
+            changes=_counted(model.ChangeStatus, row["changes"]),
+            methodologies=_counted(model.MethodologyStatus, row["statuses"]),
             repositories=row["repositories"],
         )
 
-    def explain(self, node_id: str) -> Explanation | None:
+    def explain(self, node_id: str) -> model.Explanation | None:
         if node_id.startswith(rules.CONTEXT_PREFIX):
             return self._explain_context(node_id)
         for label, name in _FACTS.items():
             if row := self._connection.row(name, id=node_id):
                 facts = {name: _json(value) for name, value in row["facts"].items()}
                 known = {name: value for name, value in facts.items() if value is not None}
-                return Explanation(node_id, label, row["name"], known, self._relations(node_id))
+                return model.Explanation(
+                    node_id, label, row["name"], known, self._relations(node_id)
+                )
         return None
 
     def graph(self) -> "Graph":
         return self._graph.current(self._notes.all())
 
-    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+    def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
         left_out = rules.THOROUGH if quick else ()
         return tuple(_health_checks(self._connection, left_out))
 
@@ -214,18 +204,18 @@ class Neo4jAdmin:
 
         return self._connection.write(work)
 
-    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+    def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
         row = self._connection.row("unconsolidated", after=after)
         if row is None:
-            return Unconsolidated(0, 0, (), ())
-        return Unconsolidated(
+            return model.Unconsolidated(0, 0, (), ())
+        return model.Unconsolidated(
             revision=row["revision"],
             trajectories=row["trajectories"],
             error_ids=tuple(sorted({*row["met_errors"], *row["changed_errors"]})),
             repos=tuple(sorted({*row["run_repos"], *row["changed_repos"]} - {""})),
         )
 
-    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
+    def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
             text = gate and json_of(gate)
@@ -238,7 +228,7 @@ class Neo4jAdmin:
         if self._connection.write(work):
             self._connection.replan()
 
-    def _explain_context(self, context: str) -> Explanation | None:
+    def _explain_context(self, context: str) -> model.Explanation | None:
         row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:
             return None
@@ -250,9 +240,9 @@ class Neo4jAdmin:
         }
         return rules.explained_context(exposure, known)
 
-    def _relations(self, node_id: str) -> tuple[Relation, ...]:
+    def _relations(self, node_id: str) -> tuple[model.Relation, ...]:
         return rules.in_order(
-            Relation(
+            model.Relation(
                 row["type"],
                 row["outgoing"],
                 row["id"],
@@ -269,13 +259,13 @@ def _counted(kinds: type[StrEnum], names: Iterable[str]) -> dict[str, int]:
     return {kind.value: count[kind.value] for kind in kinds}
 
 
-def _json(value: Any) -> Json:
+def _json(value: Any) -> model.Json:
     """*value*; for a time, a text to the second."""
-    plain: Json = value
+    plain: model.Json = value
     return f"{time_of(value):%Y-%m-%d %H:%M:%S} UTC" if hasattr(value, "to_native") else plain
 
 
-def _health_checks(connection: Connection, left_out: Sequence[str]) -> Iterator[HealthCheck]:
+def _health_checks(connection: Connection, left_out: Sequence[str]) -> Iterator[model.HealthCheck]:
     """One check after the other, up to one that fails so that the next cannot succeed.
 
     Each further try would give the same answer, wait as long, or count as one more wrong password.
@@ -287,45 +277,45 @@ def _health_checks(connection: Connection, left_out: Sequence[str]) -> Iterator[
             yield check(connection)
         except StoreError as error:
             detail = f"{error.problem} ({error.reason})" if error.reason else error.problem
-            yield HealthCheck(name, False, detail, error.remedy or _REMEDIES[name])
+            yield model.HealthCheck(name, False, detail, error.remedy or _REMEDIES[name])
             if isinstance(error, StoreUnavailableError | SchemaError | MemoryNotFoundError):
                 return
 
 
-def _reachable(connection: Connection) -> HealthCheck:
+def _reachable(connection: Connection) -> model.HealthCheck:
     version, edition = connection.server()
-    return HealthCheck("reachable", True, f"{connection.address}: Neo4j {version} {edition}")
+    return model.HealthCheck("reachable", True, f"{connection.address}: Neo4j {version} {edition}")
 
 
-def _schema(connection: Connection) -> HealthCheck:
+def _schema(connection: Connection) -> model.HealthCheck:
     # The first query creates the schema where there is none, or raises what it lacks.
     connection.row("server")
-    return HealthCheck("schema version", True, "up to date")
+    return model.HealthCheck("schema version", True, "up to date")
 
 
-def _integrity(connection: Connection) -> HealthCheck:
+def _integrity(connection: Connection) -> model.HealthCheck:
     if offline := connection.rows("offline_indexes"):
         states = ", ".join(f"{row['name']} is {row['state']}" for row in offline)
-        return HealthCheck("integrity", False, states, _REMEDIES["integrity"])
+        return model.HealthCheck("integrity", False, states, _REMEDIES["integrity"])
     stray = connection.row("stray_nodes")
     if stray and stray["count"]:
         detail = f"{number_of(stray['count'], 'node')} without a run"
-        return HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
-    return HealthCheck("integrity", True, "all indexes are online, every node has its run")
+        return model.HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
+    return model.HealthCheck("integrity", True, "all indexes are online, every node has its run")
 
 
-def _writable(connection: Connection) -> HealthCheck:
+def _writable(connection: Connection) -> model.HealthCheck:
     connection.try_to_write()
-    return HealthCheck("writable", True, "a transaction was opened")
+    return model.HealthCheck("writable", True, "a transaction was opened")
 
 
-def _sizes(connection: Connection) -> HealthCheck:
+def _sizes(connection: Connection) -> model.HealthCheck:
     state = memory_state(connection)
     runs = number_of(state.trajectories, "trajectory")
-    return HealthCheck("sizes", True, f"{runs}, {number_of(state.recoveries, 'recovery')}")
+    return model.HealthCheck("sizes", True, f"{runs}, {number_of(state.recoveries, 'recovery')}")
 
 
-_CHECKS: Mapping[str, Callable[[Connection], HealthCheck]] = {
+_CHECKS: Mapping[str, Callable[[Connection], model.HealthCheck]] = {
     "reachable": _reachable,
     "schema version": _schema,
     "integrity": _integrity,

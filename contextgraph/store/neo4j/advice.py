@@ -6,30 +6,7 @@ from datetime import datetime
 from operator import attrgetter, itemgetter
 from typing import Concatenate, ParamSpec
 
-from contextgraph.model import (
-    AdviceRecord,
-    Clearance,
-    ErrorHistory,
-    ErrorOccurrence,
-    ErrorQuestion,
-    ErrorSignature,
-    ErrorSteps,
-    ErrorTally,
-    Exposure,
-    FittedGate,
-    Methodology,
-    MethodologyStatus,
-    Outcome,
-    Phase,
-    RecoveryCandidate,
-    ResolvedBy,
-    Scope,
-    ShownTally,
-    SimilarTo,
-    Source,
-    TaskType,
-    Verdict,
-)
+from contextgraph import model
 from contextgraph.ports import ALL, RECOVERY_LEVELS, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
@@ -69,23 +46,25 @@ class Neo4jMethodologies:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
+    def get(
+        self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
+    ) -> Sequence[model.Methodology]:
         return self._read("methodologies", ids=sorted(set(ids)), errors=sorted(set(errors)))
 
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         folded = repo and repo.casefold()
         return self._connection.collected("methodology_ids", repo=folded, after=after, limit=limit)
 
-    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
-        by_type: dict[tuple[str, str], list[Methodology]] = {}
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
+        by_type: dict[tuple[str, str], list[model.Methodology]] = {}
         for row in self._connection.rows("methodologies_of_types", ids=sorted(set(error_ids))):
             of_type = by_type.setdefault((row["family"], row["error_type"]), [])
             of_type.append(methodology_of(row))
         return list(by_type.values())
 
     def for_error(
-        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
+        self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
+    ) -> Sequence[model.Methodology]:
         return self._read(
             "methodologies_for_error",
             fingerprints=list(map(fingerprint, signatures)),
@@ -95,10 +74,10 @@ class Neo4jMethodologies:
 
     def put(
         self,
-        methodologies: Sequence[Methodology],
+        methodologies: Sequence[model.Methodology],
         removed: Sequence[str] = (),
-        resolved: Sequence[ResolvedBy] = (),
-        similar: Sequence[SimilarTo] = (),
+        resolved: Sequence[model.ResolvedBy] = (),
+        similar: Sequence[model.SimilarTo] = (),
     ) -> int:
         def work(transaction: Transaction) -> int:
             revision = transaction.begin_change() + 1
@@ -111,7 +90,7 @@ class Neo4jMethodologies:
 
         return self._connection.write(work)
 
-    def _read(self, name: str, /, **parameters: object) -> list[Methodology]:
+    def _read(self, name: str, /, **parameters: object) -> list[model.Methodology]:
         return list(map(methodology_of, self._connection.rows(name, **parameters)))
 
 
@@ -138,7 +117,7 @@ def mark_changed(
         transaction.rows("mark_repos_changed", repos=named, revision=revision)
 
 
-def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -> None:
+def _put_nodes(transaction: Transaction, methodologies: Sequence[model.Methodology]) -> None:
     """Write *methodologies* with their sources, replacing those with the same ids."""
     if not methodologies:
         return
@@ -158,27 +137,27 @@ def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -
 
 def _put_resolved(
     transaction: Transaction,
-    methodologies: Sequence[Methodology],
-    resolved: Sequence[ResolvedBy],
+    methodologies: Sequence[model.Methodology],
+    resolved: Sequence[model.ResolvedBy],
 ) -> None:
     """Write the edges between nodes that exist; a tombstone keeps none."""
     retired = [
         methodology.id
         for methodology in methodologies
-        if methodology.status is MethodologyStatus.RETIRED
+        if methodology.status is model.MethodologyStatus.RETIRED
     ]
     if retired:
         transaction.rows("unlink_resolved", ids=sorted(retired))
     transaction.write("link_resolved", list(map(asdict, resolved)))
 
 
-def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
+def _put_similar(transaction: Transaction, similar: Sequence[model.SimilarTo]) -> int:
     """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
     ids = {
         source.fragment_id for edge in similar for source in (edge.fragment, edge.representative)
     }
     fragments = transaction.rows("runs_of_fragments", ids=sorted(ids))
-    present = {Source(row["trajectory_id"], row["id"]) for row in fragments}
+    present = {model.Source(row["trajectory_id"], row["id"]) for row in fragments}
     edges = [
         {
             "fragment": edge.fragment.fragment_id,
@@ -228,8 +207,8 @@ class Neo4jRecoveries:
         self._words = WordCountCache(connection, "recovered_word_counts", attrgetter("recoveries"))
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int
-    ) -> Sequence[RecoveryCandidate]:
+        self, questions: Sequence[model.ErrorQuestion], limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
         if unknown := [
             question.level for question in questions if question.level not in RECOVERY_LEVELS
         ]:
@@ -247,8 +226,8 @@ class Neo4jRecoveries:
         return list(self._values.recoveries(keys).values())
 
     def for_text(
-        self, words: Sequence[str], scope: Scope, limit: int
-    ) -> Sequence[RecoveryCandidate]:
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
         keys = self._connection.collected(
             "recoveries_for_text",
             words=self._words.terms(words, scope.repo),
@@ -257,13 +236,13 @@ class Neo4jRecoveries:
         )
         return list(self._values.recoveries([RecoveryKey(*key) for key in keys]).values())
 
-    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
         keys = self._connection.collected("recoveries_of_fragments", ids=sorted(set(fragment_ids)))
         return list(self._values.recoveries([RecoveryKey(*key) for key in keys]).values())
 
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
-    ) -> Sequence[ErrorHistory]:
+    ) -> Sequence[model.ErrorHistory]:
         histories = self._connection.rows(
             "error_histories",
             ids=sorted(set(error_ids)),
@@ -274,11 +253,11 @@ class Neo4jRecoveries:
 
     def errors(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         runs: Iterable[str] | None = None,
-    ) -> Sequence[ErrorTally]:
+    ) -> Sequence[model.ErrorTally]:
         ids = None if runs is None else sorted(set(runs))
         if phase is not None:
             name = where("common_errors_in_phase", scope.repo)
@@ -296,21 +275,21 @@ class Neo4jRecoveries:
         )
         return list(map(_tally, tallies))
 
-    def error_steps(self) -> Mapping[str, Sequence[ErrorSteps]]:
+    def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
         return {
             row["run"]: [
-                ErrorSteps(fragment, error, error_type, tuple(steps))
+                model.ErrorSteps(fragment, error, error_type, tuple(steps))
                 for fragment, error, error_type, steps in row["met"]
             ]
             for row in self._connection.rows("error_steps")
         }
 
-    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+    def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
         return [
-            SimilarTo(
+            model.SimilarTo(
                 row["error_id"],
-                Source(row["run"], row["fragment"]),
-                Source(row["other"], row["representative"]),
+                model.Source(row["run"], row["fragment"]),
+                model.Source(row["other"], row["representative"]),
                 row["weight"],
             )
             for row in self._connection.rows("similar_of_run", id=trajectory_id)
@@ -359,12 +338,12 @@ def _remove_orphans(transaction: Transaction) -> int:
     return len(orphans)
 
 
-def _tally(row: Row) -> ErrorTally:
+def _tally(row: Row) -> model.ErrorTally:
     error, trajectories = error_of(row["error"]), tuple(row["trajectories"])
-    return ErrorTally(error, row["runs"], row["steps"], row["cleared"], trajectories)
+    return model.ErrorTally(error, row["runs"], row["steps"], row["cleared"], trajectories)
 
 
-def _question(question: ErrorQuestion) -> Parameters:
+def _question(question: model.ErrorQuestion) -> Parameters:
     signature = question.signature
     return {
         "fingerprint": fingerprint(signature),
@@ -374,13 +353,13 @@ def _question(question: ErrorQuestion) -> Parameters:
     }
 
 
-def _error_history(row: Row) -> ErrorHistory:
+def _error_history(row: Row) -> model.ErrorHistory:
     error = error_of(row["error"])
-    return ErrorHistory(
+    return model.ErrorHistory(
         error=error,
         occurrences=tuple(
-            ErrorOccurrence(
-                run["trajectory_id"], run["repo"], TaskType(run["task_type"]), run["message"]
+            model.ErrorOccurrence(
+                run["trajectory_id"], run["repo"], model.TaskType(run["task_type"]), run["message"]
             )
             for run in row["met"]
         ),
@@ -390,19 +369,19 @@ def _error_history(row: Row) -> ErrorHistory:
     )
 
 
-def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
+def _clearances(run: Row, error_id: str) -> Iterator[model.Clearance]:
     by_step = sorted(run["cleared"], key=lambda one: (one[2]["error_step"], one[0]))
     for fragment, phase, edge in by_step:
-        yield Clearance(
+        yield model.Clearance(
             recovered=recovered_of(edge, fragment, error_id),
             trajectory_id=run["trajectory_id"],
             repo=run["repo"],
-            task_type=TaskType(run["task_type"]),
-            outcome=Outcome(run["outcome"]),
+            task_type=model.TaskType(run["task_type"]),
+            outcome=model.Outcome(run["outcome"]),
             seen_at=time_of(run["seen_at"]),
             instance_id=run["instance_id"],
             contributor=run["contributor"] or "",
-            phase=Phase(phase),
+            phase=model.Phase(phase),
         )
 
 
@@ -412,7 +391,7 @@ class Neo4jExposures:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, exposures: Sequence[Exposure]) -> None:
+    def add(self, exposures: Sequence[model.Exposure]) -> None:
         in_order = sorted(exposures, key=attrgetter("context_id"))
         contexts = [exposure_row(exposure) for exposure in in_order]
         self._connection.write(Transaction.write, "add_exposures", contexts)
@@ -432,7 +411,7 @@ class Neo4jExposures:
 
         return self._connection.write(work)
 
-    def record(self, advice: Sequence[str]) -> AdviceRecord:
+    def record(self, advice: Sequence[str]) -> model.AdviceRecord:
         shown = self._connection.rows(
             "advice_record", names=sorted(set(advice)), limit=rules.REPORTS_USED
         )
@@ -440,31 +419,31 @@ class Neo4jExposures:
         errors = sorted({exposure.error_id for exposure in exposures if exposure.error_id})
         rates = self._connection.rows("base_rates", ids=errors) if errors else ()
         decided = self._connection.row("verdicts")
-        return AdviceRecord(
+        return model.AdviceRecord(
             exposures,
             {row["error_id"]: (row["runs"], row["cleared"]) for row in rates},
             tuple(map(verdict_of, decided["verdicts"] if decided else ())),
             decided["sources"] if decided else 0,
         )
 
-    def decide(self, verdicts: Sequence[Verdict]) -> None:
+    def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         decided = [verdict_row(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
-    def gate(self) -> FittedGate | None:
+    def gate(self) -> model.FittedGate | None:
         text = memory_state(self._connection).gate
         return None if text is None else rules.gate_of(text)
 
-    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[Exposure]:
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
         named = {"limit": max(0, limit), "skip": skip, "name": name}
         found = self._connection.rows("newest_exposures", **named)
         return list(map(exposure_of, found))
 
-    def tally(self, since: datetime) -> ShownTally:
+    def tally(self, since: datetime) -> model.ShownTally:
         counted = self._connection.rows("exposure_tally", since=moment(since))
         return rules.tally_of(row["counts"] for row in counted)
 
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Exposure]:
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
         return rules.paged(self._page, exposure_of, on_damaged)
 
     def _page(self, after: str, limit: int) -> Sequence[tuple[str, Row]]:
@@ -472,7 +451,7 @@ class Neo4jExposures:
         return [(row["context"]["context_id"], row) for row in later]
 
 
-def exposures_by_id(queries: NamedQueries, context_ids: Sequence[str]) -> list[Exposure]:
+def exposures_by_id(queries: NamedQueries, context_ids: Sequence[str]) -> list[model.Exposure]:
     """Return the contexts among these that were shown, by id."""
     return [*map(exposure_of, queries.rows("exposures_by_id", ids=context_ids))]
 
@@ -483,7 +462,7 @@ def forget_shown(transaction: Transaction, items: Sequence[str]) -> None:
     transaction.rows("remove_shown_items", ids=items)
 
 
-def put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
+def put_reports(transaction: Transaction, reported: Sequence[model.Exposure]) -> None:
     """Write what is known by now of whether contexts and their items helped."""
     contexts: list[Parameters] = [
         {

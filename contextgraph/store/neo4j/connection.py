@@ -10,27 +10,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+from contextgraph import model
 from contextgraph.codec import Columns, Form, Value
 from contextgraph.errors import (
     SchemaError,
     StoreError,
     StoreUnavailableError,
-)
-from contextgraph.model import (
-    CausedError,
-    ErrorPattern,
-    ErrorSignature,
-    Exposure,
-    Family,
-    Fragment,
-    Methodology,
-    Recovered,
-    RecoveryCandidate,
-    Scope,
-    ShownItem,
-    Source,
-    Trajectory,
-    Verdict,
 )
 from contextgraph.store.neo4j import schema
 from contextgraph.store.neo4j.schema import (
@@ -76,7 +61,7 @@ def _is_torn(value: dict[str, object] | list[object]) -> bool:
     return is_torn or any(_is_torn(part) for part in parts if isinstance(part, list | dict))
 
 
-def scope_parameters(scope: Scope) -> Parameters:
+def scope_parameters(scope: model.Scope) -> Parameters:
     """The parameters repo, excluded, as_of."""
     return {
         "repo": scope.repo,
@@ -90,7 +75,7 @@ def where(name: str, repo: str | Collection[str] | None) -> str:
     return f"{name}_everywhere" if repo is None else f"{name}_in_repo"
 
 
-def trajectory_row(value: Trajectory) -> Parameters:
+def trajectory_row(value: model.Trajectory) -> Parameters:
     """The properties of the node of *value*."""
     return {
         **_properties(_TRAJECTORIES, value),
@@ -99,7 +84,7 @@ def trajectory_row(value: Trajectory) -> Parameters:
     }
 
 
-def outcome_row(value: Trajectory) -> Parameters:
+def outcome_row(value: model.Trajectory) -> Parameters:
     """Those properties of the node of *value* that later judgements may change."""
     return {
         "name": value.name,
@@ -112,12 +97,12 @@ def outcome_row(value: Trajectory) -> Parameters:
     }
 
 
-def trajectory_of(row: Row) -> Trajectory:
+def trajectory_of(row: Row) -> model.Trajectory:
     """The value of the properties of a node."""
     return _value(_TRAJECTORIES, row)
 
 
-def fragment_row(value: Fragment) -> Parameters:
+def fragment_row(value: model.Fragment) -> Parameters:
     """The properties of the node of *value*, but for those of its run."""
     return {
         **_properties(_FRAGMENTS, value),
@@ -127,12 +112,12 @@ def fragment_row(value: Fragment) -> Parameters:
     }
 
 
-def fragment_of(row: Row) -> Fragment:
+def fragment_of(row: Row) -> model.Fragment:
     """The value of the properties of a node."""
     return _value(_FRAGMENTS, row, trajectory_id=row["trajectory_id"])
 
 
-def error_row(value: ErrorPattern) -> Parameters:
+def error_row(value: model.ErrorPattern) -> Parameters:
     """The properties of the node of *value*, without those that differ from run to run."""
     return {
         "id": value.id,
@@ -144,23 +129,23 @@ def error_row(value: ErrorPattern) -> Parameters:
     }
 
 
-def error_of(row: Row) -> ErrorPattern:
+def error_of(row: Row) -> model.ErrorPattern:
     """The value of the properties of a node."""
     return _value(_ERRORS, row)
 
 
-def fingerprint(value: ErrorPattern | ErrorSignature) -> str:
+def fingerprint(value: model.ErrorPattern | model.ErrorSignature) -> str:
     """Key of errors of one family, type and template, short enough for an index."""
     text = f"{value.family.value}\n{value.error_type}\n{value.template}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def caused_row(value: CausedError) -> Parameters:
+def caused_row(value: model.CausedError) -> Parameters:
     """The properties of the relation of *value*."""
     return {"steps": list(value.steps), "locations": list(value.locations)}
 
 
-def recovered_row(value: Recovered) -> Parameters:
+def recovered_row(value: model.Recovered) -> Parameters:
     """The properties of the relation of *value*."""
     return {
         **_properties(_RECOVERIES, value),
@@ -169,17 +154,17 @@ def recovered_row(value: Recovered) -> Parameters:
     }
 
 
-def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
+def recovered_of(row: Row, fragment_id: str, error_id: str) -> model.Recovered:
     """The value of the properties of a relation."""
     return _value(_RECOVERIES, row, fragment_id=fragment_id, error_id=error_id)
 
 
-def recovery_of(row: Row) -> RecoveryCandidate:
+def recovery_of(row: Row) -> model.RecoveryCandidate:
     """The value of the properties of a relation, of its two nodes and of its run."""
     pattern, run = row["error"], row["run"]
     done = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
     words = row["recovered"]["scored_words"]
-    return RecoveryCandidate(
+    return model.RecoveryCandidate(
         done.fragment_id,
         done.error_id,
         done.error_step,
@@ -191,7 +176,7 @@ def recovery_of(row: Row) -> RecoveryCandidate:
         done.workaround,
         done.circumstances,
         scored_words(done.message, done.actions) if words is None else words,
-        Family(pattern["family"]),
+        model.Family(pattern["family"]),
         pattern["error_type"],
         pattern["template"],
         run["id"],
@@ -203,18 +188,18 @@ def recovery_of(row: Row) -> RecoveryCandidate:
     )
 
 
-def methodology_row(value: Methodology) -> Parameters:
+def methodology_row(value: model.Methodology) -> Parameters:
     """The properties of the node of *value*; its sources are relations."""
     return {**_properties(_METHODOLOGIES, value), "name": value.name}
 
 
-def methodology_of(row: Row) -> Methodology:
+def methodology_of(row: Row) -> model.Methodology:
     """The value of the columns methodology and sources: (run, fragment) of each."""
-    sources = tuple(sorted(Source(run, fragment) for run, fragment in row["sources"]))
+    sources = tuple(sorted(model.Source(run, fragment) for run, fragment in row["sources"]))
     return _value(_METHODOLOGIES, row["methodology"], sources=sources)
 
 
-def exposure_row(value: Exposure) -> Parameters:
+def exposure_row(value: model.Exposure) -> Parameters:
     """The properties of the node of *value*, and those of its items in their order."""
     items = [
         {"position": position, **_properties(_SHOWN_ITEMS, item)}
@@ -223,7 +208,7 @@ def exposure_row(value: Exposure) -> Parameters:
     return {**_properties(_EXPOSURES, value), "items": items}
 
 
-def exposure_of(row: Row) -> Exposure:
+def exposure_of(row: Row) -> model.Exposure:
     """The value of the columns context (properties) and items (properties of each)."""
     items = sorted(row["items"], key=lambda item: item["position"])
     return _value(
@@ -231,12 +216,12 @@ def exposure_of(row: Row) -> Exposure:
     )
 
 
-def verdict_row(value: Verdict) -> Parameters:
+def verdict_row(value: model.Verdict) -> Parameters:
     """The properties of the node of *value*."""
     return _properties(_VERDICTS, value)
 
 
-def verdict_of(row: Row) -> Verdict:
+def verdict_of(row: Row) -> model.Verdict:
     """The value of the properties of a node."""
     return _value(_VERDICTS, row)
 
@@ -264,14 +249,14 @@ def time_of(value: Any) -> datetime:
 
 
 _FORMS: Mapping[Any, Form] = {datetime: (moment, time_of), tuple[str, ...]: (list, tuple)}
-_TRAJECTORIES = Columns(Trajectory, _FORMS)
-_FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
-_ERRORS = Columns(ErrorPattern, _FORMS)
-_RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
-_METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
-_EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
-_SHOWN_ITEMS = Columns(ShownItem, _FORMS)
-_VERDICTS = Columns(Verdict, _FORMS)
+_TRAJECTORIES = Columns(model.Trajectory, _FORMS)
+_FRAGMENTS = Columns(model.Fragment, _FORMS, omitted=["trajectory_id"])
+_ERRORS = Columns(model.ErrorPattern, _FORMS)
+_RECOVERIES = Columns(model.Recovered, _FORMS, omitted=["fragment_id", "error_id"])
+_METHODOLOGIES = Columns(model.Methodology, _FORMS, omitted=["sources"])
+_EXPOSURES = Columns(model.Exposure, _FORMS, omitted=["items"])
+_SHOWN_ITEMS = Columns(model.ShownItem, _FORMS)
+_VERDICTS = Columns(model.Verdict, _FORMS)
 
 
 def vector_data(value: Any) -> bytes:

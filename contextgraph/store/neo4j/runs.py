@@ -4,26 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 
-from contextgraph.model import (
-    Bundle,
-    CausedError,
-    ChangeStatus,
-    EmbeddedRun,
-    Exposure,
-    Fragment,
-    FragmentCandidate,
-    Learned,
-    LearnStatus,
-    Outcome,
-    OutcomeSource,
-    Phase,
-    RawTrajectory,
-    RunFilter,
-    Scope,
-    TaskType,
-    Trajectory,
-    WordCounts,
-)
+from contextgraph import model
 from contextgraph.ports import ALL
 from contextgraph.store import rules
 from contextgraph.store.neo4j.advice import (
@@ -66,7 +47,7 @@ from contextgraph.store.neo4j.search import (
 from contextgraph.store.rules import raw_with_outcome, unpacked
 
 
-def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, Trajectory]:
+def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, model.Trajectory]:
     """The known ones of these runs, by id."""
     known = queries.rows("trajectories", ids=ids)
     return {run.id: run for run in (trajectory_of(row["trajectory"]) for row in known)}
@@ -79,7 +60,7 @@ class _Changes(rules.RunChanges[list[Row]]):
         self._transaction = transaction
         self._revision = transaction.begin_change()
 
-    def known(self, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         return trajectories(self._transaction, sorted({*ids}))
 
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
@@ -87,13 +68,13 @@ class _Changes(rules.RunChanges[list[Row]]):
         recoveries = sum(len(run.bundle.recovered) for run in runs)
         self._note_change(len(runs), trajectories=len(runs), recoveries=recoveries)
 
-    def shown(self, context_ids: Sequence[str]) -> Sequence[Exposure]:
+    def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
         return exposures_by_id(self._transaction, context_ids)
 
-    def put_reports(self, reported: Sequence[Exposure]) -> None:
+    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
         put_reports(self._transaction, reported)
 
-    def set_outcomes(self, runs: Sequence[Trajectory]) -> None:
+    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
         changes = [
             {"id": run.id, **outcome_row(run), "revision": self._revision + number}
             for number, run in enumerate(runs, start=1)
@@ -191,12 +172,12 @@ def _trajectory_row(tenant: str, packed: rules.PackedRun, revision: int) -> Para
     }
 
 
-def _fragment_rows(bundle: Bundle) -> list[Parameters]:
+def _fragment_rows(bundle: model.Bundle) -> list[Parameters]:
     run = bundle.trajectory.id
     return [{"trajectory_id": run, **fragment_row(value)} for value in bundle.fragments]
 
 
-def _touched_rows(bundle: Bundle) -> list[Parameters]:
+def _touched_rows(bundle: model.Bundle) -> list[Parameters]:
     return [
         {"fragment_id": value.id, "repo": bundle.trajectory.repo, "name": name}
         for value in bundle.fragments
@@ -204,7 +185,7 @@ def _touched_rows(bundle: Bundle) -> list[Parameters]:
     ]
 
 
-def _met_rows(bundle: Bundle) -> list[Parameters]:
+def _met_rows(bundle: model.Bundle) -> list[Parameters]:
     return [
         {
             "trajectory_id": bundle.trajectory.id,
@@ -218,14 +199,14 @@ def _met_rows(bundle: Bundle) -> list[Parameters]:
     ]
 
 
-def _caused_rows(bundle: Bundle) -> list[Parameters]:
+def _caused_rows(bundle: model.Bundle) -> list[Parameters]:
     return [
         {"fragment_id": value.fragment_id, "error_id": value.error_id, **caused_row(value)}
         for value in bundle.caused
     ]
 
 
-def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
+def _recovered_rows(tenant: str, bundle: model.Bundle) -> list[Parameters]:
     return [
         {
             "fragment_id": value.fragment_id,
@@ -253,8 +234,8 @@ def _distinct(records: Sequence[Parameters], *keys: str) -> list[Parameters]:
 # for one of 512 MB, a hundred of 100 kB each took 31 MB.
 RUNS_AT_ONCE = 32
 
-_PHASES = [phase.value for phase in Phase]
-_TASK_TYPES = [task_type.value for task_type in TaskType]
+_PHASES = [phase.value for phase in model.Phase]
+_TASK_TYPES = [task_type.value for task_type in model.TaskType]
 
 
 class Neo4jRuns:
@@ -267,25 +248,25 @@ class Neo4jRuns:
             connection, "trajectory_word_counts", attrgetter("trajectories")
         )
 
-    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+    def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
         given = rules.pack(bundles)
         return self._connection.write(lambda transaction: _Changes(transaction).add(given))
 
-    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
         given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
         return self._connection.write(lambda transaction: _Changes(transaction).replace(given))
 
-    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
         ids = [*trajectory_ids]
         return self._connection.write(
             lambda transaction: _Changes(transaction).set_outcome(ids, outcome)
         )
 
-    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
         learned = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
         return {row["id"]: _learned(row) for row in learned}
 
-    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         return trajectories(self._connection, sorted(set(trajectory_ids)))
 
     def ids(
@@ -303,12 +284,12 @@ class Neo4jRuns:
             limit=limit,
         )
 
-    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+    def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         run = self.trajectories([trajectory_id]).get(trajectory_id)
         return None if run is None else self._raw(run)
 
-    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
-        by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
+        by_run: dict[str, list[model.Fragment]] = {run: [] for run in trajectory_ids}
         keys = self._connection.collected("fragments_of", ids=list(by_run)) if by_run else ()
         for candidate in self._values.fragments([FragmentKey(*key) for key in keys]):
             by_run[candidate.trajectory.id].append(candidate.fragment)
@@ -323,8 +304,12 @@ class Neo4jRuns:
         return sum(self._connection.write(work, batch) for batch in batches)
 
     def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int, agent: str | None = None
-    ) -> Sequence[Trajectory]:
+        self,
+        task_type: model.TaskType | None,
+        scope: model.Scope,
+        limit: int,
+        agent: str | None = None,
+    ) -> Sequence[model.Trajectory]:
         ids = self._connection.collected(
             where("trajectories_for_task", scope.repo),
             task_types=[task_type.value] if task_type else _TASK_TYPES,
@@ -334,7 +319,9 @@ class Neo4jRuns:
         )
         return self._values.trajectories(ids)
 
-    def listed(self, wanted: RunFilter, limit: int, skip: int = 0) -> Sequence[Trajectory]:
+    def listed(
+        self, wanted: model.RunFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Trajectory]:
         ids = self._connection.collected(
             where("trajectories_listed", wanted.repo),
             repo=None if wanted.repo is None else wanted.repo.casefold(),
@@ -354,7 +341,9 @@ class Neo4jRuns:
         found = self._connection.rows("repositories_listed", **named)
         return [(row["repo"], row["runs"]) for row in found]
 
-    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
+    def for_text(
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.Trajectory]:
         ids = self._connection.collected(
             "trajectories_for_text",
             words=self._words.terms(words, scope.repo),
@@ -365,13 +354,13 @@ class Neo4jRuns:
 
     def find_fragments(
         self,
-        scope: Scope,
+        scope: model.Scope,
         limit: int,
         *,
-        phase: Phase | None = None,
+        phase: model.Phase | None = None,
         file_name: str | None = None,
         loop_command: str | None = None,
-    ) -> Sequence[FragmentCandidate]:
+    ) -> Sequence[model.FragmentCandidate]:
         if file_name is not None:
             name = where("fragments_at_file", scope.repo)
         else:
@@ -386,10 +375,10 @@ class Neo4jRuns:
         )
         return self._values.fragments([FragmentKey(*key) for key in keys])
 
-    def word_counts(self, words: Sequence[str]) -> WordCounts:
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
         return self._words.counts(words)
 
-    def archived(self, trajectory_id: str) -> Bundle | None:
+    def archived(self, trajectory_id: str) -> model.Bundle | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
             raw = None if run is None else self._raw(run)
@@ -398,12 +387,12 @@ class Neo4jRuns:
         if run is None or raw is None or row is None:
             return None
         errors = sorted(row["errors"], key=lambda error: str(error["id"]))
-        return Bundle(
+        return model.Bundle(
             trajectory=run,
             fragments=tuple(map(fragment_of, row["fragments"])),
             errors=tuple(map(error_of, errors)),
             caused=tuple(
-                CausedError(fragment, error, tuple(steps), tuple(locations))
+                model.CausedError(fragment, error, tuple(steps), tuple(locations))
                 for fragment, error, steps, locations in row["caused"]
             ),
             recovered=tuple(
@@ -414,29 +403,29 @@ class Neo4jRuns:
             met={error["id"]: error["steps"] for error in errors},
         )
 
-    def _raw(self, run: Trajectory) -> RawTrajectory | None:
+    def _raw(self, run: model.Trajectory) -> model.RawTrajectory | None:
         row = self._connection.row("raw_trajectory", id=run.id)
         return None if row is None else raw_with_outcome(unpacked(row["data"], run.id), run)
 
-    def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
+    def _embedded(self, trajectory_id: str) -> model.EmbeddedRun | None:
         """A run in the active space."""
         active = active_space(self._connection)
         if active is None:
             return None
         row = self._connection.row("embedded_run", id=trajectory_id, property=active.property)
         name = active.space.name
-        return None if row is None else EmbeddedRun(name, vector_of(name, row["vector"]))
+        return None if row is None else model.EmbeddedRun(name, vector_of(name, row["vector"]))
 
 
-def _learned(row: Row) -> Learned:
-    outcome = Outcome(row["outcome"])
-    return Learned(
+def _learned(row: Row) -> model.Learned:
+    outcome = model.Outcome(row["outcome"])
+    return model.Learned(
         trajectory_id=row["run"],
         outcome=outcome,
-        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        is_open=outcome is model.Outcome.UNKNOWN and row["exit_status"] is None,
         fragments=row["fragments"],
         error_patterns=row["errors"],
         to_embed=0 if row["embedded"] else 1,
-        outcome_source=OutcomeSource(row["outcome_source"]),
-        change=ChangeStatus(row["change"]),
+        outcome_source=model.OutcomeSource(row["outcome_source"]),
+        change=model.ChangeStatus(row["change"]),
     )

@@ -11,21 +11,10 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.lazy import dataclass, field
-from contextgraph.model import (
-    Bundle,
-    FragmentCandidate,
-    Near,
-    RecoveryCandidate,
-    Scope,
-    Space,
-    Trajectory,
-    Vector,
-    WordCounts,
-    dimensions_of,
-    run_text,
-)
+from contextgraph.model import dimensions_of, run_text
 from contextgraph.ports import NodeType
 from contextgraph.processes import ValueCache
 from contextgraph.store import rules
@@ -139,22 +128,24 @@ class CandidateCache:
         self._process = os.getpid()
         self._latest = _Values()
 
-    def trajectories(self, ids: Iterable[str]) -> list[Trajectory]:
+    def trajectories(self, ids: Iterable[str]) -> list[model.Trajectory]:
         """The runs of these ids, in their order; unknown ones are missing."""
         ids = list(ids)
         runs = self._find(ids)
         return [runs[id_] for id_ in ids if id_ in runs]
 
-    def fragments(self, keys: Sequence[FragmentKey]) -> list[FragmentCandidate]:
+    def fragments(self, keys: Sequence[FragmentKey]) -> list[model.FragmentCandidate]:
         """The fragments of these keys with their runs, in their order."""
         values = self._find([*(key.trajectory_id for key in keys), *keys])
         return [
-            FragmentCandidate(values[key], values[key.trajectory_id])
+            model.FragmentCandidate(values[key], values[key.trajectory_id])
             for key in keys
             if key in values and key.trajectory_id in values
         ]
 
-    def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
+    def recoveries(
+        self, keys: Collection[RecoveryKey]
+    ) -> dict[RecoveryKey, model.RecoveryCandidate]:
         """The recoveries of these keys, each once, in their order."""
         candidates = self._find(keys)
         return {key: candidates[key] for key in keys if key in candidates}
@@ -269,7 +260,7 @@ class WordCountCache:
         self._connection, self._query, self._total_of = connection, query, total_of
         self._latest = _Counts(-1, NEVER, {})
 
-    def counts(self, words: Sequence[str]) -> WordCounts:
+    def counts(self, words: Sequence[str]) -> model.WordCounts:
         """How many texts there are, and in how many of them each of *words* occurs."""
         distinct = list(dict.fromkeys(words))
         state = memory_state(self._connection)
@@ -281,7 +272,7 @@ class WordCountCache:
         counted = self._count([word for word in distinct if word not in known])
         latest.by_word.update({word: count for word, count in counted.items() if count})
         known |= counted
-        return WordCounts(latest.total, {word: known[word] for word in distinct})
+        return model.WordCounts(latest.total, {word: known[word] for word in distinct})
 
     def terms(self, words: Sequence[str], repo: str | None) -> list[Parameters]:
         """The rarest known ones of *words* with their weights, as `terms`."""
@@ -331,7 +322,7 @@ _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 class ActiveSpace:
     """The active space, the *property* of runs with its vectors, and how many *runs* there are."""
 
-    space: Space
+    space: model.Space
     property: str
     runs: int
 
@@ -344,7 +335,7 @@ class Neo4jVectors:
         self._values = values
         self._has_filters: dict[str, bool] = {}
 
-    def active_space(self) -> Space | None:
+    def active_space(self) -> model.Space | None:
         active = active_space(self._connection)
         return active.space if active else None
 
@@ -352,7 +343,7 @@ class Neo4jVectors:
         row = self._connection.row("space_model", name=space)
         return None if row is None else bytes(row["data"])
 
-    def prepare(self, space: Space, model: bytes | None) -> None:
+    def prepare(self, space: model.Space, model: bytes | None) -> None:
         self._clear_retired()
         is_prepared = False
         while not is_prepared:
@@ -382,7 +373,7 @@ class Neo4jVectors:
         runs = (trajectory_of(row["trajectory"]) for row in unembedded)
         return {run.id: run_text(run) for run in runs}
 
-    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         def work(transaction: Transaction) -> None:
             transaction.begin_change()
             property_ = _property_of(transaction, space)
@@ -391,19 +382,19 @@ class Neo4jVectors:
 
         self._connection.write(work)
 
-    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+    def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
         active = active_space(self._connection)
         rules.check_space(active.space if active else None, vector)
         if active is None or limit < 1:
             return []
         near = self._nearest(active, vector, scope, limit)
-        return [Near(run, near[run.id]) for run in self._values.trajectories(near)]
+        return [model.Near(run, near[run.id]) for run in self._values.trajectories(near)]
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
         found = self._connection.rows("nodes_to_embed", space=space, limit=max(0, limit))
         return {row["id"]: " ".join((row["head"], *row["parts"])) for row in found}
 
-    def add_nodes(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+    def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         given = [
             {"id": id_, "vector": vector and vector.numbers().tolist()}
             for id_, vector in sorted(vectors.items())
@@ -416,19 +407,19 @@ class Neo4jVectors:
         self._connection.write(work)
 
     def nearest_nodes(
-        self, vector: Vector, node_type: NodeType, limit: int
-    ) -> Mapping[tuple[str, str], Vector]:
+        self, vector: model.Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], model.Vector]:
         name = "nearest_fragments" if node_type == "Fragment" else "nearest_methodologies"
         numbers = vector.numbers().tolist()
         near = self._connection.rows(name, vector=numbers, space=vector.space, limit=max(0, limit))
         return {
-            (row["run"], row["id"]): Vector(vector.space, vector_data(row["numbers"]))
+            (row["run"], row["id"]): model.Vector(vector.space, vector_data(row["numbers"]))
             for row in near
         }
 
     def _nearest(
-        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
-    ) -> dict[str, Vector]:
+        self, active: ActiveSpace, vector: model.Vector, scope: model.Scope, limit: int
+    ) -> dict[str, model.Vector]:
         """The ids of the nearest runs, best first, and their vectors."""
         parameters: Parameters = {
             "property": active.property,
@@ -445,7 +436,9 @@ class Neo4jVectors:
                 nearest = self._search_all(index, parameters, limit)
         if len(nearest) < limit:
             nearest = self._connection.rows(where("nearest_trajectories", scope.repo), **parameters)
-        return {row["id"]: Vector(vector.space, vector_data(row["numbers"])) for row in nearest}
+        return {
+            row["id"]: model.Vector(vector.space, vector_data(row["numbers"])) for row in nearest
+        }
 
     def _search_in_scope(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """Search an index with filters."""
@@ -494,16 +487,16 @@ def active_space(connection: Connection) -> ActiveSpace | None:
     if state.space is None:
         return None
     row = state.space
-    space = Space(row["name"], row["runs"], row["similarity_threshold"])
+    space = model.Space(row["name"], row["runs"], row["similarity_threshold"])
     return ActiveSpace(space, row["property"], state.trajectories)
 
 
-def vector_of(space: str, value: object) -> Vector | None:
+def vector_of(space: str, value: object) -> model.Vector | None:
     """The vector that the server returned."""
-    return None if value is None else Vector(space, vector_data(value))
+    return None if value is None else model.Vector(space, vector_data(value))
 
 
-def insert_vectors(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
+def insert_vectors(transaction: Transaction, bundles: Sequence[model.Bundle]) -> None:
     """Write the vectors of new runs, unless their space has been dropped."""
     embedded = {bundle.trajectory.id: bundle.embedded for bundle in bundles if bundle.embedded}
     properties = _properties(transaction) if embedded else {}
@@ -514,7 +507,9 @@ def insert_vectors(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
         _write(transaction, property_, of_space)
 
 
-def _prepare(transaction: Transaction, space: Space, model: bytes | None, property_: str) -> bool:
+def _prepare(
+    transaction: Transaction, space: model.Space, model: bytes | None, property_: str
+) -> bool:
     """Store *space* with *property_*; False where another space has taken that meanwhile."""
     transaction.begin_change()
     if _free_property(transaction, space.name) != property_:
@@ -566,7 +561,9 @@ def _clear(transaction: Transaction, name: str, property_: str, after: str) -> s
     return last
 
 
-def _write(transaction: Transaction, property_: str, vectors: Mapping[str, Vector | None]) -> None:
+def _write(
+    transaction: Transaction, property_: str, vectors: Mapping[str, model.Vector | None]
+) -> None:
     """Write the vectors of runs, by id: the order in which they are locked."""
     given = [
         {"id": run, "vector": vector.numbers().tolist()}
