@@ -395,7 +395,8 @@ def decisions(
     ] = False,
     accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
     reject: Annotated[
-        list[str] | None, option("ID", "Never show or take it again (repeatable).")
+        list[str] | None,
+        option("ID", "Never show or take it again, in whatever words (repeatable)."),
     ] = None,
     edit: Annotated[str, option("ID", "Put --text in its place, and mark it as right.")] = "",
     text: Annotated[str, option("TEXT", "The new text for --edit.")] = "",
@@ -453,17 +454,21 @@ def _decide(
     common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
 ) -> None:
     with common.open(create=False) as memory:
-        known = memory.store.notes.get([*accept, *reject, edit]).values()
+        known = memory.store.notes.get([*accept, *reject, edit])
         done = {
             "accepted": memory.statements.accept(accept),
             "rejected": memory.statements.reject(reject),
             "edited": int(bool(edit) and memory.statements.edit(edit, text)),
         }
-        if repos := {note.repo for note in known} - {""}:
+        if repos := {note.repo for note in known.values()} - {""}:
             common.compile_for_hooks(memory, repos=repos)
-    if sum(done.values()) < len({*accept}) + len({*reject}) + bool(edit):
+    others = max(0, done["rejected"] - len({*reject}.intersection(known)))
+    if sum(done.values()) - others < len({*accept}) + len({*reject}) + bool(edit):
         warn("some of these statements are not in the memory, or were rejected before")
-    common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items()))
+    said = ", ".join(f"{count} {what}" for what, count in done.items())
+    they_say = "it says" if others == 1 else "they say"
+    also = f"; {others} of these rejected as {they_say} the same in other words" if others else ""
+    common.answer({**done, "same_rule": others}, f"{said}{also}")
     if not any(done.values()):
         raise click.exceptions.Exit(FAILED)
 

@@ -205,14 +205,6 @@ class Statements:
         newest = self._store.newest(_scope(repo), _LISTED)
         notes = {note.id: note for note in newest if _is_seen(note, as_of)}
         superseded = superseded_in(self._store, notes, as_of)
-        first = {
-            note.id: next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
-            for note in notes.values()
-        }
-        rules = self._rules([note for note in notes.values() if first[note.id] == note.id])
-        same: defaultdict[str, list[Note]] = defaultdict(list)
-        for note in notes.values():
-            same[rules.get(first[note.id], first[note.id])].append(note)
         listed = [
             # A rule that is given again with "now" or "instead" still is that rule.
             Statement(
@@ -221,12 +213,24 @@ class Statements:
                 _occurrences(repeats),
                 _rule_of(repeats),
             )
-            for id_, repeats in same.items()
+            for id_, repeats in self._same(notes).items()
         ]
         if recurring:
             listed = [one for one in listed if one.sessions > 1]
             return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
         return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
+
+    def _same(self, notes: Mapping[str, Note]) -> Mapping[str, Sequence[Note]]:
+        """*notes* that say the same, in the same words or others, by the id of the first."""
+        first = {
+            note.id: next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
+            for note in notes.values()
+        }
+        rules = self._rules([note for note in notes.values() if first[note.id] == note.id])
+        same: defaultdict[str, list[Note]] = defaultdict(list)
+        for note in notes.values():
+            same[rules.get(first[note.id], first[note.id])].append(note)
+        return same
 
     def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
         """The rules of *repo* that people had to give again, as many as fit into a few lines.
@@ -283,9 +287,17 @@ class Statements:
         return self._review([id_], f"edited{_by(by)}", content) > 0
 
     def reject(self, ids: Collection[str]) -> int:
-        """Never show or store these statements again; returns how many there were."""
-        waiting = [note for note in self._store.get([*ids]).values() if _is_listed(note)]
-        named = {note.id for note in waiting}
+        """Never show or store these statements again; returns how many wordings there were.
+
+        With each go those that say the same in other words, which `of` lists as one.
+        """
+        chosen = {note.id: note for note in self._store.get([*ids]).values() if _is_listed(note)}
+        for repo in {note.repo for note in chosen.values()}:
+            notes = {note.id: note for note in self._store.newest(_scope(repo), _LISTED)}
+            for same in self._same(notes).values():
+                if any(note.id in ids for note in same):
+                    chosen |= {note.id: note for note in same}
+        waiting, named = [*chosen.values()], {*chosen}
         repeats = [
             note
             for note in self._store.linking([*named])
@@ -296,8 +308,9 @@ class Statements:
         mark = Note("", "rejected", "", SOURCE, now, kind=NoteKind.STATEMENT, archived_at=now)
         ids = {id_ for note in (*waiting, *repeats) for id_ in _rejection_ids(note)}
         self._store.change(new=[replace(mark, id=id_) for id_ in sorted(ids)])
-        self._notes.forget([note.id for note in repeats])
-        return self._notes.forget([*named])
+        gone = {note.id: note for note in (*waiting, *repeats)}
+        self._notes.forget([*gone])
+        return len({_rejection_ids(note)[0] for note in gone.values()})
 
     def for_request(
         self, request: str, *, repo: str | None = None, as_of: datetime | None = None

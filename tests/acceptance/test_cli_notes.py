@@ -14,6 +14,7 @@ from contextgraph.model import (
 from tests.acceptance.command_line import contextgraph, write_runs
 
 REPO = ("--repo", "acme/shop")
+TURN = Step(0, "", Action("bash", "make"), "ok")
 
 
 @pytest.fixture
@@ -93,10 +94,25 @@ def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) ->
     assert lines == ["  2", "  about: 2: Write the totals to a file each night"]
 
 
+def test_rejecting_a_rule_says_that_its_other_wordings_go(store: Path, tmp_path: Path) -> None:
+    said = "Keep the code DRY.", "You copied the code again!"
+    runs = [
+        RawTrajectory("generic", name, "acme/shop", name, (replace(TURN, user_message=text),))
+        for name, text in zip("ab", said, strict=True)
+    ]
+    at = ("--store", store)
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), *at)
+    (rule,) = contextgraph("decisions", "--recurring", *at, "--json").records
+    rejected = contextgraph("decisions", "--reject", rule["id"], *at)
+    assert "2 rejected" in rejected.out
+    assert "1 of these rejected as it says the same in other words" in rejected.out
+    assert contextgraph("decisions", *at, "--json").records == []
+
+
 def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
     message = "Don't commit generated files. Always squash before merging."
-    step = Step(0, "", Action("bash", "make"), "ok", user_message=message)
+    step = replace(TURN, user_message=message)
     run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
     again = replace(run, instance_id="b", task="Totals differ")
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run, again]), *at)
@@ -122,7 +138,7 @@ def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path)
     ]
     decide = ("--accept", one["id"], "--reject", other["id"])
     decided = contextgraph("decisions", *decide, *at, "--json")
-    assert decided.records == [{"accepted": 1, "rejected": 1, "edited": 0}]
+    assert decided.records == [{"accepted": 1, "rejected": 1, "edited": 0, "same_rule": 0}]
     edit = ("--edit", one["id"], "--text", "Squash, always.")
     assert contextgraph("decisions", *edit, *at, "--json").records[0]["edited"] == 1
     (left,) = contextgraph("notes", "review", *at, "--json").records

@@ -594,6 +594,15 @@ def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
     assert not any(word in kept for word in ("squash", "generated", SHOP))
 
 
+def test_a_recurring_rule_is_rejected_in_all_its_words(memory: AgentMemory) -> None:
+    said = "Keep the code DRY.", "You copied the code again!", "Always squash before merging."
+    for instance, message in zip("abc", said, strict=True):
+        memory.learn(session(message, instance=instance))
+    (rule,) = memory.statements.of(SHOP, recurring=True)
+    assert memory.statements.reject([rule.note.id]) == 2
+    assert [one.note.content for one in memory.statements.of(SHOP)] == [said[2]]
+
+
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
     memory.learn(session(RULE))
     (said,) = memory.statements.of()
