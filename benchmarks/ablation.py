@@ -35,11 +35,7 @@ from contextgraph.advising.channels import CHANNELS
 from contextgraph.advising.gate import CONSERVATIVE, Gate, probability
 from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.judging import files_to_find
-from contextgraph.evaluation.measures import (
-    Share,
-    difference,
-    summed,
-)
+from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.evaluation.saving import LiveReplays
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import JudgedRemedy

@@ -24,11 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 from contextgraph.advising.channels import CHANNELS, Channel
-from contextgraph.advising.gate import (
-    CONSERVATIVE,
-    SHIPPED,
-    probability,
-)
+from contextgraph.advising.gate import CONSERVATIVE, SHIPPED, probability
 from contextgraph.evaluation.evaluation import split
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import (

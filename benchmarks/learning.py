@@ -31,11 +31,7 @@ from benchmarks.measure import Row, percentile, seconds
 from contextgraph import AgentMemory
 from contextgraph.learning import bundle_of
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import (
-    read,
-    to_record,
-    write_jsonl,
-)
+from contextgraph.readers import read, to_record, write_jsonl
 
 LEAST_RUNS, MOST_RUNS = 100, 300
 ROUNDS = 7

@@ -17,12 +17,7 @@ from typing import Any
 
 from contextgraph import AgentMemory
 from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue, rarity
-from contextgraph.model import (
-    Link,
-    LinkType,
-    Note,
-    NoteStatus,
-)
+from contextgraph.model import Link, LinkType, Note, NoteStatus
 from contextgraph.text import stems
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -20,18 +20,9 @@ from contextgraph.advising.wording import render
 from contextgraph.evaluation.judging import files_to_find, read_related
 from contextgraph.evaluation.measures import Share, difference
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Outcome,
-    RawTrajectory,
-    State,
-)
+from contextgraph.model import Outcome, RawTrajectory, State
 from contextgraph.readers import read
-from contextgraph.trace import (
-    ActionKind,
-    files_changed,
-    files_created,
-    project_facts,
-)
+from contextgraph.trace import ActionKind, files_changed, files_created, project_facts
 
 LEARNED, NOTED = 35, 70
 _FILES = 2

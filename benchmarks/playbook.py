@@ -21,22 +21,14 @@ from sklearn.linear_model import LogisticRegression
 
 from contextgraph.advising.cases import FileFeatures, file_features, files_shown
 from contextgraph.advising.wording import render_playbook
-from contextgraph.evaluation.baselines import (
-    TaskBaselines,
-    files_in,
-    files_most_frequent,
-)
+from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_most_frequent
 from contextgraph.evaluation.evaluation import split
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
 from contextgraph.text import count_tokens
-from contextgraph.trace import (
-    ActionKind,
-    ProjectFacts,
-    project_facts,
-)
+from contextgraph.trace import ActionKind, ProjectFacts, project_facts
 
 SHARE = 0.7
 PLACES = (1, 3, 5)

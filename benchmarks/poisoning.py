@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextgraph import AgentMemory
-from contextgraph.model import (
-    Action,
-    MemoryContext,
-    RawTrajectory,
-    RemedyKind,
-    State,
-    Step,
-)
+from contextgraph.model import Action, MemoryContext, RawTrajectory, RemedyKind, State, Step
 
 ERROR = (
     "Traceback (most recent call last):\n"

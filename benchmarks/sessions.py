@@ -13,18 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from contextgraph.agents.live import WorkingMemory
-from contextgraph.model import (
-    Phase,
-    RawTrajectory,
-    State,
-)
+from contextgraph.model import Phase, RawTrajectory, State
 from contextgraph.readers import read
 from contextgraph.text import clip_tokens, count_tokens
-from contextgraph.trace import (
-    StateTracker,
-    StepReader,
-    signature_of,
-)
+from contextgraph.trace import StateTracker, StepReader, signature_of
 
 TOKENS, EVERY = 2_000, 5
 RULE = "never change the public API of this package"

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Self, Unpack, overload
 from uuid import uuid4
 
 from contextgraph.advising.channels import readable
-from contextgraph.advising.freshness import (
-    fresh_history,
-    fresh_playbook,
-    runs_to_compare,
-)
+from contextgraph.advising.freshness import fresh_history, fresh_playbook, runs_to_compare
 from contextgraph.advising.gate import evidence_of
 from contextgraph.advising.pipeline import settle, shown_by_chance
 from contextgraph.advising.wording import (
@@ -26,13 +22,7 @@ from contextgraph.advising.wording import (
     render_warning,
     rendered,
 )
-from contextgraph.config import (
-    NEVER_LEARNED,
-    OPENAI_EMBEDDER,
-    Settings,
-    is_excluded,
-    load_settings,
-)
+from contextgraph.config import NEVER_LEARNED, OPENAI_EMBEDDER, Settings, is_excluded, load_settings
 from contextgraph.embedding import Reembedding, exclusive
 from contextgraph.errors import (
     ContextGraphError,
@@ -45,12 +35,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.governance import EvictionPolicy
-from contextgraph.knowledge.sessions import (
-    Conversation,
-    ConversationWindow,
-    ItemFile,
-    Items,
-)
+from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
 from contextgraph.lazy import replace
 from contextgraph.learning import (
     RUNS_AT_ONCE,
@@ -91,26 +76,13 @@ from contextgraph.processes import no_fork, operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
-from contextgraph.wiring import (
-    Parts,
-    build,
-    has_keyed,
-    item_file,
-    keyed_memory,
-    maintenance_policy,
-)
+from contextgraph.wiring import Parts, build, has_keyed, item_file, keyed_memory, maintenance_policy
 from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun, WorkingMemory
-    from contextgraph.knowledge import (
-        Entities,
-        MaintenancePolicy,
-        Notes,
-        Pages,
-        Statements,
-    )
+    from contextgraph.knowledge import Entities, MaintenancePolicy, Notes, Pages, Statements
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat

@@ -45,12 +45,7 @@ from contextgraph.model import (
     Strategy,
     new_context_id,
 )
-from contextgraph.records import (
-    context_record,
-    friction_record,
-    record_of,
-    statement_record,
-)
+from contextgraph.records import context_record, friction_record, record_of, statement_record
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun

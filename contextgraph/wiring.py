@@ -8,23 +8,11 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from contextgraph.advising.channels import (
-    CHANNELS,
-    WEIGHTS,
-    Channel,
-    by_notes,
-    by_statements,
-)
+from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_notes, by_statements
 from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.config import (
-    GRAPH,
-    Settings,
-    load_settings,
-    usage_log_file,
-    vector_cache_file,
-)
+from contextgraph.config import GRAPH, Settings, load_settings, usage_log_file, vector_cache_file
 from contextgraph.embedding import (
     ActiveEmbedder,
     EmbedderFactory,
@@ -34,25 +22,14 @@ from contextgraph.embedding import (
 )
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import OF_STORE, SettingsError
-from contextgraph.knowledge import (
-    MaintenancePolicy,
-    Notes,
-    Statements,
-)
+from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
 from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
 from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine
-from contextgraph.llm import (
-    Chat,
-    ConflictJudge,
-    Prices,
-    RemoteSummarizer,
-    chat_model,
-    model_in,
-)
+from contextgraph.llm import Chat, ConflictJudge, Prices, RemoteSummarizer, chat_model, model_in
 from contextgraph.model import Strategy
 from contextgraph.ports import Embedder, Store, VectorIndex
 from contextgraph.processes import load

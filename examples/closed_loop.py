@@ -18,11 +18,7 @@ from tempfile import TemporaryDirectory
 
 from contextgraph import Action, AgentMemory, MemoryContext, State, Step
 from contextgraph.readers import read
-from contextgraph.trace import (
-    StateTracker,
-    StepReader,
-    command_lines,
-)
+from contextgraph.trace import StateTracker, StepReader, command_lines
 from seeded.scenario import Scenario, Seed
 from seeded.testbed import Testbed
 

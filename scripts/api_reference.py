@@ -33,13 +33,7 @@ from contextgraph.knowledge.keyed import (
     SetReceipt,
 )
 from contextgraph.knowledge.pages import RelatedEntity
-from contextgraph.knowledge.sessions import (
-    Conversation,
-    ConversationWindow,
-    Item,
-    Items,
-    Message,
-)
+from contextgraph.knowledge.sessions import Conversation, ConversationWindow, Item, Items, Message
 from contextgraph.model import (
     Found,
     Link,

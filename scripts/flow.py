@@ -23,12 +23,7 @@ from types import FrameType
 
 import contextgraph
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Action,
-    RawTrajectory,
-    State,
-    Step,
-)
+from contextgraph.model import Action, RawTrajectory, State, Step
 
 PACKAGE = Path(contextgraph.__file__).parent
 REPO, TASK = "acme/shop", "Totals are wrong when a tariff is missing in shop/totals.py"

@@ -9,12 +9,7 @@ from typing import Any, cast
 import networkx as nx
 
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import (
-    Bundle,
-    FittedGate,
-    Unconsolidated,
-    WordCounts,
-)
+from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
 from contextgraph.ports import Store
 from contextgraph.store.graph import without_values
 

@@ -1,10 +1,6 @@
 """Embedders for tests: without network, cache or usage log."""
 
-from contextgraph.embedding import (
-    EmbedderFactory,
-    EmbeddingCosts,
-    VectorCache,
-)
+from contextgraph.embedding import EmbedderFactory, EmbeddingCosts, VectorCache
 from contextgraph.remote import Budget, Endpoint, UsageLog
 
 

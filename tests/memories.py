@@ -6,14 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from contextgraph.model import Bundle, FittedGate
 from tests.arguments import Call, calls, operations
 from tests.compared_stores import ComparedStores
-from tests.strategies import (
-    ADVICE_IDS,
-    ITEM_IDS,
-    METHODOLOGY_IDS,
-    SPACES,
-    TRAJECTORY_IDS,
-    bundles,
-)
+from tests.strategies import ADVICE_IDS, ITEM_IDS, METHODOLOGY_IDS, SPACES, TRAJECTORY_IDS, bundles
 
 # A file and a server differ in what can be wrong with them and in their schemas, and count
 # revisions in their own ways.

@@ -1,10 +1,6 @@
 """Hand-written runs of an agent with a windowed editor, step by step."""
 
-from contextgraph.model import (
-    Action,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.trace import StepTrace, read_steps
 
 HOME = "/shop"

@@ -54,13 +54,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import blend
-from contextgraph.text import (
-    TASK_CHARS,
-    stem,
-    stems,
-    word_counts,
-    words,
-)
+from contextgraph.text import TASK_CHARS, stem, stems, word_counts, words
 from contextgraph.trace import ProjectFacts
 
 FRAGMENTS_SHOWN = 3

@@ -53,13 +53,7 @@ from contextgraph.text import (
     word_counts,
     words,
 )
-from contextgraph.trace import (
-    Names,
-    error_of,
-    names_in,
-    states_of,
-    task_type_of,
-)
+from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40

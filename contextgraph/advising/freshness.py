@@ -26,13 +26,7 @@ from contextgraph.model import (
     Silence,
     SimilarCase,
 )
-from contextgraph.trace import (
-    describe_remedy,
-    files_changed,
-    folder_of,
-    names_in,
-    project_facts,
-)
+from contextgraph.trace import describe_remedy, files_changed, folder_of, names_in, project_facts
 from contextgraph.working_tree import WorkingTree
 
 # As of `pip install NAME`.

@@ -32,11 +32,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import RECOVERY_LEVELS, Store
-from contextgraph.text import (
-    clip,
-    masked_name,
-    words,
-)
+from contextgraph.text import clip, masked_name, words
 from contextgraph.trace import (
     Trace,
     describe_remedy,

@@ -37,13 +37,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ranking import QUOTED_TOKENS, fitting, quote_of
-from contextgraph.text import (
-    clip,
-    count_tokens,
-    fence,
-    gives_instructions,
-    number_of,
-)
+from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of
 from contextgraph.trace import SCRIPT, advice_id
 
 MAX_TOKENS = 800

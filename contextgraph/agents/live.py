@@ -13,12 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, sayings, without_shown
-from contextgraph.errors import (
-    ContextGraphError,
-    NeedsStoreError,
-    NeverLearnedError,
-    StoreError,
-)
+from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
 from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
@@ -44,13 +39,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import (
-    SHELL_TOOLS,
-    ActionKind,
-    command_use,
-    new_text,
-    read_action,
-)
+from contextgraph.trace.actions import SHELL_TOOLS, ActionKind, command_use, new_text, read_action
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
 from contextgraph.trace.project import FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at

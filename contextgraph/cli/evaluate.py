@@ -34,10 +34,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.records import (
-    context_record,
-    record_of,
-)
+from contextgraph.records import context_record, record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:

@@ -33,10 +33,7 @@ from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, war
 from contextgraph.knowledge.recall import shown_text
 from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, replace
-from contextgraph.records import (
-    record_of,
-    statement_record,
-)
+from contextgraph.records import record_of, statement_record
 from contextgraph.text import gives_instructions, number_of, one_line, plain
 
 if TYPE_CHECKING:

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from contextgraph.advising.gate import RepoRemedy, clues_of, remedy_of, same_remedy
 from contextgraph.lazy import dataclass
-from contextgraph.model import (
-    RawTrajectory,
-    RemedyAction,
-    RemedyPattern,
-)
+from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
 from contextgraph.text import TASK_CHARS, rarity, words
 from contextgraph.trace import (
     Names,

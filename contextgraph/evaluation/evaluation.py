@@ -7,17 +7,8 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
-from contextgraph.evaluation.judging import (
-    Judge,
-    JudgedRun,
-)
-from contextgraph.evaluation.measures import (
-    LoopWarnings,
-    Moment,
-    OrderSource,
-    in_order,
-    is_later,
-)
+from contextgraph.evaluation.judging import Judge, JudgedRun
+from contextgraph.evaluation.measures import LoopWarnings, Moment, OrderSource, in_order, is_later
 from contextgraph.evaluation.saving import LiveReplay, LiveReplays
 from contextgraph.lazy import dataclass
 from contextgraph.learning import masked

@@ -21,25 +21,13 @@ from urllib.parse import quote
 
 import orjson
 
-from contextgraph.agents.mini_swe_agent import (
-    AGENT,
-    AdvisedModel,
-    Advisor,
-)
+from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import (
-    MissingExtraError,
-    ReadError,
-    SettingsError,
-)
+from contextgraph.errors import MissingExtraError, ReadError, SettingsError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Json,
-    Outcome,
-    RawTrajectory,
-)
+from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.readers import SkippedError, read
 from contextgraph.text import count_tokens, mask_secrets
 

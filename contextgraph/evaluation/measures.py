@@ -19,11 +19,7 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
 )
-from contextgraph.trace import (
-    LoopTracker,
-    read_steps,
-    states_of,
-)
+from contextgraph.trace import LoopTracker, read_steps, states_of
 
 if TYPE_CHECKING:
     import numpy as np

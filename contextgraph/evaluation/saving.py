@@ -9,14 +9,7 @@ from contextgraph.advising.gate import MOST_OF_LOOP, TOKENS_OF_A_STEP, is_open, 
 from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
-from contextgraph.evaluation.measures import (
-    OURS,
-    Estimate,
-    Measures,
-    MomentKind,
-    Share,
-    estimate,
-)
+from contextgraph.evaluation.measures import OURS, Estimate, Measures, MomentKind, Share, estimate
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory

@@ -19,12 +19,7 @@ from unicodedata import normalize
 import orjson
 
 from contextgraph.codec import COMPLETE, decoded, encoded
-from contextgraph.errors import (
-    InvalidEntryError,
-    MemoryNotFoundError,
-    ReadError,
-    StoreError,
-)
+from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.governance import age_weight
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import Json

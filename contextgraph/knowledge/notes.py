@@ -59,13 +59,7 @@ from contextgraph.model import (
     Strategy,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
-from contextgraph.text import (
-    clean,
-    compiled,
-    dice,
-    mask_secrets,
-    masked_name,
-)
+from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry

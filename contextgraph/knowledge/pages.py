@@ -6,11 +6,7 @@ from datetime import datetime
 from functools import reduce
 from itertools import chain, combinations
 
-from contextgraph.errors import (
-    AlreadyExistsError,
-    InvalidNoteError,
-    NotFoundError,
-)
+from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import (
     entity_id,
@@ -22,24 +18,9 @@ from contextgraph.knowledge.recall import (
     with_link,
 )
 from contextgraph.lazy import dataclass, regex, replace
-from contextgraph.model import (
-    Link,
-    LinkType,
-    Note,
-    NoteKind,
-    NoteScope,
-    Scope,
-)
+from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, Scope
 from contextgraph.ports import NoteStore, RunStore
-from contextgraph.text import (
-    bm25,
-    clean,
-    mask_secrets,
-    masked_name,
-    number_of,
-    stems,
-    words,
-)
+from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, stems, words
 from contextgraph.trace import ProjectFacts, project_facts
 
 MAX_PAGE = 100_000

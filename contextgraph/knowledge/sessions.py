@@ -14,16 +14,9 @@ from uuid import uuid4
 from contextgraph.errors import StoreError
 from contextgraph.governance import Evictable, EvictionPolicy, RecallStats
 from contextgraph.lazy import dataclass, field, replace
-from contextgraph.model import (
-    Json,
-)
+from contextgraph.model import Json
 from contextgraph.processes import create_private
-from contextgraph.text import (
-    clip_tokens,
-    count_tokens,
-    mask_secrets,
-    words,
-)
+from contextgraph.text import clip_tokens, count_tokens, mask_secrets, words
 
 _TABLE = """CREATE TABLE IF NOT EXISTS item (
     scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,

@@ -8,13 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 
-from contextgraph.embedding import (
-    Lease,
-    catch_up,
-    embed_missing,
-    embed_nodes,
-    renewing,
-)
+from contextgraph.embedding import Lease, catch_up, embed_missing, embed_nodes, renewing
 from contextgraph.errors import ContextGraphError, EmbeddingError, MemoryNotFoundError
 from contextgraph.knowledge.pages import fill_grown
 from contextgraph.lazy import replace

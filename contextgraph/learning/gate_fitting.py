@@ -8,12 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgraph.advising.channels import (
-    CHANNELS,
-    Channel,
-    harness,
-    query_of,
-)
+from contextgraph.advising.channels import CHANNELS, Channel, harness, query_of
 from contextgraph.advising.evidence import counted, found, same
 from contextgraph.advising.gate import (
     MOST_OF_LOOP,
@@ -28,22 +23,9 @@ from contextgraph.advising.gate import (
     stored_gate,
 )
 from contextgraph.lazy import dataclass, replace
-from contextgraph.model import (
-    FittedGate,
-    RawTrajectory,
-    RemedyAction,
-    RemedyFeatures,
-    State,
-)
+from contextgraph.model import FittedGate, RawTrajectory, RemedyAction, RemedyFeatures, State
 from contextgraph.ports import Store, id_pages
-from contextgraph.trace import (
-    LoopTracker,
-    Names,
-    Trace,
-    names_in,
-    states_of,
-    trace,
-)
+from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
 
 # Below these the shipped gate is used; more errors than the last cost time and change little.

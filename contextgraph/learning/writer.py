@@ -12,12 +12,7 @@ from urllib.parse import quote, unquote
 
 from contextgraph.config import data_folder
 from contextgraph.embedding import embedded
-from contextgraph.errors import (
-    DamagedRunError,
-    ReadError,
-    SettingsError,
-    StoreError,
-)
+from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning.bundle import RunIds, bundle_of, former_trajectory_id, renewed, run_ids
 from contextgraph.model import (

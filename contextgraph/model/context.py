@@ -21,12 +21,7 @@ from contextgraph.model.error import (
 )
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
-from contextgraph.model.trajectory import (
-    Json,
-    Outcome,
-    PatchSummary,
-    Trajectory,
-)
+from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
 class Freshness(StrEnum):

@@ -16,11 +16,7 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import (
-    DamagedRunError,
-    ReadError,
-    StoreError,
-)
+from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Bundle,

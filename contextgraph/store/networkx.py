@@ -23,11 +23,7 @@ import networkx as nx
 
 from contextgraph import model
 from contextgraph.errors import StoreError
-from contextgraph.lazy import (
-    dataclass,
-    field,
-    replace,
-)
+from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import dimensions_of, matrix_of, node_text, products, run_text
 from contextgraph.ports import (
     ALL,
@@ -40,19 +36,8 @@ from contextgraph.ports import (
 )
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.graph import (
-    NOTE_LABELS,
-    add_note,
-    add_relation,
-    labelled,
-    link_notes,
-)
-from contextgraph.text import (
-    number_of,
-    stems,
-    word_weights,
-    words as words_of,
-)
+from contextgraph.store.graph import NOTE_LABELS, add_note, add_relation, labelled, link_notes
+from contextgraph.text import number_of, stems, word_weights, words as words_of
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph

@@ -11,27 +11,14 @@ from typing import NamedTuple, Protocol, TypeVar
 import orjson
 
 from contextgraph import model
-from contextgraph.codec import (
-    decoded,
-    from_json,
-    json_bytes,
-)
-from contextgraph.errors import (
-    DamagedRunError,
-    ReadError,
-    SpaceMismatchError,
-    StoreError,
-)
+from contextgraph.codec import decoded, from_json, json_bytes
+from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.lazy import dataclass, replace
 from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
-from contextgraph.trace import (
-    command_lines,
-    describe_remedy,
-    pattern_key,
-)
+from contextgraph.trace import command_lines, describe_remedy, pattern_key
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10

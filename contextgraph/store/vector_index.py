@@ -17,21 +17,8 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.lazy import replace
-from contextgraph.model import (
-    Note,
-    NoteKind,
-    NoteScope,
-    Vector,
-    dimensions_of,
-)
-from contextgraph.ports import (
-    Hit,
-    Indexed,
-    NoteChange,
-    NoteStore,
-    OnDamaged,
-    VectorIndex,
-)
+from contextgraph.model import Note, NoteKind, NoteScope, Vector, dimensions_of
+from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
 from contextgraph.store import rules
 
 if TYPE_CHECKING:

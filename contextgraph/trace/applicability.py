@@ -26,20 +26,11 @@ from contextgraph.model import (
     State,
 )
 from contextgraph.text import gives_instructions
-from contextgraph.trace.actions import (
-    new_text,
-    read_action,
-)
+from contextgraph.trace.actions import new_text, read_action
 from contextgraph.trace.advice import Construct, Names, Term, edited, is_import, names_in
-from contextgraph.trace.changes import (
-    UNDEFINED,
-    without_doubled,
-)
+from contextgraph.trace.changes import UNDEFINED, without_doubled
 from contextgraph.trace.shell import TOKEN, names_program, unquoted
-from contextgraph.trace.steps import (
-    Span,
-    numbered_lines,
-)
+from contextgraph.trace.steps import Span, numbered_lines
 
 # Of so many lines behind the range of an edit the first that is not blank counts.
 _LINES_BEHIND = 4

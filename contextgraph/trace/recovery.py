@@ -13,12 +13,7 @@ from contextgraph.model import (
     RemedyPattern,
     TaskType,
 )
-from contextgraph.trace.actions import (
-    ActionKind,
-    line_of,
-    run_of,
-    stateful_part,
-)
+from contextgraph.trace.actions import ActionKind, line_of, run_of, stateful_part
 from contextgraph.trace.advice import Names, names_in
 from contextgraph.trace.applicability import circumstances_of, detour
 from contextgraph.trace.changes import (

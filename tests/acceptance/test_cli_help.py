@@ -9,11 +9,7 @@ from typing import IO
 
 import pytest
 
-from contextgraph.cli import (
-    GATHERED,
-    HOMES,
-    SECTIONS,
-)
+from contextgraph.cli import GATHERED, HOMES, SECTIONS
 from tests.acceptance.command_line import contextgraph
 
 DOCUMENT = Path("docs/cli.md")

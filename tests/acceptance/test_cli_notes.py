@@ -6,11 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from contextgraph.model import (
-    Action,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 
 REPO = ("--repo", "acme/shop")

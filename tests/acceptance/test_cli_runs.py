@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import (
-    Action,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NOON, recovering_run, run
 

@@ -13,11 +13,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.agents.swe_agent import (
-    BUNDLE,
-    memory_hook,
-    overlay,
-)
+from contextgraph.agents.swe_agent import BUNDLE, memory_hook, overlay
 from contextgraph.config import Settings
 from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app

@@ -8,12 +8,7 @@ import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm import (
-    Chat,
-    Prices,
-    RemoteSummarizer,
-    chat_model,
-)
+from contextgraph.llm import Chat, Prices, RemoteSummarizer, chat_model
 from contextgraph.llm.chat import MAX_ANSWER_TOKENS
 from contextgraph.model import (
     Clearance,

@@ -29,10 +29,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.knowledge import (
-    Entity,
-    Page,
-)
+from contextgraph.knowledge import Entity, Page
 from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.operations import METHODS, OPERATIONS, TokenScope
 from contextgraph.remote import RetryPolicy

@@ -10,12 +10,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
-from contextgraph.model import (
-    MaintenanceReport,
-    Note,
-    NoteKind,
-    NoteStatus,
-)
+from contextgraph.model import MaintenanceReport, Note, NoteKind, NoteStatus
 from tests.model_server import DIMENSIONS, KEY, MODEL, Handler, Reply, Server, chat_reply, serving
 
 BEFORE = "the deploy job of the shop waits for a review by two people"

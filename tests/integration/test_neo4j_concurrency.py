@@ -12,13 +12,7 @@ from uuid import uuid4
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import (
-    ConsolidationReport,
-    LearnStatus,
-    Phase,
-    Scope,
-    Source,
-)
+from contextgraph.model import ConsolidationReport, LearnStatus, Phase, Scope, Source
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.neo4j.connection import Connection, Parameters, Row
 from tests.builders import recovering_run

@@ -13,11 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from contextgraph.model import (
-    Bundle,
-    FragmentType,
-    Note,
-)
+from contextgraph.model import Bundle, FragmentType, Note
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore, advice, notes

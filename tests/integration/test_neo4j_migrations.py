@@ -13,19 +13,10 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from contextgraph import AgentMemory
-from contextgraph.errors import (
-    MemoryNotFoundError,
-    SchemaError,
-    StoreError,
-)
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
-from contextgraph.model import (
-    ErrorQuestion,
-    Scope,
-    SignatureLevel,
-    Space,
-)
+from contextgraph.model import ErrorQuestion, Scope, SignatureLevel, Space
 from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.neo4j.schema import cypher_folder
 from tests.made_bundles import SIGNATURE, made_bundle

@@ -10,19 +10,9 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph.errors import StoreError
-from contextgraph.model import (
-    Bundle,
-    EmbeddedRun,
-    Scope,
-    Space,
-    Vector,
-)
+from contextgraph.model import Bundle, EmbeddedRun, Scope, Space, Vector
 from contextgraph.store.neo4j import Neo4jStore, search
-from contextgraph.store.neo4j.schema import (
-    create_vector_index,
-    server_version,
-    vector_index,
-)
+from contextgraph.store.neo4j.schema import create_vector_index, server_version, vector_index
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 

@@ -13,13 +13,7 @@ from qdrant_client import models
 from contextgraph import AgentMemory
 from contextgraph.codec import json_of
 from contextgraph.errors import EmbeddingError, SettingsError, StoreUnavailableError
-from contextgraph.model import (
-    Note,
-    NoteScope,
-    RawTrajectory,
-    State,
-    Vector,
-)
+from contextgraph.model import Note, NoteScope, RawTrajectory, State, Vector
 from contextgraph.ports import Indexed, VectorIndex
 from contextgraph.store import SqliteStore
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex

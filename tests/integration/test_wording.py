@@ -11,13 +11,7 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.learning import abstraction as wording
-from contextgraph.model import (
-    ConsolidationReport,
-    Methodology,
-    RawTrajectory,
-    Step,
-    Words,
-)
+from contextgraph.model import ConsolidationReport, Methodology, RawTrajectory, Step, Words
 from contextgraph.store.sqlite.advice import SqliteMethodologies
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run

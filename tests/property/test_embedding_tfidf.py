@@ -13,11 +13,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from contextgraph.embedding import TfidfModel, fit
-from contextgraph.embedding.fitting import (
-    DIMENSIONS,
-    ITERATIONS,
-    MOST_WORDS,
-)
+from contextgraph.embedding.fitting import DIMENSIONS, ITERATIONS, MOST_WORDS
 from contextgraph.errors import EmbeddingError
 from contextgraph.text import words
 from tests.profiles import examples

@@ -4,12 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, strategies as st
 
-from contextgraph.learning import (
-    bundle_of,
-    fragment_id,
-    masked,
-    trajectory_id,
-)
+from contextgraph.learning import bundle_of, fragment_id, masked, trajectory_id
 from contextgraph.model import Outcome
 from tests.builders import NO_MODULE, NOON, run
 

@@ -15,11 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import (
-    SkippedError,
-    read,
-    write_jsonl,
-)
+from contextgraph.readers import SkippedError, read, write_jsonl
 from tests.deadline import deadline
 from tests.profiles import examples
 

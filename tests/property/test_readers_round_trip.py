@@ -9,18 +9,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    Action,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
-from contextgraph.readers import (
-    from_record,
-    read,
-    to_record,
-    write_jsonl,
-)
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
+from contextgraph.readers import from_record, read, to_record, write_jsonl
 
 # Everything that UTF-8 can carry, NUL, escapes, line and paragraph separators included.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

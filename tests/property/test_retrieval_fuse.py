@@ -6,11 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.advising.channels import (
-    WEIGHTS,
-    final_score,
-    ranks_in,
-)
+from contextgraph.advising.channels import WEIGHTS, final_score, ranks_in
 from contextgraph.ranking import blend, reciprocal_rank_fusion
 from tests.builders import NOON
 

@@ -14,12 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import given, strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
-from contextgraph.learning import (
-    bundle_of,
-    masked,
-    trajectory_id,
-    unmasked_values,
-)
+from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
 from contextgraph.operations import TokenScope

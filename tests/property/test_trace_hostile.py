@@ -12,11 +12,7 @@ import pytest
 
 import contextgraph.text
 import contextgraph.trace
-from contextgraph.model import (
-    Action,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.trace import trace
 from contextgraph.trace.programs import Recogniser
 from contextgraph.trace.signature import recognise

@@ -11,12 +11,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import LeaseLostError, StoreError
 from contextgraph.learning.abstraction import ConsolidationPolicy, Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
-from contextgraph.model import (
-    Embeddings,
-    MethodologyStatus,
-    RemedyKind,
-    Vector,
-)
+from contextgraph.model import Embeddings, MethodologyStatus, RemedyKind, Vector
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 

@@ -10,12 +10,7 @@ from hypothesis import given, strategies as st
 
 from benchmarks.corpus import START
 from contextgraph import AgentMemory
-from contextgraph.advising.gate import (
-    SHIPPED,
-    expected_worth,
-    probability,
-    stored_gate,
-)
+from contextgraph.advising.gate import SHIPPED, expected_worth, probability, stored_gate
 from contextgraph.codec import decoded, encoded
 from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (

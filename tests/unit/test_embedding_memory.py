@@ -9,26 +9,12 @@ import pytest
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
 from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.embedding import (
-    embed_missing,
-    fit_due,
-    refit,
-    spaces,
-)
+from contextgraph.embedding import embed_missing, fit_due, refit, spaces
 from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.embedding.spaces import ActiveEmbedder
-from contextgraph.errors import (
-    EmbeddingError,
-    SpaceMismatchError,
-    StoreError,
-)
+from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
-from contextgraph.model import (
-    Embeddings,
-    Scope,
-    Space,
-    Vector,
-)
+from contextgraph.model import Embeddings, Scope, Space, Vector
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.search import SqliteVectors

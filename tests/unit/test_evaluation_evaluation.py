@@ -25,11 +25,7 @@ from contextgraph.evaluation.evaluation import (
 from contextgraph.evaluation.judging import judge_related
 from contextgraph.evaluation.measures import METHODS, OURS, Moment, MomentKind, OrderSource, compare
 from contextgraph.evaluation.reports import moments_in, report_of, report_record
-from contextgraph.model import (
-    MemoryContext,
-    Outcome,
-    RawTrajectory,
-)
+from contextgraph.model import MemoryContext, Outcome, RawTrajectory
 from contextgraph.trace import trace
 from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run

@@ -1,14 +1,7 @@
 """Steps that warnings of loops would have saved."""
 
-from contextgraph.evaluation.judging import (
-    loop_warnings,
-)
-from contextgraph.evaluation.measures import (
-    REPEATING,
-    SAME_ACTION,
-    STUCK,
-    LoopWarnings,
-)
+from contextgraph.evaluation.judging import loop_warnings
+from contextgraph.evaluation.measures import REPEATING, SAME_ACTION, STUCK, LoopWarnings
 from contextgraph.model import RawTrajectory
 from contextgraph.trace import states_of, trace
 from tests.builders import NO_MODULE, run

@@ -2,11 +2,7 @@
 
 from contextgraph import AgentMemory
 from contextgraph.evaluation.measures import MomentKind, OrderSource, Replay, ReplayMoment
-from contextgraph.model import (
-    LearnReceipt,
-    LearnStatus,
-    RawTrajectory,
-)
+from contextgraph.model import LearnReceipt, LearnStatus, RawTrajectory
 from tests.builders import NO_MODULE, recovering_run, run
 
 

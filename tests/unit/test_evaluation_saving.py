@@ -5,11 +5,7 @@ from dataclasses import replace
 from contextgraph import AgentMemory
 from contextgraph.evaluation.evaluation import evaluate
 from contextgraph.evaluation.measures import OURS, MomentKind
-from contextgraph.evaluation.saving import (
-    Said,
-    judged_texts,
-    saved_measures,
-)
+from contextgraph.evaluation.saving import Said, judged_texts, saved_measures
 from contextgraph.model import (
     Outcome,
     RawTrajectory,

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.advising.gate import Credit, Credits, credits_of
-from contextgraph.model import (
-    AdviceRecord,
-    Exposure,
-    ShownItem,
-    Verdict,
-)
+from contextgraph.model import AdviceRecord, Exposure, ShownItem, Verdict
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 1000)

@@ -11,10 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.errors import (
-    InvalidEntryError,
-    MemoryNotFoundError,
-)
+from contextgraph.errors import InvalidEntryError, MemoryNotFoundError
 from contextgraph.knowledge.keyed import KeyedMemory, index_path, normalised_key
 from contextgraph.text import count_tokens
 

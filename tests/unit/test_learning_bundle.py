@@ -1,18 +1,7 @@
 """The bundle of one run."""
 
-from contextgraph.learning import (
-    bundle_of,
-    inspect_run,
-    trajectory_id,
-)
-from contextgraph.model import (
-    FragmentOutcome,
-    FragmentType,
-    LoopEnding,
-    LoopKind,
-    Outcome,
-    Phase,
-)
+from contextgraph.learning import bundle_of, inspect_run, trajectory_id
+from contextgraph.model import FragmentOutcome, FragmentType, LoopEnding, LoopKind, Outcome, Phase
 from contextgraph.text import fence
 from contextgraph.trace import describe_remedy
 from tests.builders import NO_MODULE, NOON, recovering_run, run

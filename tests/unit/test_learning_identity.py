@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.learning import (
-    MemoryWriter,
-    bundle_of,
-    trajectory_id,
-)
+from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
 from contextgraph.learning.bundle import former_trajectory_id, run_ids
 from contextgraph.model import (
     Action,

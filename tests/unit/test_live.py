@@ -11,11 +11,7 @@ import pytest
 
 from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
 from contextgraph.errors import NeverLearnedError, StoreError, StoreUnavailableError
-from contextgraph.model import (
-    LearnReceipt,
-    LearnStatus,
-    Outcome,
-)
+from contextgraph.model import LearnReceipt, LearnStatus, Outcome
 from contextgraph.readers import read
 from contextgraph.trace import SubmissionSign
 from tests.builders import NO_MODULE, recovering_run, run

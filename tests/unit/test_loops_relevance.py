@@ -3,13 +3,7 @@
 import pytest
 
 from contextgraph.advising.loops import concerns, names_of_loop
-from contextgraph.model import (
-    ErrorSignature,
-    Family,
-    RemedyAction,
-    RemedyKind,
-    RemedyPattern,
-)
+from contextgraph.model import ErrorSignature, Family, RemedyAction, RemedyKind, RemedyPattern
 
 MESSAGE = "name 'tariff' is not defined"
 ERROR = ErrorSignature(Family.PYTHON_EXCEPTION, "NameError", MESSAGE, MESSAGE)

@@ -20,11 +20,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.model import (
-    LearnStatus,
-    LoopKind,
-    ScopeLevel,
-)
+from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
 from contextgraph.readers import read, write_jsonl
 from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of

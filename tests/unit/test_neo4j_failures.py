@@ -5,11 +5,7 @@ from collections.abc import Iterator
 import neo4j.exceptions as driver
 import pytest
 
-from contextgraph.errors import (
-    SchemaError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
 from contextgraph.store.neo4j.connection import store_errors
 
 NAME = "neo4j://memory.example"

@@ -8,19 +8,8 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
-from contextgraph.knowledge import (
-    MaintenancePolicy,
-    Notes,
-    render_notes,
-)
-from contextgraph.model import (
-    LinkType,
-    MaintenanceReport,
-    Note,
-    NoteScope,
-    NoteStatus,
-    Vector,
-)
+from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
+from contextgraph.model import LinkType, MaintenanceReport, Note, NoteScope, NoteStatus, Vector
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens

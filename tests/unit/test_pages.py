@@ -7,11 +7,7 @@ import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.errors import (
-    AlreadyExistsError,
-    InvalidNoteError,
-    NotFoundError,
-)
+from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
 from contextgraph.knowledge import Entity, Page
 
 SHOP = "acme/shop"

@@ -10,11 +10,7 @@ import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.advising.playbook import Loss, RunLosses, machine_facts
-from contextgraph.advising.wording import (
-    PLAYBOOK_TOKENS,
-    playbook_lines,
-    render_playbook,
-)
+from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
 from contextgraph.config import Settings
 from contextgraph.model import (
     Action,

@@ -14,12 +14,7 @@ import pytest
 
 from contextgraph.errors import ReadError
 from contextgraph.learning import inspect_run, trajectory_id
-from contextgraph.model import (
-    Action,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from contextgraph.readers import (
     FORMATS,
     ReadCounts,

@@ -17,13 +17,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import (
-    format as fields,
-    read,
-    reading,
-    size_of,
-    write_jsonl,
-)
+from contextgraph.readers import format as fields, read, reading, size_of, write_jsonl
 from contextgraph.readers.reading import divided
 from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.readers.sources import SourceFile, sources

@@ -7,12 +7,7 @@ import orjson
 import pytest
 
 from contextgraph.errors import ReadError
-from contextgraph.model import (
-    Action,
-    Outcome,
-    RawTrajectory,
-    Step,
-)
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from contextgraph.readers import FORMATS, read
 
 SAMPLES = Path(__file__).parents[1] / "data" / "readers"

@@ -15,12 +15,7 @@ from contextgraph.model import (
     ShownItem,
 )
 from contextgraph.store import rules
-from contextgraph.trace import (
-    Names,
-    advice_id,
-    names_in,
-    trace,
-)
+from contextgraph.trace import Names, advice_id, names_in, trace
 from contextgraph.trace.advice import Construct, Edited, Term
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.sessions import Session

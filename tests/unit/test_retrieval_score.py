@@ -13,12 +13,7 @@ from contextgraph.advising.channels import (
     task_counts,
 )
 from contextgraph.advising.gate import CONSERVATIVE, CaseFeatures, case_probability
-from contextgraph.model import (
-    ErrorSignature,
-    Family,
-    ScopeLevel,
-    SignatureLevel,
-)
+from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
 from contextgraph.text import bm25, overlap, word_counts
 from tests.builders import recovery
 

@@ -12,11 +12,7 @@ from contextgraph import AgentMemory
 from contextgraph.agents.live import WorkingMemory
 from contextgraph.errors import StoreError
 from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
-from contextgraph.knowledge.sessions import (
-    Conversation,
-    ItemFile,
-    Items,
-)
+from contextgraph.knowledge.sessions import Conversation, ItemFile, Items
 from contextgraph.text import count_tokens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

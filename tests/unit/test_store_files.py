@@ -11,12 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.errors import (
-    MemoryNotFoundError,
-    SchemaError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError, StoreUnavailableError
 from contextgraph.model import Exposure, LearnStatus, Scope, ShownItem
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import database, schema

@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.errors import SchemaError
-from contextgraph.store.neo4j.schema import (
-    REPLACED,
-    Migration,
-    migrations,
-    missing_of,
-)
+from contextgraph.store.neo4j.schema import REPLACED, Migration, migrations, missing_of
 
 INDEX = "CREATE INDEX one IF NOT EXISTS\nFOR (n:One) ON (n.id)"
 FIRST = Migration("V0001__first", (INDEX,))

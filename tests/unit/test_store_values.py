@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import processes
-from contextgraph.model import (
-    ErrorQuestion,
-    Outcome,
-    Scope,
-    SignatureLevel,
-)
+from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
 from contextgraph.processes import ValueCache
 from contextgraph.store import SqliteStore
 from tests.made_bundles import SIGNATURE, made_bundle

@@ -2,12 +2,7 @@
 
 import pytest
 
-from contextgraph.text import (
-    clean,
-    gives_instructions,
-    strip_fenced,
-    words,
-)
+from contextgraph.text import clean, gives_instructions, strip_fenced, words
 from tests.deadline import deadline
 
 

@@ -2,11 +2,7 @@
 
 import pytest
 
-from contextgraph.text import (
-    clip,
-    clip_tokens,
-    count_tokens,
-)
+from contextgraph.text import clip, clip_tokens, count_tokens
 
 
 @pytest.mark.parametrize(

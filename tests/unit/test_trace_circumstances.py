@@ -2,18 +2,8 @@
 
 import pytest
 
-from contextgraph.model import (
-    RemedyKind,
-    RemedyPattern,
-    State,
-)
-from contextgraph.trace import (
-    circumstances_of,
-    could_apply,
-    names_in,
-    shows_cause,
-    signature_of,
-)
+from contextgraph.model import RemedyKind, RemedyPattern, State
+from contextgraph.trace import circumstances_of, could_apply, names_in, shows_cause, signature_of
 
 UNDEFINED = """Your proposed edit has introduced new syntax error(s).
 

@@ -4,11 +4,7 @@ import re
 
 import pytest
 
-from contextgraph.model import (
-    RemedyAction,
-    RemedyKind,
-    RemedyPattern,
-)
+from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace import is_hazardous
 from tests.builders import SET_PATH, remedy
 

@@ -17,14 +17,7 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.readers.tool_calls import action_for
-from contextgraph.trace import (
-    LoopTracker,
-    loop_in,
-    loops_of,
-    read_steps,
-    states_of,
-    trace,
-)
+from contextgraph.trace import LoopTracker, loop_in, loops_of, read_steps, states_of, trace
 from contextgraph.trace.loops import STUCK_AFTER
 from tests.builders import run
 from tests.sessions import Session, traceback, window

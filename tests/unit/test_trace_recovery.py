@@ -4,13 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.trace import (
-    Recovery,
-    command_lines,
-    describe_remedy,
-    recoveries_of,
-    trace,
-)
+from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
 from tests.builders import run
 from tests.sessions import Session, refusal, traceback, window
 

@@ -2,11 +2,7 @@
 
 import pytest
 
-from contextgraph.model import (
-    RemedyAction,
-    RemedyKind,
-    RemedyPattern,
-)
+from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace import (
     command_lines,
     describe_pattern,

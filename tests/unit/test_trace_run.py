@@ -3,11 +3,7 @@
 import pytest
 
 from contextgraph.model import Phase
-from contextgraph.trace import (
-    files_changed,
-    states_of,
-    trace,
-)
+from contextgraph.trace import files_changed, states_of, trace
 from tests.sessions import Session, traceback
 
 PATCH = """diff --git a/shop/core.py b/shop/core.py

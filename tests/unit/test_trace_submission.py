@@ -2,11 +2,7 @@
 
 import pytest
 
-from contextgraph.trace import (
-    SubmissionSign,
-    read_steps,
-    submission_signs,
-)
+from contextgraph.trace import SubmissionSign, read_steps, submission_signs
 from tests.builders import NO_MODULE, run
 
 EDIT = ("sed -i 's/1/2/' shop/totals.py", "", 0)

@@ -12,11 +12,7 @@ from contextgraph.agents.workers import WorkersReader
 from contextgraph.embedding import fit
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import MemoryWriter, Prepared
-from contextgraph.model import (
-    ChangeStatus,
-    LearnStatus,
-    Space,
-)
+from contextgraph.model import ChangeStatus, LearnStatus, Space
 from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
 from tests.acceptance.command_line import write_runs

@@ -12,20 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from contextgraph import model
 from contextgraph.codec import json_of
-from contextgraph.errors import (
-    MemoryNotFoundError,
-    SchemaError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError, StoreUnavailableError
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.graph import (
-    add_relation,
-    put_notes,
-    remove_abstracted,
-)
+from contextgraph.store.graph import add_relation, put_notes, remove_abstracted
 from contextgraph.store.neo4j.connection import (
     Connection,
     Row,

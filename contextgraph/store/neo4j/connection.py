@@ -12,17 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from contextgraph import model
 from contextgraph.codec import Columns, Form, Value
-from contextgraph.errors import (
-    SchemaError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
 from contextgraph.store.neo4j import schema
-from contextgraph.store.neo4j.schema import (
-    Migration,
-    apply,
-    query,
-)
+from contextgraph.store.neo4j.schema import Migration, apply, query
 from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 

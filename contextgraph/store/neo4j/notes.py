@@ -4,12 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from contextgraph.codec import json_of
 from contextgraph.lazy import replace
-from contextgraph.model import (
-    Note,
-    NoteKind,
-    NoteScope,
-    Vector,
-)
+from contextgraph.model import Note, NoteKind, NoteScope, Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.neo4j.advice import forget_shown

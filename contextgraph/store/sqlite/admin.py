@@ -28,12 +28,7 @@ from contextgraph.model import (
 from contextgraph.ports import NoteStore
 from contextgraph.processes import Process
 from contextgraph.store import rules
-from contextgraph.store.graph import (
-    add_relation,
-    labelled,
-    put_notes,
-    remove_abstracted,
-)
+from contextgraph.store.graph import add_relation, labelled, put_notes, remove_abstracted
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.advice import exposures_by_id
 from contextgraph.store.sqlite.database import (
@@ -45,12 +40,7 @@ from contextgraph.store.sqlite.database import (
     text_of,
     time_of,
 )
-from contextgraph.store.sqlite.schema import (
-    RUN_BITS,
-    VERSION,
-    pragma,
-    schema_version,
-)
+from contextgraph.store.sqlite.schema import RUN_BITS, VERSION, pragma, schema_version
 from contextgraph.store.sqlite.search import compact
 from contextgraph.text import number_of
 

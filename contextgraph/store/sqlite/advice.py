@@ -54,12 +54,7 @@ from contextgraph.store.sqlite.database import (
     tuple_of,
 )
 from contextgraph.store.sqlite.schema import RUN_BITS
-from contextgraph.store.sqlite.search import (
-    Indexed,
-    WordIndex,
-    merge,
-    most_relevant,
-)
+from contextgraph.store.sqlite.search import Indexed, WordIndex, merge, most_relevant
 
 _READ = columns_of(METHODOLOGIES, "m")
 _METHODOLOGIES_FOR_ERROR = f"""

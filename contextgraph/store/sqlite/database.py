@@ -33,12 +33,7 @@ from contextgraph.model import (
     Vector,
     Verdict,
 )
-from contextgraph.processes import (
-    ValueCache,
-    create_private,
-    no_fork,
-    replacing,
-)
+from contextgraph.processes import ValueCache, create_private, no_fork, replacing
 from contextgraph.store import rules
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.schema import (

@@ -6,22 +6,12 @@ from typing import Any
 
 from contextgraph.codec import json_of
 from contextgraph.lazy import replace
-from contextgraph.model import (
-    Note,
-    NoteKind,
-    NoteScope,
-    Vector,
-)
+from contextgraph.model import Note, NoteKind, NoteScope, Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.sqlite.advice import forget_shown
 from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
-from contextgraph.store.sqlite.search import (
-    add_texts,
-    compact,
-    nearest_of,
-    texts_with,
-)
+from contextgraph.store.sqlite.search import add_texts, compact, nearest_of, texts_with
 from contextgraph.text import stems
 
 _PUT = """

@@ -13,11 +13,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TypeAlias
 
-from contextgraph.errors import (
-    MemoryNotFoundError,
-    SchemaError,
-    StoreError,
-)
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 
 # A run (by its key), or the name of another part and 0.
 Group: TypeAlias = tuple[str, int]
