@@ -452,7 +452,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         for run in recollection.note.targets(LinkType.SAID_IN)
     }
     shown_cases = (
-        _Entry(case_line(case))
+        _Entry(case_line(case), (ShownItem(case.trajectory_id, why=_OF_CASE),))
         for case in context.similar_cases
         if is_told(case) and case.trajectory_id not in quoted_from
     )
@@ -584,6 +584,7 @@ def remedy_text(remedy: Remedy) -> str:
 _OF_STATEMENT = "a person said so in an earlier session about the same"
 _OF_PINNED = "a note that somebody pinned"
 _OF_NOTE = "a note about the same"
+_OF_CASE = "its task is like this one"
 
 
 def shown_item(remedy: Remedy) -> ShownItem:

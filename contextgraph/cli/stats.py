@@ -492,6 +492,7 @@ def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> 
                 saved = memory.stats.get_steps_saved(ShownTally.of([exposure]), known.tokens)
                 given[exposure.context_id] = replace(
                     known,
+                    text=said,  # without what was forgotten since
                     advice=_advice(exposure.items),
                     why=tuple(filter(None, (item.why for item in exposure.items))),
                     followed=any(item.helped is not None for item in exposure.items) or None,
@@ -521,6 +522,9 @@ def _in_words(items: "Sequence[ShownItem]") -> str:
 
 
 def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: datetime) -> None:
+    from contextgraph.advising.wording import is_fact_id
+    from contextgraph.trace.advice import is_advice_id
+
     day = f"{since:%Y-%m-%d %H:%M}"
     if not given:
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
@@ -537,8 +541,9 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
         print_text((where, "dim"))
         for line in headlines(one.text):
             print_text(line, indent=2)
-        if one.advice:
+        # Notes and past tasks are forgotten, not turned off.
+        for advice in [name for name in one.advice if is_advice_id(name) or is_fact_id(name)][:1]:
             switch = "off: contextgraph quarantine"
             if one.is_off:
                 switch = "is off; on again: contextgraph release"
-            print_text((f"{switch} {one.advice[0]}", "dim"), indent=2)
+            print_text((f"{switch} {advice}", "dim"), indent=2)

@@ -238,7 +238,7 @@ class Memory(rules.RunChanges[None]):
             gone = {fragment.id for fragment in fragments}
             self.graph.remove_nodes_from([run, *gone])
             if forgotten:
-                self.forget_shown(gone)
+                self.forget_shown({run, *gone})
         if forgotten:
             former = self.former_ids.items()
             self.former_ids = {old: now for old, now in former if now not in ids}

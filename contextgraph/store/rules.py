@@ -113,7 +113,8 @@ class RunChanges(Protocol[Removed]):
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
         """Remove stored runs with what was derived from them, as one change.
 
-        Where they are *forgotten*, their former ids go, and that their fragments were shown.
+        Where they are *forgotten*, their former ids go, and that they or their fragments were
+        shown.
         Return what `remove_unused` has to look at.
         """
 

@@ -252,6 +252,17 @@ def test_a_forgotten_run_is_removed_with_its_errors(memory):
     assert memory.get_stats().counts.nodes["ErrorPattern"] == 0
 
 
+def test_the_title_of_a_forgotten_task_stays_in_no_text_that_was_shown(memory):
+    title = "Totals are wrong when a tariff is missing"
+    receipt = memory.learn(recovering_run(task=title, outcome=Outcome.SOLVED))
+    state = State(repo="acme/shop", task_description=title, last_action="ls")
+    assert title in memory.render(memory.query(state))
+    memory.note_exposures()
+    memory.forget([receipt.trajectory_id])
+    (shown,) = memory.store.exposures.all()
+    assert (shown.text, shown.items) == ("", ())
+
+
 def test_statistics_count_errors_and_what_follows_them(memory):
     memory.learn(recovering_run())
     stats = memory.get_stats()

@@ -91,7 +91,7 @@ class _Changes(rules.RunChanges[list[Row]]):
         if forgotten:
             self._transaction.rows("remove_former_ids", ids=ids)
             fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
-            forget_shown(self._transaction, fragments)
+            forget_shown(self._transaction, [*ids, *fragments])
         recoveries = sum(row["recoveries"] for row in removed)
         self._note_change(1, removals=1, trajectories=-len(removed), recoveries=-recoveries)
         return removed

@@ -313,6 +313,7 @@ class _Changes(rules.RunChanges[list[int]]):
                 "(SELECT value FROM json_each(?))",
                 (transaction.tenant, text_of(ids)),
             )
+            forget_shown(transaction, ids)
             for run in runs:
                 forget_shown(
                     transaction,
