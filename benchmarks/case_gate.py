@@ -73,7 +73,8 @@ def _answer(
         embedder=retriever.embedder,
         asked_at=at,
     )
-    cases = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
+    searches = {name: retriever.channels[name].about_task for name in WEIGHTS}
+    cases = {name: search(query, memory.store).cases for name, search in searches.items() if search}
     rows = [
         (*case.features.columns, case.hits[0].trajectory.instance_id in linked)
         for case in ranking_of(query, cases, WEIGHTS, LIMIT)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain, islice, product
 from math import log, sqrt
 from pathlib import PurePosixPath
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
@@ -200,7 +200,14 @@ class Findings:
     degraded: str = ""
 
 
-Channel = Callable[[Query, Store], Findings]
+Search: TypeAlias = Callable[[Query, Store], Findings]
+
+
+class Channel(NamedTuple):
+    """A way of searching: what it does *at_error*, and *about_task* where there is no error."""
+
+    at_error: Search | None = None
+    about_task: Search | None = None
 
 
 def ranked_cases(query: Query, trajectories: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
@@ -267,7 +274,7 @@ def by_error(query: Query, store: Store) -> Findings:
 
 def by_task(query: Query, store: Store) -> Findings:
     """Past runs of the same repository, those of the same type of task first."""
-    if query.is_at_error or not query.state.repo or not query.task_words:
+    if not query.state.repo or not query.task_words:
         return Findings()
     runs = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
     if len(runs) < ENOUGH:
@@ -278,7 +285,7 @@ def by_task(query: Query, store: Store) -> Findings:
 def by_state(query: Query, store: Store) -> Findings:
     """Past runs that had the same file open in the same phase, with what they did there."""
     state = query.state
-    if query.is_at_error or not (state.repo and state.phase and state.open_file):
+    if not (state.repo and state.phase and state.open_file):
         return Findings()
     name = PurePosixPath(state.open_file).name
     candidates = store.runs.find_fragments(
@@ -296,16 +303,17 @@ def by_state(query: Query, store: Store) -> Findings:
     return Findings(cases=best_first(cases))
 
 
-def by_lexical(query: Query, store: Store) -> Findings:
-    """Runs whose task has the same rare words; at a rare error, recoveries whose error has."""
-    if query.is_at_error:
-        if not query.error_words or len(_of_kind(query, store)) >= ENOUGH_OF_KIND:
-            return Findings()
-        texts = store.recoveries.for_text
-        recoveries = (
-            texts(query.error_words, scope, RECOVERIES_BY_WORDS) for scope in query.scopes
-        )
-        return Findings(recoveries=tuple(chain.from_iterable(recoveries)))
+def by_words_of_error(query: Query, store: Store) -> Findings:
+    """Find what cleared errors with the same rare words, where the error itself is rare."""
+    if not query.error_words or len(_of_kind(query, store)) >= ENOUGH_OF_KIND:
+        return Findings()
+    texts = store.recoveries.for_text
+    recoveries = (texts(query.error_words, scope, RECOVERIES_BY_WORDS) for scope in query.scopes)
+    return Findings(recoveries=tuple(chain.from_iterable(recoveries)))
+
+
+def by_words_of_task(query: Query, store: Store) -> Findings:
+    """Find runs whose task has the same rare words."""
     runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
@@ -374,11 +382,11 @@ NEAREST = 20
 def by_semantic(query: Query, store: Store) -> Findings:
     """Past runs of a task like this one.
 
-    Nothing for an error: what is near it in meaning says little of what clears it
+    Not used at errors: what is near one in meaning says little of what clears it
     (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
     compared.
     """
-    if query.is_at_error or not query.task_words:
+    if not query.task_words:
         return Findings()
     try:
         try:
@@ -440,10 +448,10 @@ class Recall(Protocol):
 def by_notes(recall: Recall) -> Channel:
     """The channel of notes about the task; not used at errors, where no note was ever right."""
 
-    def channel(query: Query, store: Store) -> Findings:
+    def search(query: Query, store: Store) -> Findings:
         # A note is as short as a title: more of the task is only more that it cannot answer.
         title = next(iter(query.state.task_description.strip().splitlines()), "")
-        if query.is_at_error or not title:
+        if not title:
             return Findings()
         try:
             recalled = recall(title, repo=query.state.repo, limit=_RECALLED)
@@ -453,7 +461,7 @@ def by_notes(recall: Recall) -> Channel:
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 
-    return channel
+    return Channel(about_task=search)
 
 
 class ForRequest(Protocol):
@@ -476,10 +484,10 @@ def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
     About its task, and what they had to say again whatever the task was.
     """
 
-    def channel(query: Query, store: Store) -> Findings:
+    def search(query: Query, store: Store) -> Findings:
         state, as_of = query.state, query.scope.as_of
         task, repo = state.task_description, state.repo or None
-        if query.is_at_error or state.last_action or not (task.strip() or repo):
+        if state.last_action or not (task.strip() or repo):
             return Findings()
         try:
             about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
@@ -488,7 +496,7 @@ def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 
-    return channel
+    return Channel(about_task=search)
 
 
 def _readable(
@@ -638,11 +646,11 @@ def final_score(fused: float, evidence: float, seen_at: datetime, newest: dateti
 
 
 CHANNELS: Mapping[str, Channel] = {
-    "error": by_error,
-    "task": by_task,
-    "state": by_state,
-    "lexical": by_lexical,
-    "semantic": by_semantic,
+    "error": Channel(at_error=by_error),
+    "task": Channel(about_task=by_task),
+    "state": Channel(about_task=by_state),
+    "lexical": Channel(by_words_of_error, by_words_of_task),
+    "semantic": Channel(about_task=by_semantic),
 }
 
 

@@ -202,8 +202,11 @@ class MemoryRetriever:
         findings: dict[str, Findings] = {}
         degraded: dict[str, str] = {}
         for name, channel in self.channels.items():
+            search = channel.at_error if query.is_at_error else channel.about_task
+            if search is None:
+                continue
             try:
-                findings[name] = channel(query, self._store)
+                findings[name] = search(query, self._store)
             except StoreError:
                 raise
             except ContextGraphError as error:

@@ -98,7 +98,11 @@ def judged_remedies(
     raw, cleared = run.raw, list(_cleared(run))
     for at, (state, done, names, _) in enumerate(cleared):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
-        candidates = {name: channel(query, store).recoveries for name, channel in channels.items()}
+        candidates = {
+            name: channel.at_error(query, store).recoveries
+            for name, channel in channels.items()
+            if channel.at_error
+        }
         judged = []
         for remedy in counted(query, same(query, found(query, candidates))):
             advised = remedy_of(remedy.actions, remedy.repo)

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from contextgraph import AgentMemory, Outcome, Phase, State
-from contextgraph.advising.channels import Findings, by_error
+from contextgraph.advising.channels import Channel, Findings, by_error
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import Settings
 from contextgraph.errors import (
@@ -287,9 +287,10 @@ def test_each_transition_row_is_a_distribution(memory):
 
 
 def test_a_channel_that_fails_is_named_and_the_others_answer(memory):
-    def broken(query, store):
+    def fail(query, store):
         raise ContextGraphError("no vectors")
 
+    broken = Channel(fail, fail)
     memory.learn(recovering_run())
     memory.retriever = MemoryRetriever(
         memory.store, channels={**MemoryRetriever(memory.store).channels, "task": broken}
@@ -312,7 +313,7 @@ def test_a_query_sees_one_state_of_the_memory(tmp_path):
             other.learn(recovering_run(2))
             return Findings()
 
-        channels = {"task": meanwhile, "error": by_error}
+        channels = {"task": Channel(meanwhile), "error": Channel(by_error)}
         memory.retriever = MemoryRetriever(memory.store, channels=channels)
         (solution,) = memory.query(STATE).error_solutions
         assert solution.why.support == 1

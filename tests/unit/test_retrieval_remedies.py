@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.ablation import PARTS, RULES
 from contextgraph import State
-from contextgraph.advising.channels import Findings, Query, query_of
+from contextgraph.advising.channels import Channel, Findings, Query, query_of
 from contextgraph.advising.evidence import Sighting, counted, found as sighted, same
 from contextgraph.advising.gate import (
     CONSERVATIVE,
@@ -529,7 +529,7 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
         recovery(21, actions=(remedy("rm -rf build"),)),
         elsewhere(22, actions=(CHANGE,)),
     )
-    channels = {"error": lambda query, store: Findings(recoveries=found)}
+    channels = {"error": Channel(lambda query, store: Findings(recoveries=found))}
     retriever = MemoryRetriever(store, channels=channels)
     context = retriever.retrieve(State(repo="acme/shop", current_error=NO_MODULE))
     assert [one.actions for one in context.shown] == [(SET_PATH,)]
