@@ -159,13 +159,21 @@ class Recogniser:
         return frame[1] if frame else None
 
 
-def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One row of a table: what *find* reads by itself in texts that hold one of *words*."""
+
+    words: tuple[str, ...]
+    find: Search
+
+
+def first_in(table: Iterable[Recogniser | Report], text: str) -> Finding | None:
     """Return what the first row of *table* that applies finds in *text*."""
-    for recogniser in table:
+    for row in table:
         # Looked for here as well, since calling `find` for each row costs more than looking.
-        for word in recogniser.words:
+        for word in row.words:
             if word in text:
-                if finding := recogniser.find(text):
+                if finding := row.find(text):
                     return finding
                 break
     return None
@@ -205,7 +213,7 @@ def exception(
     return Finding(family, error_type, message, location)
 
 
-_HEADER = "Traceback (most recent call last)"
+TRACEBACK = "Traceback (most recent call last)"
 _FRAME = regex(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = regex(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
@@ -269,7 +277,7 @@ _CLASS_FIRST = regex(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]
 
 def last_traceback(text: str) -> Finding | None:
     """The exception that the last traceback of *text* ends in, with its deepest frame."""
-    start = text.rfind(_HEADER)
+    start = text.rfind(TRACEBACK)
     if start < 0:
         return _bare_syntax_error(text)
     location, likely, wait = None, "", _LOOKED_AHEAD
@@ -335,26 +343,28 @@ def _bare_syntax_error(text: str) -> Finding | None:
     return Finding(Family.SYNTAX_ERROR, match["name"], message, ":".join(frames[-1]))
 
 
-def usage_error(text: str) -> Finding | None:
+def _usage_error(text: str) -> Finding | None:
     """A command line that a program's own argument parser refused."""
-    if "sage: " not in text or _USAGE_LINE.search(text) is None:
+    if _USAGE_LINE.search(text) is None:
         return None
     match = _USAGE_MESSAGE.search(text) or _USAGE_HINT.search(text)
     return Finding(Family.TOOL_USAGE, USAGE, match[1]) if match else None
 
 
-def printed_error(text: str) -> Finding | None:
+def _printed_error(text: str) -> Finding | None:
     """The first failure that a program prints itself, with its class where that is shown."""
-    if not any(word in text for word in ("rror", "xception", "ERROR")) and not any(
-        word in text for word in ("ailed", "atal", "ritical", "RITICAL")
-    ):
-        return None
     if match := _CLASS.search(text):
         return exception(match[1], match[2])
     for match in _MARKED.finditer(text):
         if not _HARMLESS.match(match[2]) or match[1].startswith(("Error ", "An error")):
             return _marked(match[1], match[2])
     return None
+
+
+USAGE_ERROR = Report(("sage: ",), _usage_error)
+PRINTED_ERROR = Report(
+    ("rror", "xception", "ERROR", "ailed", "atal", "ritical", "RITICAL"), _printed_error
+)
 
 
 def _marked(mark: str, message: str) -> Finding:
@@ -500,7 +510,7 @@ def _make_type(match: re.Match[str]) -> str:
     return f"make: {'recipe failed' if 'Error' in message else reason_of(message)}"
 
 
-_BUILDS = (
+BUILDS = (
     _build(
         "rustc: {code}",
         "-->",
@@ -621,11 +631,6 @@ _BUILDS = (
         r"|pattern \S+: |[^\n]{0,200}no required module)[^\n]*)",
     ),
 )
-
-
-def build_failure(text: str) -> Finding | None:
-    """The first message of a compiler, linker, checker or build tool."""
-    return first_in(_BUILDS, text)
 
 
 _wrong_usage = partial(Recogniser, Family.TOOL_USAGE)
@@ -906,7 +911,7 @@ _CORE_TOOLS = (
         r"\n(?P<command>sed|find|rg|patch|awk): (?![^\n]*: Broken pipe)(?P<message>[^\n]*: [^\n]*)",
     ),
 )
-_GIT = (
+GIT = (
     _shell(
         "git: {reason}",
         ("fatal: ", "error: "),
@@ -915,12 +920,12 @@ _GIT = (
     ),
     _shell("git: fatal", ("fatal: ", "error: "), r"^(?:fatal|error): (?P<message>[^\n]*)"),
 )
-_PIP = _environment(
+PIP = _environment(
     _pip_type,
     ("ERROR: ", "error: "),
     rf"^[ \t]*(?:ERROR|error): (?![^\n]*(?:{_PIP_HARMLESS}))(?P<message>[^\n]*)",
 )
-_INSTALLERS = (
+INSTALLERS = (
     _environment(
         _pip_type, "ERROR: ", rf"^[ \t]*(?:ERROR|error): (?P<message>(?:{_PIP_ONLY})[^\n]*)"
     ),
@@ -939,7 +944,7 @@ _INSTALLERS = (
         r"UnsatisfiableError|CondaHTTPError|EnvironmentNameNotFound):(?P<message>[^\n]*)",
     ),
 )
-_NETWORK = (
+NETWORK = (
     _environment(
         "curl: {code} {cause}",
         "curl: (",
@@ -961,7 +966,7 @@ _NETWORK = (
 )
 
 
-def shell_message(text: str) -> Finding | None:
+def _shell_message(text: str) -> Finding | None:
     """The first message of a shell, a core tool or an interpreter that could not start."""
     if finding := first_in(_INTERPRETERS, text):
         return finding
@@ -981,26 +986,5 @@ def _unified(error_type: str) -> str:
     return "bash: command not found" if reason == "not found" else error_type
 
 
-def git_message(text: str) -> Finding | None:
-    """The first message that only git words like this."""
-    return _GIT[0].find(text)
-
-
-def message_of_git(text: str) -> Finding | None:
-    """The first message in the output of git itself."""
-    return first_in(_GIT, text)
-
-
-def installer_failure(text: str) -> Finding | None:
-    """Recognise errors in the output of a package installer."""
-    return first_in((_PIP, *_INSTALLERS), text)
-
-
-def known_installer_failure(text: str) -> Finding | None:
-    """Recognise errors that only package installers word so."""
-    return first_in(_INSTALLERS, text)
-
-
-def network_failure(text: str) -> Finding | None:
-    """Recognise errors of a program that uses the network."""
-    return first_in(_NETWORK, text)
+# Any text: the messages of shells have no word in common.
+SHELL_MESSAGE = Report(("",), _shell_message)

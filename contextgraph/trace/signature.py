@@ -10,29 +10,29 @@ from contextgraph.lazy import TYPE_CHECKING, regex, replace
 from contextgraph.model import Action, ErrorKind, ErrorSignature, Family, Step
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.programs import (
+    BUILDS,
     CRASHES,
+    GIT,
     GO_PANIC,
+    INSTALLERS,
+    NETWORK,
+    PIP,
+    PRINTED_ERROR,
     RUST_PANIC,
+    SHELL_MESSAGE,
+    TRACEBACK,
+    USAGE_ERROR,
     Finding,
     Recogniser,
-    Search,
-    build_failure,
+    Report,
     class_name,
     first_in,
-    git_message,
-    installer_failure,
-    known_installer_failure,
     last_traceback,
     line_at,
-    message_of_git,
-    network_failure,
     plain,
-    printed_error,
     refused_edit,
-    shell_message,
     timeout,
     tool_message,
-    usage_error,
     without_banners,
 )
 
@@ -89,14 +89,17 @@ TOX = _failed_test(
 )
 
 
-def pytest_ran(text: str) -> bool:
-    """True where *text* shows that pytest ran at least some tests to a verdict."""
-    return (" in " in text and _SUMMARY.search(text, max(0, len(text) - 5000)) is not None) or (
-        "test session starts" in text or "short test summary info" in text
+def _tests_ran(text: str) -> bool:
+    """True where *text* shows that pytest, unittest or a relative ran to a verdict."""
+    return (
+        (" in " in text and _SUMMARY.search(text, max(0, len(text) - 5000)) is not None)
+        or "test session starts" in text
+        or "short test summary info" in text
+        or ("Ran " in text and _RAN.search(text) is not None)
     )
 
 
-def pytest_failure(text: str) -> Finding | None:
+def _pytest_failure(text: str) -> Finding | None:
     """The first failed, broken or uncollected test that a report of pytest names."""
     if "INTERNALERROR>" in text and (match := _INTERNAL.search(text)):
         places = _INTERNAL_PLACE.findall(text)
@@ -121,10 +124,9 @@ def failed_tests(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*of_pytest, *of_unittest)))
 
 
-def conftest_failure(text: str) -> Finding | None:
+def _conftest_failure(text: str) -> Finding | None:
     """Why pytest could not even load its configuration."""
-    at = text.find(_CONFTEST)
-    return _in_block(text[at:]) if at >= 0 else None
+    return _in_block(text[text.find(_CONFTEST) :])
 
 
 def _shows_failure(text: str) -> bool:
@@ -181,15 +183,8 @@ def _listed(text: str) -> Finding:
     return Finding(Family.TEST_FAILURE, error_type, message or match[1])
 
 
-def unittest_ran(text: str) -> bool:
-    """True where *text* shows that unittest or a relative ran to a verdict."""
-    return "Ran " in text and _RAN.search(text) is not None
-
-
-def unittest_failure(text: str) -> Finding | None:
+def _unittest_failure(text: str) -> Finding | None:
     """The first failed or broken test that a report of unittest names."""
-    if "=====" not in text:
-        return None
     block = _UNITTEST_BLOCK.search(text)
     if block is None:
         failed = _FAILED.search(text)
@@ -263,15 +258,7 @@ _TAP_CLASS = regex(r"^[ \t]+name: '(\w+)'", re.MULTILINE)
 _TAP_MESSAGE = regex(r"^[ \t]+error: (?:\|-\n[ \t]+)?'?([^\n]*?)'?$", re.MULTILINE)
 
 
-def foreign_failure(text: str) -> Finding | None:
-    """The first failed test of a runner that is not Python's."""
-    for word, report in _REPORTS:
-        if word in text and (finding := report(text)):
-            return finding
-    return None
-
-
-def after_passed_tests(text: str) -> str:
+def _after_passed_tests(text: str) -> str:
     """Return the text after the last report that all tests passed (other languages).
 
     What tests print, and the exceptions that they expect, stand before it.
@@ -416,20 +403,17 @@ _GRADLE = _failed_test(
     r"^\S+ > (?P<detail>[^\n]+) FAILED\n[ \t]+(?:[\w.]+\.)?(?P<name>\w+)"
     r"(?:: (?P<message>[^\n]*?))? at (?P<file>\S+?):(?P<line>\d+)",
 )
-_REPORTS: tuple[tuple[str, Search], ...] = (
-    (" fail", _javascript),
-    ("Failed tests:", _javascript),
-    ("Unhandled Errors", _javascript),
-    ("exiting with code 1", _NO_TESTS.find),
-    ("[  FAILED  ]", lambda text: first_in(_GOOGLE_TEST, text)),
-    ("The following tests FAILED", _CTEST.find),
-    ("not ok ", _tap),
-    ("FAIL", _go),
-    ("panic: ", _go),
-    ("test result: FAILED", _rust),
-    ("error: test failed", _rust),
-    ("Tests run:", _surefire),
-    (" FAILED\n", _GRADLE.find),
+# Tests in other languages.
+_FOREIGN = (
+    Report((" fail", "Failed tests:", "Unhandled Errors"), _javascript),
+    _NO_TESTS,
+    *_GOOGLE_TEST,
+    _CTEST,
+    Report(("not ok ",), _tap),
+    Report(("FAIL", "panic: "), _go),
+    Report(("test result: FAILED", "error: test failed"), _rust),
+    Report(("Tests run:",), _surefire),
+    _GRADLE,
 )
 
 
@@ -586,26 +570,28 @@ def _error_id(*parts: str) -> str:
 _SHOWN_BY_GIT = regex(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
 _EDGE = 1500
 
-_TESTS: tuple[Search, ...] = (
-    pytest_failure,
-    unittest_failure,
-    DOCTEST.find,
-    foreign_failure,
+_TESTS = (
+    Report(("FAIL", "ERROR", " failed", " error"), _pytest_failure),
+    Report(("=====",), _unittest_failure),
+    DOCTEST,
+    *_FOREIGN,
 )
-_PROGRAMS: tuple[Search, ...] = (
-    conftest_failure,
-    last_traceback,
-    known_installer_failure,
-    network_failure,
-    TOX.find,
-    build_failure,
-    lambda text: first_in(CRASHES, text),
-    usage_error,
-    shell_message,
-    git_message,
-    printed_error,
+# Of the messages of git the first row has those that nothing else words so.
+_DISPLAYED = (SHELL_MESSAGE, GIT[0])
+_OF_GIT = (*NETWORK, SHELL_MESSAGE, *GIT)
+_OF_INSTALLER = (PIP, *INSTALLERS)
+_PROGRAMS = (
+    Report((_CONFTEST,), _conftest_failure),
+    Report((TRACEBACK, "SyntaxError", "IndentationError", "TabError"), last_traceback),
+    *INSTALLERS,
+    *NETWORK,
+    TOX,
+    *BUILDS,
+    *CRASHES,
+    USAGE_ERROR,
+    *_DISPLAYED,
+    PRINTED_ERROR,
 )
-_TOOLS: tuple[Search, ...] = (timeout, refused_edit, tool_message)
 # What begins like this is neither a refusal nor a message of a tool.
 _NO_TOOL_MESSAGE = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 
@@ -667,7 +653,13 @@ def error_at(step: Step, reading: ActionReading) -> ErrorSignature | None:
 def signature_of(text: str) -> ErrorSignature | None:
     """The failure that *text* shows by itself: a traceback, a line, a whole observation."""
     text = without_banners(plain(text))
-    finding = _first((*_TOOLS, *_TESTS), text) or _first(_PROGRAMS, after_passed_tests(text))
+    finding = (
+        timeout(text)
+        or refused_edit(text)
+        or tool_message(text)
+        or first_in(_TESTS, text)
+        or first_in(_PROGRAMS, _after_passed_tests(text))
+    )
     return signature_for(finding) if finding else None
 
 
@@ -710,24 +702,26 @@ def action_in(state: "State") -> Action:
 def _found(text: str, reading: ActionReading, *, is_display: bool) -> Finding | None:
     if not text or text.isspace():
         return None
-    if finding := _first((timeout,) if text.startswith(_NO_TOOL_MESSAGE) else _TOOLS, text):
+    if finding := timeout(text):
+        return finding
+    if not text.startswith(_NO_TOOL_MESSAGE) and (
+        finding := refused_edit(text) or tool_message(text)
+    ):
         return finding
     if is_display:
         # Before or after what was displayed.
         edges = [text] if "[File: " not in text[:_EDGE] else []
         if len(text) > 2 * _EDGE and edges:
             edges = [text[:_EDGE], text[text.rfind("\n", 0, -_EDGE) + 1 :]]
-        messages = (shell_message(edge) or git_message(edge) for edge in edges)
+        messages = (first_in(_DISPLAYED, edge) for edge in edges)
         return next(filter(None, messages), None)
-    if reading.kind is ActionKind.INSTALL and (finding := installer_failure(text)):
+    if reading.kind is ActionKind.INSTALL and (finding := first_in(_OF_INSTALLER, text)):
         return finding
     if reading.kind is ActionKind.VCS:
-        return network_failure(text) or shell_message(text) or message_of_git(text)
-    if finding := _first(_TESTS, text):
+        return first_in(_OF_GIT, text)
+    if finding := first_in(_TESTS, text):
         return finding
-    if pytest_ran(text) or unittest_ran(text):
-        return None
-    return _first(_PROGRAMS, after_passed_tests(text))
+    return None if _tests_ran(text) else first_in(_PROGRAMS, _after_passed_tests(text))
 
 
 def _is_display(reading: ActionReading) -> bool:
@@ -738,13 +732,6 @@ def _is_display(reading: ActionReading) -> bool:
     if kind is ActionKind.VCS:
         return _SHOWN_BY_GIT.match(reading.command) is not None
     return kind.is_passive
-
-
-def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
-    for search in searches:
-        if finding := search(text):
-            return finding
-    return None
 
 
 def _is_logged_failure(action: Action, exit_code: int | None, is_error: bool | None) -> bool:
