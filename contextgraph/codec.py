@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache, lru_cache, partial
+from itertools import chain
 from operator import attrgetter, call
 from pathlib import Path
 from types import NoneType, UnionType
@@ -30,7 +31,7 @@ import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError, StoreError
 from contextgraph.lazy import MISSING, fields, is_dataclass
-from contextgraph.model.error import RemedyAction, RemedyPattern
+from contextgraph.model.error import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.methodology import Words
 from contextgraph.model.trajectory import TRANSIENT, Json
 
@@ -384,8 +385,23 @@ def from_json(kind: type[Value], text: str) -> Value:
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """The actions that are stored as *text*."""
     # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
-    records = orjson.loads(text)
-    return tuple(decoded(RemedyAction, record) for record in records if isinstance(record, dict))
+    return tuple([_action(record) for record in orjson.loads(text) if isinstance(record, dict)])
+
+
+def _action(record: dict[str, Any]) -> RemedyAction:
+    """Return what `decoded` does, in half of its time: a query reads hundreds of actions."""
+    pattern = record["pattern"]
+    target, replaced = record["target"], record.get("replaced", "")
+    parameters = tuple([(name, value) for name, value in record.get("parameters", ())])
+    of_pattern = pattern.get("target", ""), pattern.get("replaced", "")
+    qualifiers = tuple(pattern.get("parameters", ()))
+    texts = (target, replaced, *of_pattern, *qualifiers, *chain.from_iterable(parameters))
+    if {*map(type, texts)} != {str}:
+        raise ReadError("", "", "an action is not made of texts")
+    kind, shared = RemedyKind(record["kind"]), RemedyKind(pattern["kind"])
+    return RemedyAction(
+        kind, target, RemedyPattern(shared, *of_pattern, qualifiers), replaced, parameters
+    )
 
 
 _JSON: Mapping[Any, Form] = {
@@ -414,7 +430,11 @@ class Columns(Generic[Value]):
             (at, form[0]) for at, form in enumerate(field_forms) if form is not _AS_IT_IS
         )
         self._readers = tuple(
-            (field.name, form[1], None if field.default is MISSING else field.default)
+            (
+                field.name,
+                None if form is _AS_IT_IS else form[1],
+                None if field.default is MISSING else field.default,
+            )
             for field, form in zip(fields, field_forms, strict=True)
             if form is not _AS_IT_IS or field.default is not MISSING
         )
@@ -433,7 +453,10 @@ class Columns(Generic[Value]):
         try:
             for name, read, default in self._readers:
                 given = values[name]
-                values[name] = default if given is None else read(given)
+                if given is None:
+                    values[name] = default
+                elif read is not None:
+                    values[name] = read(given)
         except DAMAGE as error:
             raise StoreError(f"a stored {self._kind.__name__} is damaged: {error}") from error
         return self._kind(**values, **omitted)

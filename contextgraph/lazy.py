@@ -143,19 +143,19 @@ if not TYPE_CHECKING:
     _UNSAID = {
         **dict.fromkeys(("default", "default_factory"), MISSING),
         **dict.fromkeys(("compare", "init", "repr"), True),
+        "hash": None,
         "metadata": {},
     }
 
     class Field:
-        """Arguments of `field`."""
+        """Arguments of `field`, and what `dataclasses` takes for those that are not given."""
 
-        __slots__ = ("details", "name", "type")
+        __slots__ = ("details", "name", "type", *_UNSAID)
 
         def __init__(self, details):
             self.details = details
-
-        def __getattr__(self, name):
-            return self.details.get(name, _UNSAID.get(name))
+            for name, value in _UNSAID.items():
+                setattr(self, name, details.get(name, value))
 
     def field(**details):
         """See `dataclasses.field`."""

@@ -90,7 +90,7 @@ _AGENT_TOOLS = frozenset(
 )
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE)
+_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE).target
 _WITH_PATH = frozenset(
     {RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE, RemedyKind.CREATE}
 )
@@ -399,7 +399,7 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
         is_shown = f"/{module}/" in state.last_outcome or _is_listed(module, state.repo_summary)
         never = is_never_installed(names.fill(Term.MISSING_MODULE), state.last_action)
         return never or is_shown or is_own_module(module, state.repo, state.open_file)
-    if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
+    if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)
 
