@@ -1,14 +1,14 @@
-"""The operations of a memory: the one table that HTTP, the clients and MCP offer.
+"""The operations of a memory: the one table that HTTP, the clients, MCP and commands offer.
 
 An operation is a function whose signature and docstring are its interface. Each is one request:
 those of `REQUESTS` answer with the JSON object of the command line; `METHODS` are methods of the
 library for `contextgraph.service.client`, which answer with their value. The table imports neither
 pydantic nor what it calls: a command that needs a scope or a limit of it starts no slower.
 
-Commands are not made from it. They share its objects (`contextgraph.records`) and the methods that
-it calls; what else one of `cli` says is of people at a terminal: names and help of options, a table
-or a sentence, what is missing, which advice of hooks to compile again. No row has that, and a row
-with all of it would be longer than the function that it takes the place of.
+A parameter is added by one edit, of a function here: the body of its request, the OpenAPI document,
+the argument of a tool that names it and the option of a command have its name, type, default,
+description and limits (`contextgraph.cli.commands.of_operation`). A command passes on what it does
+not name; what it prints for people, and options that it has besides, are its own.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from enum import StrEnum
 from inspect import BoundArguments, Parameter, signature
 from operator import attrgetter
 from pkgutil import resolve_name
-from types import UnionType
+from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -145,10 +145,14 @@ def _bounded(kind: Any) -> Any:
 
 
 class ArgumentField:
-    """Limits and description of an argument, in its annotation: those of `pydantic.Field`."""
+    """Limits and description of an argument, in its annotation: those of `pydantic.Field`.
 
-    def __init__(self, **details: Any) -> None:
-        self.details = details
+    A command shows *metavar* for its value, and has the option *flag*; without these the name of
+    the argument says both.
+    """
+
+    def __init__(self, *, metavar: str = "", flag: str = "", **details: Any) -> None:
+        self.metavar, self.flag, self.details = metavar, flag, details
 
 
 def checked_type(kind: Any) -> Any:
@@ -185,8 +189,26 @@ def checked_type(kind: Any) -> Any:
     return {datetime: AwareDatetime, Any: JsonValue}.get(kind, kind)
 
 
-REQUESTS: list[Operation] = []
-"""The operations that answer with a record."""
+def fields_in(kind: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the type of an argument for a command, and what its fields say; the outer ones last.
+
+    A sequence is a list; one that may be None is of its type.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (kind,) = (part for part in parts if part is not NoneType)
+        return fields_in(kind)
+    if origin is not Annotated:
+        return (cast(Any, list)[fields_in(*parts)[0]] if origin is Sequence else kind), {}
+    hint, said = fields_in(parts[0])
+    for one in parts[1:]:
+        if isinstance(one, ArgumentField):
+            said |= {"metavar": one.metavar, "flag": one.flag, **one.details}
+    return hint, said
+
+
+REQUESTS: dict[str, Operation] = {}
+"""The operations that answer with a record, by name."""
 
 
 def _offer(scope: TokenScope, route: str, **properties: Any) -> Callable[[F], F]:
@@ -194,7 +216,7 @@ def _offer(scope: TokenScope, route: str, **properties: Any) -> Callable[[F], F]
 
     def offer(function: F) -> F:
         name = function.__name__
-        REQUESTS.append(Operation(name, function, scope, route=route, **properties))
+        REQUESTS[name] = Operation(name, function, scope, route=route, **properties)
         return function
 
     return offer
@@ -214,14 +236,37 @@ Text = Annotated[str, ArgumentField(max_length=LONGEST)]
 LongText = Annotated[str, ArgumentField(max_length=4_000_000)]
 Names = Annotated[Sequence[Name], ArgumentField(max_length=1000)]
 Tags = Annotated[Sequence[Name], ArgumentField(max_length=100)]
-Limit = Annotated[int, ArgumentField(ge=1, le=100)]
-PageSize = Annotated[int, ArgumentField(ge=1, le=500)]
-Tokens = Annotated[int, ArgumentField(ge=1, le=100_000)]
+Limit = Annotated[int, ArgumentField(ge=1, le=100, metavar="N")]
+PageSize = Annotated[int, ArgumentField(ge=1, le=500, metavar="N", description="At most N.")]
+Tokens = Annotated[
+    int,
+    ArgumentField(ge=1, le=100_000, metavar="N", flag="--tokens", description="At most N tokens."),
+]
 Share = Annotated[float, ArgumentField(ge=0, le=1)]
 After = Annotated[str, ArgumentField(max_length=100, description='"next" of the page before.')]
-Repository = Annotated[Name, ArgumentField(description="The repository: owner/repo.")]
-AnyRepository = Annotated[Name | None, ArgumentField(description="The repository: owner/repo.")]
+Repository = Annotated[
+    Name, ArgumentField(metavar="OWNER/REPO", description="The repository (owner/repo).")
+]
+OnlyRepository = Annotated[
+    Name,
+    ArgumentField(metavar="OWNER/REPO", description="Only this repository (owner/repo)."),
+]
+AboutRepository = Annotated[
+    Name | None,
+    ArgumentField(
+        metavar="OWNER/REPO",
+        description="Only notes about this repository (owner/repo), or about none.",
+    ),
+]
 Question = Annotated[Text, ArgumentField(description="What you want to know.")]
+Kinds = Annotated[
+    Strategy,
+    ArgumentField(
+        metavar="NAME", description="All; no entities and links; only those; only notes."
+    ),
+]
+Ignored = Annotated[Names, ArgumentField(metavar="ID", description="Ignore runs of this instance.")]
+AsOf = Annotated[datetime | None, ArgumentField(description="Ignore newer runs.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +340,8 @@ def query(
     state: BoundedState,
     limit: Limit = 5,
     *,
-    exclude_instances: Names = (),
-    as_of: datetime | None = None,
+    exclude_instances: Ignored = (),
+    as_of: AsOf = None,
     max_tokens: Tokens | None = None,
     record: bool = True,
 ) -> Record:
@@ -359,10 +404,12 @@ def query_memory(
 def playbook(
     memory: "AgentMemory",
     repo: Repository,
-    task: Annotated[Text, ArgumentField(description="The issue or task.")] = "",
+    task: Annotated[
+        Text, ArgumentField(description="Rank the files for this task, such as an issue.")
+    ] = "",
     *,
-    exclude_instances: Names = (),
-    as_of: datetime | None = None,
+    exclude_instances: Ignored = (),
+    as_of: AsOf = None,
 ) -> Record:
     """Return what the runs of a repository agree on: likely files, test command, set-up.
 
@@ -378,10 +425,10 @@ def playbook(
 def how(
     memory: "AgentMemory",
     repo: Repository,
-    command: Annotated[Text, ArgumentField(description="A shell line.")],
+    command: Annotated[Text, ArgumentField(description="A shell command.")],
     *,
-    exclude_instances: Names = (),
-    as_of: datetime | None = None,
+    exclude_instances: Ignored = (),
+    as_of: AsOf = None,
 ) -> Record:
     """Return how a command is really run here, with a warning of one that never worked.
 
@@ -403,7 +450,7 @@ def stats(memory: "AgentMemory", repo: Name = "", situation: Name = "") -> Recor
 
 
 @_offer(TokenScope.READ, "GET /v1/friction")
-def friction(memory: "AgentMemory", repo: Name = "", limit: PageSize = 10) -> Record:
+def friction(memory: "AgentMemory", repo: OnlyRepository = "", limit: PageSize = 10) -> Record:
     """Return what keeps failing across tasks, as `contextgraph friction --json`."""
     return friction_record(repo, memory.stats.get_friction(repo, limit))
 
@@ -468,12 +515,14 @@ def methodology(memory: "AgentMemory", identity: str) -> Record:
 def notes(
     memory: "AgentMemory",
     question: Annotated[Text | None, ArgumentField(description="What you want to know.")] = None,
-    repo: AnyRepository = None,
-    tags: Tags = (),
-    min_probability: Share = 0.0,
+    repo: AboutRepository = None,
+    tags: Annotated[Tags, ArgumentField(description="Only notes with this tag.")] = (),
     limit: PageSize = 50,
+    min_probability: Annotated[
+        Share, ArgumentField(metavar="P", description="Only what answers at least as probably.")
+    ] = 0.0,
+    strategy: Kinds = Strategy.HYBRID,
     archived: bool = False,
-    strategy: Strategy = Strategy.HYBRID,
 ) -> Record:
     """Return notes, decisions, pages, entities and keyed entries that answer a question.
 
@@ -503,9 +552,9 @@ def notes(
 def search(
     memory: "AgentMemory",
     question: Question,
-    repo: AnyRepository = None,
+    repo: OnlyRepository | None = None,
     limit: PageSize = 10,
-    strategy: Strategy = Strategy.HYBRID,
+    strategy: Kinds = Strategy.HYBRID,
 ) -> Record:
     """Search past sessions, what people decided there, notes, pages and remedies.
 
@@ -521,8 +570,8 @@ def snapshot(
     trigger: Annotated[
         Text, ArgumentField(description="What happens: an event, an error, a task.")
     ],
-    focus: Annotated[Text, ArgumentField(description="What you look at meanwhile.")] = "",
-    repo: AnyRepository = None,
+    focus: Annotated[Text, ArgumentField(description="What you work on meanwhile.")] = "",
+    repo: AboutRepository = None,
     max_tokens: Tokens = 500,
 ) -> Record:
     """Return the notes that matter now: pinned, about the trigger, of the last day.
@@ -849,4 +898,4 @@ def _methods() -> Iterator[Operation]:
                 )
 
 
-OPERATIONS: Sequence[Operation] = (*REQUESTS, *_methods())
+OPERATIONS: Sequence[Operation] = (*REQUESTS.values(), *_methods())

@@ -1,9 +1,8 @@
 """The commands as click knows them, made from the signatures of functions; options they share."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from enum import Enum
-from functools import wraps
+from enum import Enum, StrEnum
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
 from itertools import pairwise
@@ -13,10 +12,8 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Concatenate,
     Literal,
     NamedTuple,
-    ParamSpec,
     Union,
     cast,
     get_args,
@@ -45,9 +42,6 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
-
-
-P = ParamSpec("P")
 
 
 class Marker(NamedTuple):
@@ -262,40 +256,100 @@ class Common:
             print(empty)
 
 
+@dataclass(frozen=True, slots=True)
+class CommandFunction:
+    """A function that is called with `Common` and with the values of its options.
+
+    They are those of `REQUESTS[operation]`, if it has one, and its own parameters. One of the same
+    name takes the place of the operation's: with an annotation of its own or with its default.
+    """
+
+    function: Callable[..., None]
+    common: Sequence[str]
+    settings: Sequence[str]
+    without: Collection[str]
+    store: Any
+    operation: str
+
+    def __call__(self, **given: Any) -> None:
+        """Call the function."""
+        flags = {name: given.pop(name) for name in self.settings}
+        common = Common(flags=flags, **{name: given.pop(name) for name in self.common})
+        self.function(common, **given)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield a parameter for each option, with a `Marker` in its annotation."""
+        yield from self.own().values()
+        described = {**SETTINGS, **_COMMON, **({"store": self.store} if self.store else {})}
+        for name in (*self.settings, *self.common):
+            default = False if name == "as_json" else None
+            yield Parameter(
+                name, Parameter.KEYWORD_ONLY, default=default, annotation=described[name]
+            )
+
+    def own(self) -> dict[str, Parameter]:
+        """Return the parameters that are not shared by all commands."""
+        taken: dict[str, Parameter] = {}
+        if self.operation:
+            from contextgraph.operations import REQUESTS
+
+            _, *offered = signature(REQUESTS[self.operation].function).parameters.values()
+            taken = {one.name: of_operation(one) for one in offered if one.name not in self.without}
+        _, *own = signature(self.function).parameters.values()
+        for one in own:
+            if get_origin(one.annotation) is Annotated:
+                taken[one.name] = one.replace(kind=Parameter.KEYWORD_ONLY)
+            elif one.default is not one.empty:
+                taken[one.name] = taken[one.name].replace(default=one.default)
+        return taken
+
+
 def common_options(
-    *settings: str, without: Collection[str] = (), store: Any = None
-) -> Callable[[Callable[Concatenate[Common, P], None]], Callable[..., None]]:
+    *settings: str, without: Collection[str] = (), store: Any = None, operation: str = ""
+) -> Callable[[Callable[..., None]], CommandFunction]:
     """Decorate a command: it gets `Common` as its first argument, and the options for that.
 
-    These are *settings*, --json, --store and --tenant, but for those it is *without*; *store*
-    replaces the description of --store.
+    These are *settings*, --json, --store and --tenant; *store* replaces the description of --store.
+    A command of an *operation* has the options of its arguments, too. It is *without* some of both.
     """
     chosen = [name for name in _COMMON if name not in without]
-    described = {**SETTINGS, **_COMMON, **({"store": store} if store else {})}
-    added = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=False if name == "as_json" else None,
-            annotation=described[name],
-        )
-        for name in (*settings, *chosen)
-    ]
 
-    def decorate(function: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
-        @wraps(function)
-        def run(**given: Any) -> None:
-            flags = {name: given.pop(name) for name in settings}
-            common = Common(flags=flags, **{name: given.pop(name) for name in chosen})
-            cast(Any, function)(common, **given)
-
-        # The options of a command are made from its signature.
-        _, *own = signature(function).parameters.values()
-        shown = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
-        cast(Any, run).__signature__ = signature(function).replace(parameters=[*shown, *added])
-        return run
+    def decorate(function: Callable[..., None]) -> CommandFunction:
+        return CommandFunction(function, chosen, settings, without, store, operation)
 
     return decorate
+
+
+def of_operation(parameter: Parameter) -> Parameter:
+    """Return the parameter of an operation as that of a command: an argument without a default.
+
+    What spares a service work limits no command: lengths of texts, and the most of a number.
+    """
+    from contextgraph.operations import fields_in
+
+    hint, shown = fields_in(parameter.annotation)
+    name = parameter.name
+    is_argument = parameter.default is parameter.empty
+    metavar = shown.get("metavar") or (name.upper() if is_argument or hint is not str else "TEXT")
+    said = shown.get("description", "").replace(f" ({metavar.lower()})", "")
+    details: dict[str, Any] = {"metavar": metavar, "help": said}
+    if "ge" in shown:
+        details["min"] = shown["ge"]
+    flags = tuple(filter(None, [shown.get("flag")]))
+    more = ""
+    if hint is bool:
+        del details["metavar"]
+    elif hint is datetime:
+        details |= {"metavar": "TIME", "parser": time_of}
+        more = "ISO 8601, UTC"
+    elif get_origin(hint) is list:
+        details["metavar"] = shown.get("metavar") or name.removesuffix("s").upper()
+        flags = flags or (f"--{name.replace('_', '-').removesuffix('s')}",)
+        more = "repeatable"
+    if more:
+        details["help"] = f"{said.removesuffix('.')} ({more})."
+    marker = Marker(flags, details, is_argument)
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[hint, marker])
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
@@ -435,11 +489,11 @@ def _home(name: str) -> Any:
 
 def _made(name: str, home: str | Mapping[str, str]) -> click.Command:
     if isinstance(home, str):
-        return command_of(_function(home), name)
+        return command_of(function_of(home), name)
     if "" not in home:
         summary = import_module(f"contextgraph.cli.{next(iter(home.values())).split(':')[0]}")
         return Commands(name, home, help=summary.GROUPS[name], no_args_is_help=True)
-    own = command_of(_function(home[""]), name)
+    own = command_of(function_of(home[""]), name)
     return Commands(
         name,
         home,
@@ -450,19 +504,20 @@ def _made(name: str, home: str | Mapping[str, str]) -> click.Command:
     )
 
 
-def _function(home: str) -> Callable[..., object]:
+def function_of(home: str) -> CommandFunction:
+    """Return the function at *home*, a value of `HOMES`."""
     module, _, name = home.partition(":")
-    function: Callable[..., object] = getattr(import_module(f"contextgraph.cli.{module}"), name)
+    function: CommandFunction = getattr(import_module(f"contextgraph.cli.{module}"), name)
     return function
 
 
-def command_of(function: Callable[..., object], name: str) -> DescribedCommand:
+def command_of(function: CommandFunction, name: str) -> DescribedCommand:
     """Return the command *name* that calls *function*, with an option for each parameter."""
     return DescribedCommand(
         name,
-        params=[_parameter(parameter) for parameter in signature(function).parameters.values()],
+        params=[_parameter(parameter) for parameter in function.parameters()],
         callback=function,
-        help=getdoc(function),
+        help=getdoc(function.function),
         context_settings=_CONTEXT,
     )
 
@@ -491,6 +546,8 @@ def _parameter(parameter: Parameter) -> click.Parameter:
         del details["type"]
         details["is_flag"] = True
     shown = parameter.default if isinstance(parameter.default, int | float | str) else None
+    if isinstance(shown, StrEnum):
+        details["default"] = shown.value
     details.setdefault("show_default", bool(shown) and hint is not bool)
     flags = marker.flags or (f"--{parameter.name.replace('_', '-')}",)
     return click.Option([parameter.name, *flags], multiple=is_list, **details)

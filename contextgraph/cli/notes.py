@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from contextgraph.knowledge import Statement
     from contextgraph.model import Note
 
-
-RepoOrNone = Annotated[
-    str | None, option("OWNER/REPO", "Only notes about this repository, or about none.")
-]
 
 _FOUND_WIDTH = 160
 # Below it were 7 of 12 questions that nothing in a team's sessions answers, and none of 25 others.
@@ -100,23 +96,16 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     common.answer(record, text)
 
 
-@common_options()
+@common_options(operation="notes", without=("archived",))
 def recall(
     common: Common,
     question: Question = "",
-    repo: RepoOrNone = None,
-    tag: Annotated[
-        list[str] | None, option("TAG", "Only notes with this tag (repeatable).")
-    ] = None,
-    limit: Limit = 5,
-    min_probability: Annotated[float, option("P", "Only what answers at least as probably.")] = 0.0,
-    strategy: Annotated[
-        Literal["hybrid", "knowledge", "graph", "notes"],
-        option("NAME", "All; no entities and links; only those; only notes."),
-    ] = "hybrid",
+    *,
+    limit: int = 5,
     saved: Annotated[
         Path | None, option("FILE", "Instead, check questions whose answers are known.")
     ] = None,
+    **given: Any,
 ) -> None:
     """Show notes, decisions and pages that answer a question.
 
@@ -139,14 +128,7 @@ def recall(
         _check_saved(common, saved, limit)
         return
     with common.open(read_only=True) as memory:
-        hits = memory.notes.recall(
-            question,
-            repo=repo,
-            limit=limit,
-            tags=tag or (),
-            min_probability=min_probability,
-            strategy=strategy,
-        )
+        hits = memory.notes.recall(question, limit=limit, **given)
     rows = ((f"{hit.score:.2f}", *_row(hit.note, hit.later)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(record_of, hits)
@@ -315,15 +297,8 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-@common_options()
-def search(
-    common: Common,
-    question: Annotated[str, argument("QUESTION", "What you want to know.")],
-    repo: Annotated[
-        str | None, option("OWNER/REPO", "Only of this repository; without it, all.")
-    ] = None,
-    limit: Limit = 10,
-) -> None:
+@common_options(operation="search")
+def search(common: Common, **given: Any) -> None:
     """Search past sessions, decisions, notes and remedies.
 
     One list, the best first, with the command that opens each. "what happened recently" gives the
@@ -337,8 +312,7 @@ def search(
     """
     with common.open(read_only=True) as memory:
         found = [
-            replace(one, command=_opening(common, one.command))
-            for one in memory.search(question, repo, limit=limit)
+            replace(one, command=_opening(common, one.command)) for one in memory.search(**given)
         ]
     if common.as_json:
         for one in found:
@@ -490,14 +464,8 @@ def _proposed(path: Path, recurring: "Sequence[Statement]") -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff)
 
 
-@common_options()
-def snapshot(
-    common: Common,
-    trigger: Annotated[str, argument("TRIGGER", "What happened, such as a failed check.")],
-    focus: Annotated[str, option("TEXT", "What the agent is about to work on.")] = "",
-    repo: RepoOrNone = None,
-    tokens: Tokens = 500,
-) -> None:
+@common_options(operation="snapshot")
+def snapshot(common: Common, **given: Any) -> None:
     """Show what people and agents say that matters now.
 
     All pinned notes, then the three that answer trigger and focus best, then those of the last day;
@@ -508,7 +476,7 @@ def snapshot(
       contextgraph snapshot "test_checkout fails on main" --focus payments
     """
     with common.open(read_only=True) as memory:
-        snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
+        snapshot = memory.snapshot(**given)
     common.answer(
         {
             "notes": [record_of(note) for note in snapshot.notes],

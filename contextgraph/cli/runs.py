@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -421,13 +421,9 @@ _WHOLE = 2_000
 Repository = Annotated[str, option("OWNER/REPO", "The repository.", "that of the current folder")]
 
 
-@common_options()
+@common_options(operation="playbook")
 def playbook(
-    common: Common,
-    *,
-    repo: Repository = "",
-    task: Annotated[str, option("TEXT", "Rank the files for this task, such as an issue.")] = "",
-    workdir: Workdir = None,
+    common: Common, *, repo: Repository = "", task: str, workdir: Workdir = None, **given: Any
 ) -> None:
     """Show what runs of a repository agree on, and its notes.
 
@@ -445,7 +441,7 @@ def playbook(
 
     repo = repo or repository_here()
     with common.open(read_only=True) as memory:
-        playbook = memory.playbook(repo, task, workdir=workdir)
+        playbook = memory.playbook(repo, task, workdir=workdir, **given)
         if not playbook:
             _unknown(memory, repo)
     record = record_of(playbook, text=render_playbook(playbook))
@@ -454,13 +450,8 @@ def playbook(
         warn(playbook.degraded)
 
 
-@common_options()
-def how(
-    common: Common,
-    command: Annotated[str, argument("COMMAND", "A shell command.")],
-    *,
-    repo: Repository = "",
-) -> None:
+@common_options(operation="how")
+def how(common: Common, *, repo: Repository = "", **given: Any) -> None:
     """Show how a command is run in a repository.
 
     Shows how often commands of this form worked, how they were typed, and what worked instead. The
@@ -472,7 +463,7 @@ def how(
     """
     repo = repo or repository_here()
     with common.open(read_only=True) as memory:
-        history = memory.how(repo, command)
+        history = memory.how(repo, **given)
         if not history.runs:
             _unknown(memory, repo)
     common.answer(record_of(history), partial(_show_history, history))

@@ -12,7 +12,6 @@ from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles, HookRecord
 from contextgraph.cli.commands import (
     Common,
-    Repo,
     argument,
     common_options,
     described,
@@ -205,11 +204,12 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
 
 
-@common_options()
+@common_options(operation="friction")
 def friction(
     common: Common,
-    repo: Repo = None,
-    top: Annotated[
+    *,
+    repo: str,
+    limit: Annotated[
         int, described("--limit", "--top", metavar="N", min=1, help="At most N errors.")
     ] = 10,
 ) -> None:
@@ -225,8 +225,8 @@ def friction(
       contextgraph friction --repo owner/repo --top 3
     """
     with common.open(read_only=True) as memory:
-        repo = masked_name(repo or "")
-        frictions = memory.stats.get_friction(repo, top)
+        repo = masked_name(repo)
+        frictions = memory.stats.get_friction(repo, limit)
     none = "no error was met by two tasks" + (f" of {repo}" if repo else "")
     shown = partial(_show_friction, frictions) if frictions else none
     common.answer(friction_record(repo, frictions), shown)

@@ -4,12 +4,15 @@ import os
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from contextgraph.cli import GATHERED, HOMES, SECTIONS
+from contextgraph.cli.commands import function_of, of_operation
+from contextgraph.operations import REQUESTS
 from tests.acceptance.command_line import contextgraph
 
 DOCUMENT = Path("docs/cli.md")
@@ -20,6 +23,24 @@ COMMANDS = sorted(
     for name, home in HOMES.items()
     for inner in ([""] if isinstance(home, str) else home)
 )
+FUNCTIONS = {
+    f"{name} {inner}".strip(): function_of(place)
+    for name, home in HOMES.items()
+    for inner, place in ({"": home} if isinstance(home, str) else home).items()
+}
+OF_OPERATIONS = {name: function for name, function in FUNCTIONS.items() if function.operation}
+FOLDER = "the repository of the current folder, where none is named"
+# Options of commands that are not as the arguments of their operations, and why.
+DIFFERENT = {
+    "playbook repo": FOLDER,
+    "playbook workdir": "a folder of this machine",
+    "how repo": FOLDER,
+    "friction limit": "--top was its name in 0.1",
+    "recall question": "not needed with --saved, and asks nothing else",
+    "recall limit": "fewer fit a screen than a page of a service",
+    "recall saved": "a file of this machine",
+    "recall archived": "is of a list, which `notes` shows",
+}
 HEAVY = ("click", "contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich")
 
 
@@ -30,6 +51,21 @@ def test_the_help_of_every_command_has_an_example_of_it(command: str) -> None:
     assert result.code == 0
     assert max(map(len, result.out.splitlines())) <= 80
     assert re.search(rf"Example:\n(.*\n)*? .*contextgraph {command}", result.out)
+
+
+@pytest.mark.parametrize("command", OF_OPERATIONS)
+def test_options_are_the_arguments_of_the_operation(command: str) -> None:
+    function = OF_OPERATIONS[command]
+    _, *arguments = signature(REQUESTS[function.operation].function).parameters.values()
+    offered = {one.name: of_operation(one) for one in arguments}
+    taken = function.own()
+
+    different = {
+        name for name in offered.keys() | taken.keys() if offered.get(name) != taken.get(name)
+    }
+
+    stated = (name.split() for name in DIFFERENT)
+    assert different == {name for of, name in stated if of == command}
 
 
 def test_the_documentation_has_a_section_for_every_command() -> None:
