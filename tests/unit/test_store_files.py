@@ -19,7 +19,7 @@ from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
-# What `upgrade_18.sql` to `upgrade_20.sql` add, taken out again.
+# What `upgrade_18.sql` to `upgrade_21.sql` add, taken out again.
 _ADDED = {
     "place": ["runs"],
     "error_pattern": ["runs", "steps", "cleared"],
@@ -32,6 +32,12 @@ _INDEXES = (
     *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
     *("exposure_newest", "shown_item_of_advice", "trajectory_ranked_of_agent"),
 )
+_RECOVERIES_BY_TIME = {
+    "recovered_template": "error",
+    "recovered_template_in_place": "error, place",
+    "recovered_type": "tenant, family, error_type",
+    "recovered_type_in_place": "place, family, error_type",
+}
 _BEFORE_THE_CONSOLE = "".join(
     [
         *(
@@ -43,6 +49,11 @@ _BEFORE_THE_CONSOLE = "".join(
         *(f"ALTER TABLE {table} DROP COLUMN {one};" for table in _ADDED for one in _ADDED[table]),
         "CREATE INDEX met_by_error ON met (error, trajectory_id, tenant, seen_at);",
         "CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice);",
+        *(
+            f"DROP INDEX {index}; CREATE INDEX {index} "
+            f"ON recovered ({found_by}, verified DESC, seen_at DESC, trajectory);"
+            for index, found_by in _RECOVERIES_BY_TIME.items()
+        ),
         "PRAGMA user_version = 18;",
     ]
 )
@@ -448,7 +459,7 @@ def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) ->
     assert shape(learned) != before
 
     store = SqliteStore(str(learned))
-    assert store.admin.migrate() == ("upgrade_18", "upgrade_19", "upgrade_20")
+    assert store.admin.migrate() == ("upgrade_18", "upgrade_19", "upgrade_20", "upgrade_21")
     assert errors
     assert store.recoveries.errors(Scope(), 9) == errors
     assert [*store.exposures.all()] == shown

@@ -305,10 +305,10 @@ _LEVELS = {
         "r.family = :family AND r.error_type = :error_type",
     ),
 }
-# The index gives the order up to the time, without reading a row.
+# The index gives the order up to the fragment, without reading a row.
 _FOR_ERROR = """
-SELECT r.key, r.verified, r.seen_at FROM recovered r INDEXED BY {index}
-WHERE {level} AND {scope} ORDER BY r.verified DESC, r.seen_at DESC"""
+SELECT r.key, r.verified, r.seen_at, r.fragment_id FROM recovered r INDEXED BY {index}
+WHERE {level} AND {scope} ORDER BY r.verified DESC, r.seen_at DESC, r.fragment_id"""
 # Fragments have no index by id: their run has one, and their keys are in its range.
 _MET = """
 SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
@@ -399,7 +399,7 @@ class SqliteRecoveries:
         with self._database.reading() as transaction:
             places: dict[int, Row] = {}
             for number, question in enumerate(questions):
-                for key, verified, seen_at in _newest_recoveries(transaction, question, limit):
+                for key, verified, seen_at, _ in _newest_recoveries(transaction, question, limit):
                     places.setdefault(key, (number, -verified, -seen_at))
             placed = zip(places.values(), transaction.recoveries([*places]), strict=True)
             ordered = sorted(
@@ -488,10 +488,10 @@ class SqliteRecoveries:
 
 def _newest_recoveries(
     transaction: Transaction, question: ErrorQuestion, limit: int
-) -> list[tuple[int, int, int]]:
-    """Key, verified, time of the first *limit* recoveries of *question*, but those of one moment.
+) -> list[tuple[int, int, int, str]]:
+    """Key, verified, time, fragment of the first *limit* recoveries of *question*.
 
-    These are in no order.
+    Those of the last fragment are in no order.
     """
     index, agrees = _LEVELS[question.level]
     scope = transaction.scoped(question.scope)
@@ -503,11 +503,11 @@ def _newest_recoveries(
     newest = list(islice(cursor, max(0, limit)))
     ties = list(takewhile(lambda row: row[1:] == newest[-1][1:], cursor)) if newest else []
     if ties:
-        moment = ties[0][1:]
-        last = [row[0] for row in (*newest, *ties) if row[1:] == moment]
-        newest = [row for row in newest if row[1:] != moment]
+        of_fragment = ties[0][1:]
+        last = [row[0] for row in (*newest, *ties) if row[1:] == of_fragment]
+        newest = [row for row in newest if row[1:] != of_fragment]
         first = transaction.first_recoveries(last, limit - len(newest))
-        newest += [(key, *moment) for key in first]
+        newest += [(key, *of_fragment) for key in first]
     return newest
 
 

@@ -183,9 +183,9 @@ CROSS JOIN met m ON m.error = e.key AND m.trajectory = (
 Cached = TypeVar("Cached")
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
-# Thousands of recoveries can be equally relevant. Of so many times the limit the first ones come
-# early in the order of all.
-_SHARE = 32
+# Thousands of recoveries can be equally relevant. Of so many, and of so many times the limit, the
+# first ones come early in the order of all.
+_MANY, _SHARE = 1_024, 32
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.
 REMOVALS_LISTED = 10_000
@@ -399,7 +399,7 @@ class Transaction:
         """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
         if not keys or limit < 1:
             return []
-        if len(keys) > _SHARE * limit:
+        if len(keys) > max(_MANY, _SHARE * limit):
             keys = self._first_in_index(frozenset(keys), limit)
         return self.column(_RECOVERIES_IN_ORDER, (str(keys), limit))
 

@@ -132,13 +132,13 @@ CREATE TABLE recovered (
     scored_words TEXT,
     UNIQUE (fragment, error, error_step));
 CREATE INDEX recovered_template
-    ON recovered (error, verified DESC, seen_at DESC, trajectory);
+    ON recovered (error, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_template_in_place
-    ON recovered (error, place, verified DESC, seen_at DESC, trajectory);
+    ON recovered (error, place, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_type
-    ON recovered (tenant, family, error_type, verified DESC, seen_at DESC, trajectory);
+    ON recovered (tenant, family, error_type, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_type_in_place
-    ON recovered (place, family, error_type, verified DESC, seen_at DESC, trajectory);
+    ON recovered (place, family, error_type, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_in_order ON recovered (tenant, fragment_id);
 
 -- Rows are the keys of runs, recoveries and notes. Only which words occur is stored.
