@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,7 +79,7 @@ class MemoryWriter:
         self._source = checked_source(source)
         self._store = store
         self._now = clock
-        self._embedded = partial(embedded, source=embedder)
+        self._embedder = embedder
         self._prepared: dict[int, Prepared] = {}
 
     def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
@@ -91,7 +91,8 @@ class MemoryWriter:
         ids = run_ids(raw)
         if ids.id in known:
             return Prepared(raw, ids, "", None)
-        (made,) = self._embedded([bundle_of(raw, self._now(), ids.id)], False)
+        bundle = bundle_of(raw, self._now(), ids.id)
+        (made,) = embedded([bundle], False, self._embedder)
         return Prepared(made.bundle.raw, ids, former_trajectory_id(raw), made.bundle)
 
     def take(self, prepared: Prepared) -> RawTrajectory:
@@ -124,9 +125,11 @@ class MemoryWriter:
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, matched, strict=True)
         ]
-        new = self._embedded([result for result in results if isinstance(result, Bundle)], False)
+        embedder = cache(self._embedder)  # which reads the memory
+        bundles = [result for result in results if isinstance(result, Bundle)]
+        new = embedded(bundles, False, embedder)
         statuses = self._store.runs.add([result.bundle for result in new]) if new else ()
-        made = self._embedded_by_server(new)
+        made = self._embedded_by_server(new, embedder)
         for raw in raws:
             self._prepared.pop(id(raw), None)
         stored = map(_receipt, made, statuses)
@@ -251,21 +254,24 @@ class MemoryWriter:
         """Replace runs by *bundles*, by their ids; the receipts of those still known."""
         if not bundles:
             return {}
-        made = dict(zip(bundles, self._embedded([*bundles.values()], False), strict=True))
+        embedder = cache(self._embedder)
+        made = dict(zip(bundles, embedded([*bundles.values()], False, embedder), strict=True))
         known = self._store.runs.replace({former: result.bundle for former, result in made.items()})
-        stored = self._embedded_by_server([made[former] for former in known])
+        stored = self._embedded_by_server([made[former] for former in known], embedder)
         return {
             former: _receipt(result, LearnStatus.UPDATED)
             for former, result in zip(known, stored, strict=True)
         }
 
-    def _embedded_by_server(self, stored: Sequence[EmbeddedBundle]) -> Sequence[EmbeddedBundle]:
+    def _embedded_by_server(
+        self, stored: Sequence[EmbeddedBundle], embedder: EmbedderSource
+    ) -> Sequence[EmbeddedBundle]:
         """*stored* bundles, with the vectors that a server gives them, which are stored, too."""
         if any(result.bundle.embedded or result.failure for result in stored):
             return stored
-        made = self._embedded([result.bundle for result in stored], True)
-        embedded = {result.bundle.trajectory.id: result.bundle.embedded for result in made}
-        runs = {run: embedded_run for run, embedded_run in embedded.items() if embedded_run}
+        made = embedded([result.bundle for result in stored], True, embedder)
+        given = {result.bundle.trajectory.id: result.bundle.embedded for result in made}
+        runs = {run: embedded_run for run, embedded_run in given.items() if embedded_run}
         try:
             for space in {run.space for run in runs.values()}:
                 self._store.vectors.add(

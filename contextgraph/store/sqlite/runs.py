@@ -49,6 +49,7 @@ from contextgraph.store.sqlite.database import (
     insertion,
     moment,
     named_row,
+    names_of,
     run_of,
     text_of,
     tuple_of,
@@ -72,8 +73,16 @@ _ROWS_OF_A_RUN = (
     ("touched", "fragment"),
     ("fragment", "key"),
 )
-_ERROR_KEYS = """
-SELECT id, key FROM error_pattern WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))"""
+_OF_RUN = ("tenant", "trajectory", "place", "seen_at")
+# With the sums of its runs.
+_PUT_PLACE = """
+INSERT INTO place (tenant, repo, runs) VALUES (?, ?, 1)
+ON CONFLICT (tenant, repo) DO UPDATE SET runs = runs + 1 RETURNING key"""
+_PUT_ERROR = """
+INSERT INTO error_pattern (tenant, id, family, error_type, template, runs, steps, cleared)
+VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (tenant, id) DO UPDATE SET
+    runs = runs + 1, steps = steps + excluded.steps, cleared = cleared + excluded.cleared
+RETURNING key"""
 # Of runs by their keys: the errors that they met, their repositories, what was derived from them.
 _MET = """
 SELECT DISTINCT e.key, e.id FROM json_each(?) AS named JOIN met m ON m.trajectory = named.value
@@ -102,14 +111,14 @@ ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} {agent} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
-_COUNTED = (
-    """UPDATE place SET runs = place.runs + :by * counted.number FROM (
+_UNCOUNTED = (
+    """UPDATE place SET runs = place.runs - counted.number FROM (
         SELECT t.place, count(*) AS number FROM json_each(:runs) named
         CROSS JOIN trajectory t ON t.key = named.value GROUP BY t.place) AS counted
     WHERE place.key = counted.place""",
-    """UPDATE error_pattern SET runs = error_pattern.runs + :by * counted.number,
-        steps = error_pattern.steps + :by * counted.steps,
-        cleared = error_pattern.cleared + :by * counted.cleared
+    """UPDATE error_pattern SET runs = error_pattern.runs - counted.number,
+        steps = error_pattern.steps - counted.steps,
+        cleared = error_pattern.cleared - counted.cleared
     FROM (
         SELECT m.error, count(*) AS number, sum(m.steps) AS steps, sum(m.cleared) AS cleared
         FROM json_each(:runs) named CROSS JOIN met m ON m.trajectory = named.value
@@ -165,7 +174,8 @@ WHERE v.trajectory = ?"""
 def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     """Write all rows of *bundle*; *raw* is its packed run."""
     tenant, trajectory = transaction.tenant, bundle.trajectory
-    place, seen_at = transaction.put_place(trajectory.repo), moment(trajectory.seen_at)
+    place = transaction.number(_PUT_PLACE, (tenant, trajectory.repo))
+    seen_at = moment(trajectory.seen_at)
     row = {
         "tenant": tenant,
         "place": place,
@@ -180,66 +190,78 @@ def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
         )
     )
     transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
-    transaction.write_all(
-        "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
-        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING",
-        [(tenant, e.id, e.family.value, e.error_type, e.template) for e in bundle.errors],
-    )
-    errors: dict[str, int] = dict(
-        transaction.rows(_ERROR_KEYS, (tenant, text_of(e.id for e in bundle.errors)))
-    )
+    met = rules.met_errors(bundle)
+    errors = {
+        e.id: transaction.number(
+            _PUT_ERROR, (tenant, e.id, e.family.value, e.error_type, e.template, steps, cleared)
+        )
+        for e, steps, cleared in met
+    }
     patterns = {error.id: error for error in bundle.errors}
     keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
     phases = {value.id: value.phase.value for value in bundle.fragments}
-    rows_of: dict[str, list[dict[str, object]]] = {
-        "fragment": [
-            {"key": keys[value.id], **named_row(FRAGMENTS, value)} for value in bundle.fragments
-        ],
-        "touched": [
-            {"fragment": keys[value.id], "file_name": name, "phase": value.phase.value}
+    of_run = (tenant, run.key, place, seen_at)
+    # By their place: values by their names take twice the time.
+    transaction.insert(
+        "fragment",
+        (*_OF_RUN, "key", *names_of(FRAGMENTS)),
+        [(*of_run, keys[value.id], *FRAGMENTS.row(value)) for value in bundle.fragments],
+    )
+    transaction.insert(
+        "touched",
+        (*_OF_RUN, "fragment", "file_name", "phase"),
+        [
+            (*of_run, keys[value.id], name, value.phase.value)
             for value in bundle.fragments
             for name in rules.file_names(value)
         ],
-        "met": [
-            {
-                "error": errors[error.id],
-                "trajectory_id": trajectory.id,
-                "steps": steps,
-                "cleared": cleared,
-                "keywords": text_of(error.keywords),
-                "context": error.context,
-            }
-            for error, steps, cleared in rules.met_errors(bundle)
+    )
+    transaction.insert(
+        "met",
+        (*_OF_RUN, "error", "trajectory_id", "steps", "cleared", "keywords", "context"),
+        [
+            (*of_run, errors[e.id], trajectory.id, steps, cleared, text_of(e.keywords), e.context)
+            for e, steps, cleared in met
         ],
-        "caused": [
-            {
-                "fragment": keys[value.fragment_id],
-                "error": errors[value.error_id],
-                "phase": phases[value.fragment_id],
-                "step_count": len(value.steps),
-                "steps": text_of(value.steps),
-                "locations": text_of(value.locations),
-            }
+    )
+    transaction.insert(
+        "caused",
+        (*_OF_RUN, "fragment", "error", "phase", "step_count", "steps", "locations"),
+        [
+            (
+                *of_run,
+                keys[value.fragment_id],
+                errors[value.error_id],
+                phases[value.fragment_id],
+                len(value.steps),
+                text_of(value.steps),
+                text_of(value.locations),
+            )
             for value in bundle.caused
         ],
-        "recovered": [
-            {
-                "key": run.first + number,
-                "fragment": keys[value.fragment_id],
-                "fragment_id": value.fragment_id,
-                "error": errors[value.error_id],
-                "family": patterns[value.error_id].family.value,
-                "error_type": patterns[value.error_id].error_type,
-                "scored_words": rules.scored_words(value.message, value.actions),
-                **named_row(RECOVERIES, value),
-            }
+    )
+    transaction.insert(
+        "recovered",
+        (
+            *_OF_RUN,
+            *("key", "fragment", "fragment_id", "error", "family", "error_type", "scored_words"),
+            *names_of(RECOVERIES),
+        ),
+        [
+            (
+                *of_run,
+                run.first + number,
+                keys[value.fragment_id],
+                value.fragment_id,
+                errors[value.error_id],
+                patterns[value.error_id].family.value,
+                patterns[value.error_id].error_type,
+                rules.scored_words(value.message, value.actions),
+                *RECOVERIES.row(value),
+            )
             for number, value in enumerate(bundle.recovered)
         ],
-    }
-    of_run = {"tenant": tenant, "trajectory": run.key, "place": place, "seen_at": seen_at}
-    for table, given in rows_of.items():
-        transaction.insert(table, [of_run | row for row in given])
-    _count(transaction, [run.key], by=1)
+    )
     add_texts(transaction, "trajectory", place, [(run.key, rules.trajectory_text(trajectory))])
     texts = [
         (run.first + number, rules.recovery_text(recovery.message, recovery.actions))
@@ -250,10 +272,10 @@ def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
         insert_vector(transaction, run.key, bundle.embedded)
 
 
-def _count(transaction: Transaction, keys: Sequence[int], *, by: int) -> None:
-    """Add the runs with these *keys* to the sums of their errors and repositories, or subtract."""
-    for statement in _COUNTED:
-        transaction.write(statement, {"runs": str(list(keys)), "by": by})
+def _uncount(transaction: Transaction, keys: Sequence[int]) -> None:
+    """Take the runs with these *keys* from the sums of their errors and repositories."""
+    for statement in _UNCOUNTED:
+        transaction.write(statement, {"runs": str(list(keys))})
 
 
 class _Changes(rules.RunChanges[list[int]]):
@@ -332,7 +354,7 @@ class _Changes(rules.RunChanges[list[int]]):
             "OR representative BETWEEN ?1 AND ?2",
             [run.keys for run in runs],
         )
-        _count(transaction, keys, by=-1)
+        _uncount(transaction, keys)
         for run in runs:
             remove_texts(transaction, "recovered", *run.keys)
             remove_texts(transaction, "trajectory", run.key, run.key)
