@@ -34,6 +34,9 @@ _PIPES = frozenset({"|", "|&"})
 _ENDS = frozenset({"&&", "||", ";", ";;", "\n"})
 _JOINED = {";": "; ", "\n": "\n"}
 _LONGEST = 4_000
+_BARE = regex(r"[^\s'\"\\]+")
+_QUOTATION = regex(r"'([^']*)'|\"((?:[^\"\\]|\\.)*+)\"", re.DOTALL)
+_ESCAPED_QUOTE = regex(r"\\([\"\\])")
 
 _REQUIREMENT = regex(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
 _INSTALLERS = frozenset(
@@ -134,7 +137,13 @@ class _Open:
         )
 
 
-def _commands(line: str) -> Iterator[SimpleCommand]:
+# One line is read for what it does, for its parts, and for its programs.
+@lru_cache(256)
+def _commands(line: str) -> tuple[SimpleCommand, ...]:
+    return tuple(_read_commands(line))
+
+
+def _read_commands(line: str) -> Iterator[SimpleCommand]:
     now = _Open("", 0, 0)
     tags: list[str] = []
     position = 0
@@ -356,11 +365,7 @@ def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
 
 
 def _command(command: SimpleCommand) -> Command | None:
-    typed = " ".join(command.typed[len(command.typed) - len(command.words) :])
-    try:
-        words = shlex.split(typed)
-    except ValueError:  # a quotation that goes on beyond the text
-        words = typed.split()
+    words = _split(command.typed[len(command.typed) - len(command.words) :])
     settings = tuple(map(unquoted, command.settings))
     if words[:1] == ["export"]:
         settings = (*settings, *(word for word in words[1:] if _SETTING.match(word)))
@@ -383,6 +388,31 @@ def _command(command: SimpleCommand) -> Command | None:
         tokens = tokens[2 if tokens[0] == "timeout" else 1 :]
     text = " ".join(tokens)
     return Command(program, plain, flags, settings, interpreter, text, command.runner)
+
+
+def _split(typed: Sequence[str]) -> list[str]:
+    """Return the words that the shell makes of those *typed*, which are separated by blanks."""
+    try:
+        # Reading each character in Python, `shlex` takes a tenth of tracing a run: for few words.
+        return [
+            word
+            for one in typed
+            for word in ([one] if _BARE.fullmatch(one) else _quoted(one) or shlex.split(one))
+        ]
+    except ValueError:  # a quotation that goes on beyond the word
+        pass
+    line = " ".join(typed)
+    try:
+        return shlex.split(line)
+    except ValueError:  # or beyond the text
+        return line.split()
+
+
+def _quoted(word: str) -> list[str]:
+    """Return what one quotation holds, in a list; an empty list for anything else."""
+    if match := _QUOTATION.fullmatch(word):
+        return [match[1] if match[2] is None else _ESCAPED_QUOTE.sub(r"\1", match[2])]
+    return []
 
 
 def _program(words: Sequence[str]) -> tuple[str, list[str]]:

@@ -58,10 +58,18 @@ class PhaseTracker:
         self._lines: dict[str, bool] = {}
         self._last = Phase.UNDERSTANDING
 
-    def push(self, step: Step, reading: ActionReading, error: ErrorSignature | None) -> Phase:
-        """The phase of the next step, which does what *reading* says and met *error*."""
-        lines = [line.strip() for line in new_text(step.action, reading)]
-        lines = [line for line in lines if len(line) >= _SHORTEST_LINE]
+    def push(
+        self,
+        step: Step,
+        reading: ActionReading,
+        error: ErrorSignature | None,
+        new: Sequence[str],
+    ) -> Phase:
+        """The phase of the next step, which does what *reading* says and met *error*.
+
+        *new* are the lines that it puts in.
+        """
+        lines = [line for line in map(str.strip, new) if len(line) >= _SHORTEST_LINE]
         edits_source = self._edits_source(step, reading, lines)
         self._last = self._phase(step, reading, edits_source=edits_source)
         if error is None:
@@ -179,16 +187,20 @@ class StepReader:
 
     def push(self, step: Step) -> StepTrace:
         """Trace the next step."""
-        reading = self._with_scripts(step, self._actions.push(step))
+        reading = self._actions.push(step)
+        new = new_text(step.action, reading)
+        reading = self._with_scripts(reading, new)
         error = error_at(step, reading)
-        return StepTrace(step, reading, self._phases.push(step, reading, error), error)
+        return StepTrace(step, reading, self._phases.push(step, reading, error, new), error)
 
-    def _with_scripts(self, step: Step, reading: ActionReading) -> ActionReading:
-        """*reading* with the files that scripts which the run wrote change when they are run."""
+    def _with_scripts(self, reading: ActionReading, new: Sequence[str]) -> ActionReading:
+        """*reading* with the files that scripts which the run wrote change when they are run.
+
+        *new* are the lines that it puts in.
+        """
         for script in reading.changed:
             if script.endswith(".py"):
-                program = "\n".join(new_text(step.action, reading))
-                self._scripts[script] = tuple(self._edited_by(program))
+                self._scripts[script] = tuple(self._edited_by("\n".join(new)))
         if not reading.kind.runs:
             return reading
         files = dict.fromkeys(
@@ -537,10 +549,13 @@ _SAME_PLACE = 3
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
-    if _asks_for_help(later) and not _asks_for_help(failed):
+    # The goal first: few steps have it, and the rest looks through their texts.
+    if not _has_goal_of(failed, later) or (_asks_for_help(later) and not _asks_for_help(failed)):
         return False
-    if answers_nothing(later) and not _is_unknown(failed):
-        return False
+    return _is_unknown(failed) or not answers_nothing(later)
+
+
+def _has_goal_of(failed: StepTrace, later: StepTrace) -> bool:
     kind = failed.reading.kind
     if (kind.writes or failed.reading.scripted) and _changes_the_same(failed, later):
         return True

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import Action, Step
-from contextgraph.trace.actions import canonical, read_action
+from contextgraph.trace.actions import canonical, new_text, read_action
 from contextgraph.trace.run import task_type_of
 from contextgraph.trace.signature import keywords_of, recognise, signature_of, template_of
 from contextgraph.trace.steps import PhaseTracker
@@ -57,7 +57,8 @@ def test_any_text_can_be_read_and_always_reads_the_same(command, observation, ex
     assert signature_of(observation) == signature_of(observation)
     assert canonical(action) == canonical(action)
     reading = read_action(action, "/a", "/a/b.py")
-    assert PhaseTracker().push(Step(0, observation, action, None), reading, None) is not None
+    new = new_text(action, reading)
+    assert PhaseTracker().push(Step(0, observation, action, None), reading, None, new) is not None
     assert task_type_of(observation) == task_type_of(observation)
 
 
