@@ -41,7 +41,7 @@ from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import SHELL_TOOLS, ActionKind, command_use, new_text, read_action
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
-from contextgraph.trace.project import FolderCauses
+from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
@@ -285,6 +285,7 @@ class LiveRun:
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
         self._already_shown: set[str] = set()
+        self._folders_told = False
         self._commands: set[str] = set()
         # What was run since the last edit; None before the first.
         self._checked: set[str] | None = None
@@ -450,7 +451,7 @@ class LiveRun:
             context = MemoryContext(new_context_id(), error=error)
             if is_new:
                 context = self._query(state)
-            if error is not None and self._is_told(step, error):
+            if error is not None and self._folders_told and self._is_told(step, error):
                 told = (
                     one.silenced(PipelineStep.NEW, TOLD_AT_START) if one.silence is None else one
                     for one in context.remedies
@@ -548,6 +549,8 @@ class LiveRun:
             return ""
         text = self._memory.render(context, max_tokens)
         self._already_shown.update(sayings(context) if text else ())
+        facts = context.playbook.facts if context.playbook and text else ()
+        self._folders_told |= any(fact.cause in FOLDER_PATTERNS for fact in facts)
         return text
 
 
