@@ -367,8 +367,8 @@ class AgentMemory:
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
-        searched = context or {*context.failed} <= {"notes", "statements"}
-        if not (searched or degrade or self.is_service):
+        failed = {*context.failed} - {"notes", "statements"}
+        if failed and not (context or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         tree = None
         if workdir:
@@ -558,7 +558,8 @@ class AgentMemory:
 
     def withholds(self, context: MemoryContext) -> bool:
         """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
-        return context.error is not None and is_withheld(context.id, self.withhold)
+        may_be = self.withhold > 0 and context.error is not None
+        return may_be and is_withheld(context.id, self.withhold)
 
     def report_outcome(
         self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""

@@ -47,6 +47,8 @@ from contextgraph.model import (
 from contextgraph.text import FixedCounts, bm25, quoted_names, word_counts
 from contextgraph.text.strings import is_cut
 from contextgraph.trace import (
+    EDITED,
+    IMPORTS,
     MISSING_PROGRAM,
     AdviceKey,
     Construct,
@@ -57,11 +59,9 @@ from contextgraph.trace import (
     could_apply,
     describe_remedy,
     detour,
-    edited,
     is_common_setting,
     is_general,
     is_hazardous,
-    is_import,
     is_never_installed,
     is_own_module,
     is_retry,
@@ -437,7 +437,7 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
         return False
     if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
-    if is_import(pattern.target):
+    if pattern.target in IMPORTS:
         return (is_same_name and is_near) or _is_importable(query, pattern)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == Term.MISSING_MODULE:
         return (is_same_name and is_near) or _is_imported(query)
@@ -486,7 +486,7 @@ def _is_wider(look: str, narrow: str) -> bool:
 
 def _is_importable(query: Query, pattern: RemedyPattern) -> bool:
     """True for a module of the language or the project, or a name that the task imports."""
-    change = edited(pattern.target)
+    change = EDITED.get(pattern.target)
     name = query.names.fill(change.name).partition(".")[0] if change else ""
     if name in _IMPORTABLE or is_own_module(name, query.state.repo):
         return True

@@ -12,7 +12,7 @@ from math import exp, log1p, sqrt
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from contextgraph.lazy import dataclass, regex, replace
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -32,11 +32,11 @@ from contextgraph.model import (
 from contextgraph.ports import ALL, Store
 from contextgraph.ranking import PROBABLE
 from contextgraph.trace import (
+    EDITED,
+    IMPORTS,
     ActionReading,
     Names,
-    edited,
     is_hazardous,
-    is_import,
     pattern_key,
     read_action,
 )
@@ -261,6 +261,10 @@ class Credit:
 
     *base* is how often the errors that it was about are cleared. *by_hand*: it was quarantined by
     hand. *accusers* is how many sources reported failures.
+
+    *trust*, 0 to 1, is its successes over those at the base rate, both with a prior of one, so that
+    silence costs nothing. *is_quarantined*: it clears errors far less often than they are cleared
+    anyway, or was quarantined by hand.
     """
 
     helped: float = 0.0
@@ -268,20 +272,18 @@ class Credit:
     base: float = UNKNOWN_RATE
     by_hand: bool = False
     accusers: int = 0
+    trust: float = field(init=False)
+    is_quarantined: bool = field(init=False)
 
-    @property
-    def trust(self) -> float:
-        """How far the advice is trusted, 0 to 1: its successes over those at the base rate.
-
-        Both with a prior of one, so that silence costs nothing.
-        """
+    def __post_init__(self) -> None:
         expected = (self.helped + self.failed) * self.base
-        return min(1.0, (self.helped + PRIOR_SUCCESSES) / (expected + PRIOR_SUCCESSES))
+        trust = min(1.0, (self.helped + PRIOR_SUCCESSES) / (expected + PRIOR_SUCCESSES))
+        object.__setattr__(self, "trust", trust)
+        object.__setattr__(self, "is_quarantined", self.by_hand or trust < QUARANTINE_BELOW)
 
-    @property
-    def is_quarantined(self) -> bool:
-        """True where it clears errors far less often than they are cleared anyway, or by hand."""
-        return self.by_hand or self.trust < QUARANTINE_BELOW
+
+# Of advice of which nothing was reported.
+_UNTRIED = Credit()
 
 
 def is_supported(sources: Collection[str], *, several_sources: bool) -> bool:
@@ -319,19 +321,26 @@ def credits_of(
         if exposure.source not in distrusted
         for event in _events(exposure, record, key)
     ]
-    credit, harmful = _settled(events, record), set[str]()
-    while quarantined := [
-        (standing.trust, name) for name, standing in credit.items() if standing.is_quarantined
-    ]:
-        rest = [name for _, name in sorted(quarantined) if name not in harmful]
-        if not rest:
+    harmful = set[str]()
+    while True:
+        credit: dict[str, Credit] = {}
+        for _ in range(_ROUNDS if events else 0):
+            credit = _combined(_shared(events, credit), several_sources=record.several_sources)
+        worst = min(
+            (
+                (known.trust, name)
+                for name, known in credit.items()
+                if known.is_quarantined and name not in harmful
+            ),
+            default=None,
+        )
+        if worst is None:
             break
-        harmful.add(rest[0])
-        events = [_explained(event, rest[0]) for event in events]
-        credit = _settled(events, record)
+        harmful.add(worst[1])
+        events = [_explained(event, worst[1]) for event in events]
     for verdict in record.verdicts:
         if verdict.is_quarantined:
-            known = credit.get(verdict.advice, Credit())
+            known = credit.get(verdict.advice, _UNTRIED)
             credit[verdict.advice] = replace(known, by_hand=True)
     return credit
 
@@ -366,20 +375,13 @@ def _explained(event: _Event, harmful: str) -> _Event:
     return event._replace(names=(harmful,)) if is_explained else event
 
 
-def _settled(events: Sequence[_Event], record: AdviceRecord) -> dict[str, Credit]:
-    credit: dict[str, Credit] = {}
-    for _ in range(_ROUNDS if events else 0):
-        credit = _combined(_shared(events, credit), several_sources=record.several_sources)
-    return credit
-
-
 def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:
     """Return the reports of each source about each name, shared by their *credit* so far."""
     counts: defaultdict[tuple[str, str], tuple[float, float, float]] = defaultdict(
         lambda: (0, 0, 0)
     )
     for event in events:
-        rates = [_rate(credit.get(name, Credit())) for name in event.names]
+        rates = [_rate(credit.get(name, _UNTRIED)) for name in event.names]
         parts = [max(_LEAST_SHARE, rate if event.helped else 1 - rate) for rate in rates]
         for name, part in zip(event.names, parts, strict=True):
             share = part / sum(parts)
@@ -493,7 +495,7 @@ class Credits:
 
     def of(self, name: str) -> Credit:
         """The credit of the advice, or item, *name*."""
-        return self.by_name.get(name, Credit())
+        return self.by_name.get(name, _UNTRIED)
 
     def is_active(self, instances: int, sources: int) -> bool:
         """Whether so many independent instances and sources of runs make advice active."""
@@ -686,7 +688,7 @@ def is_open(pattern: RemedyPattern) -> bool:
         pattern.kind is RemedyKind.OTHER
         or leaves_open(pattern.target)
         or any(map(leaves_open, pattern.parameters))
-        or (pattern.kind is RemedyKind.EDIT and edited(pattern.target) is not None)
+        or (pattern.kind is RemedyKind.EDIT and pattern.target in EDITED)
     )
 
 
@@ -721,7 +723,7 @@ def _defines(action: RemedyAction) -> bool:
 
 
 def _imports(action: RemedyAction) -> bool:
-    return is_import(action.pattern.target)
+    return action.pattern.target in IMPORTS
 
 
 def _head(action: RemedyAction) -> list[str]:

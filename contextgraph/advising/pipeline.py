@@ -60,7 +60,7 @@ from contextgraph.advising.wording import (
     unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.lazy import replace
+from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Cause,
     ErrorSignature,
@@ -399,7 +399,7 @@ def settle(
         )
     if already_shown:
         context = without_shown(context, already_shown)
-    steps: list[Step] = [_New(already_shown), Room(context.id, limit)]
+    steps: list[Step] = [_New({*already_shown}), Room(context.id, limit)]
     if unasked:
         steps.insert(0, _pays)
     if withheld:
@@ -492,19 +492,19 @@ def _pays(remedy: Remedy) -> Remedy | Silence:
     return remedy
 
 
+@dataclass(slots=True)
 class _New:
     """Silences what this agent was shown before, in this answer or an earlier one of the run."""
 
-    def __init__(self, already_shown: Collection[str]) -> None:
-        self._already_shown = {*already_shown}
+    already_shown: set[str]
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
-        if not self._already_shown.isdisjoint(_said(remedy)):
+        if not self.already_shown.isdisjoint(_said(remedy)):
             return Silence(PipelineStep.NEW, "it was shown in this run before")
         lessons = {*map(lesson_key, lessons_of(remedy.actions, remedy.error_type))}
-        if lessons and lessons <= self._already_shown:
+        if lessons and lessons <= self.already_shown:
             return Silence(PipelineStep.NEW, TOLD_AT_START)
-        self._already_shown.update(_said(remedy))
+        self.already_shown.update(_said(remedy))
         return remedy
 
 

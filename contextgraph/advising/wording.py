@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
-from contextgraph.lazy import regex, replace
+from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -119,6 +119,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
+@dataclass(slots=True)
 class Room:
     """Ranks at most *limit* remedies, and silences what the text of an error has no room for.
 
@@ -126,23 +127,27 @@ class Room:
     many times in a run.
     """
 
-    def __init__(self, context_id: str, limit: int) -> None:
-        self._id, self._limit, self._rank = context_id, limit, 0
-        self._lines = [_HEAD_AT_ERROR]
+    context_id: str
+    limit: int
+    rank: int = 0
+    lines: list[str] = field(default_factory=lambda: [_HEAD_AT_ERROR])
 
     def __call__(self, remedy: Remedy) -> Remedy | Silence:
         """Rank *remedy*, with the reason where there is no room for it."""
-        if self._rank == self._limit:
-            return Silence(PipelineStep.FITS, f"only {self._limit} were asked for")
-        self._rank += 1
-        remedy = replace(remedy, rank=self._rank)
-        if len(self._lines) > _REMEDIES:
+        if self.rank == self.limit:
+            return Silence(PipelineStep.FITS, f"only {self.limit} were asked for")
+        self.rank += 1
+        remedy = replace(remedy, rank=self.rank)
+        if len(self.lines) > _REMEDIES:
             return remedy.silenced(PipelineStep.FITS, f"{_REMEDIES} are said already")
-        lines = [*self._lines, f"{len(self._lines)}. {remedy_text(remedy)}"]
-        if self._lines[1:] and count_tokens(fence("\n".join(lines), self._id)) > _TOKENS_AT_ERROR:
+        lines = [*self.lines, f"{len(self.lines)}. {remedy_text(remedy)}"]
+        if (
+            self.lines[1:]
+            and count_tokens(fence("\n".join(lines), self.context_id)) > _TOKENS_AT_ERROR
+        ):
             reason = f"the text would be longer than {_TOKENS_AT_ERROR} tokens"
             return remedy.silenced(PipelineStep.FITS, reason)
-        self._lines = lines
+        self.lines = lines
         return remedy
 
 

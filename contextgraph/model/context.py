@@ -743,26 +743,26 @@ class AdviceRecord:
     *exposures* are reported ones; *base_rates* says of their errors how many runs met them and how
     many of those cleared them. *verdicts* are all that were given by hand. *sources* is how many
     named sources the runs of the memory have, 2 for more.
+
+    Runs, reports and notes of *distrusted* sources count for nothing. *several_sources*: any source
+    is named, as the owner, who has no name, is another one.
     """
 
     exposures: tuple[Exposure, ...]
     base_rates: Mapping[str, tuple[int, int]] = field(hash=False)
     verdicts: tuple[Verdict, ...] = ()
     sources: int = 0
+    distrusted: frozenset[str] = field(init=False)
+    several_sources: bool = field(init=False)
 
-    @property
-    def distrusted(self) -> frozenset[str]:
-        """The sources whose runs, reports and notes count for nothing."""
-        return frozenset(
+    def __post_init__(self) -> None:
+        distrusted = frozenset(
             verdict.advice.removeprefix(SOURCE)
             for verdict in self.verdicts
             if verdict.is_quarantined and verdict.advice.startswith(SOURCE)
         )
-
-    @property
-    def several_sources(self) -> bool:
-        """Whether any source is named: the owner, who has no name, is another one."""
-        return self.sources > 0
+        object.__setattr__(self, "distrusted", distrusted)
+        object.__setattr__(self, "several_sources", self.sources > 0)
 
 
 @dataclass(frozen=True, slots=True)

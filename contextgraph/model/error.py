@@ -31,6 +31,13 @@ EXCEPTIONS = frozenset(
     {Family.PYTHON_EXCEPTION, Family.RUNTIME_EXCEPTION, Family.TEST_FAILURE, Family.SYNTAX_ERROR}
 )
 _OF_TWO_LANGUAGES = frozenset({Family.PYTHON_EXCEPTION, Family.RUNTIME_EXCEPTION})
+# The other families in which one exception can show.
+_ALSO_SHOWN_AS = {
+    family: tuple(
+        sorted(other for other in EXCEPTIONS - {family} if {family, other} != _OF_TWO_LANGUAGES)
+    )
+    for family in EXCEPTIONS
+}
 
 
 class SignatureLevel(StrEnum):
@@ -70,9 +77,8 @@ class ErrorSignature:
 
     def variants(self) -> tuple["ErrorSignature", ...]:
         """This signature, then the same exception as the other families of exceptions show it."""
-        others = EXCEPTIONS - {self.family}
-        same = (family for family in sorted(others) if _may_be_same(self.family, family))
-        return (self, *(replace(self, family=family) for family in same))
+        others = _ALSO_SHOWN_AS.get(self.family, ())
+        return (self, *(replace(self, family=family) for family in others))
 
     def agreement(self, other: ErrorKind, location: str | None = None) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
@@ -82,20 +88,13 @@ class ErrorSignature:
         """
         if self.error_type != other.error_type:
             return SignatureLevel.FAMILY if self.family is other.family else None
-        if not _may_be_same(self.family, other.family):
+        shown_as = _ALSO_SHOWN_AS.get(self.family, ())
+        if other.family is not self.family and other.family not in shown_as:
             return None
         if self.template != other.template:
             return SignatureLevel.TYPE
         same_place = self.location is not None and self.location == location
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
-
-
-def _may_be_same(family: Family, other: Family) -> bool:
-    """True for families in which one exception can show."""
-    if family is other:
-        return True
-    both = frozenset({family, other})
-    return both <= EXCEPTIONS and both != _OF_TWO_LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)

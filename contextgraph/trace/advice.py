@@ -240,7 +240,7 @@ class ImportPath(StrEnum):
 class Edited:
     """A *construct* of the *name*, or in the file, that has this placeholder.
 
-    *target* stands for it in a `RemedyPattern`; `edited` is the inverse.
+    *target* stands for it in a `RemedyPattern`; `EDITED` is the inverse.
     """
 
     construct: Construct
@@ -261,7 +261,8 @@ _FILES = (
     Term.A_TEST,
     Term.ANOTHER_FILE,
 )
-_EDITED = {
+# Targets of patterns that name a construct, and what they edit.
+EDITED: Mapping[str, Edited] = {
     edit.target: edit
     for edit in (
         *(Edited(construct, name) for construct, name in product(_OF_NAMES, _NAMES)),
@@ -271,15 +272,7 @@ _EDITED = {
 }
 
 
-def edited(target: str) -> Edited | None:
-    """Return what a pattern with this *target* edits; None where it names no construct."""
-    return _EDITED.get(target)
-
-
-def is_import(target: str) -> bool:
-    """True for the *target* of a pattern that edits an import."""
-    edit = edited(target)
-    return edit is not None and edit.construct is Construct.IMPORT
+IMPORTS = frozenset(target for target, edit in EDITED.items() if edit.construct is Construct.IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -598,9 +591,9 @@ def _look_pattern(pattern: RemedyPattern) -> str:
 
 
 def _edit_pattern(pattern: RemedyPattern) -> str:
-    added = edited(pattern.target)
+    added = EDITED.get(pattern.target)
     if pattern.replaced:
-        return _replacement_pattern(pattern, added, edited(pattern.replaced))
+        return _replacement_pattern(pattern, added, EDITED.get(pattern.replaced))
     if added is None or added.construct in (Construct.CODE, Construct.USE):
         return ""
     is_assignment = added.construct is Construct.ASSIGNMENT

@@ -27,7 +27,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import gives_instructions
 from contextgraph.trace.actions import new_text, read_action
-from contextgraph.trace.advice import Construct, Names, Term, edited, is_import, names_in
+from contextgraph.trace.advice import EDITED, IMPORTS, Construct, Names, Term, names_in
 from contextgraph.trace.changes import UNDEFINED, without_doubled
 from contextgraph.trace.shell import TOKEN, names_program, unquoted
 from contextgraph.trace.steps import Span, numbered_lines
@@ -125,7 +125,7 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     is set or defined by the attempt, or where the file was *shown*, or imported by another name,
     needs no import; nor does an edit that lacks the name.
     """
-    change = edited(pattern.target)
+    change = EDITED.get(pattern.target)
     if change is not None and change.name == Term.UNDEFINED_NAME and change.construct.binds:
         name = re.escape(names.fill(Term.UNDEFINED_NAME))
         if re.search(rf"\b(?:class|def) {name}\b", f"{attempt}\n{shown}"):
@@ -173,7 +173,7 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
     if pattern.kind is RemedyKind.EDIT and Term.UNDEFINED_NAME in pattern.target:
         is_only_one = len({*UNDEFINED.findall(shown)}) < 2
         return is_only_one and (
-            is_import(pattern.target) or not _repeats_lines_behind(attempt, shown)
+            pattern.target in IMPORTS or not _repeats_lines_behind(attempt, shown)
         )
     if pattern.target == Term.FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
