@@ -327,9 +327,9 @@ class NoteStore(TextVectors, Protocol):
         """Live notes with any of *words* (stems): with most of them first, then the newest."""
 
     def nearest(
-        self, vector: model.Vector, scope: model.NoteScope, limit: int
-    ) -> Mapping[str, float]:
-        """Live notes with a vector in that space -> its cosine, to four decimals, highest first."""
+        self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
+        """For each of *vectors*, of one space, live notes -> cosine, to 4 decimals, best first."""
 
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
         """Live notes, the newest first, of equal times the greatest id."""

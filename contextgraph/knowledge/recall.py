@@ -392,18 +392,20 @@ def nearest_notes(
     embedded = {
         id_: vector for id_, vector in zip(given, vectors, strict=True) if vector is not None
     }
-    for id_, vector in embedded.items():
-        note = given[id_]
-        found = {
-            **dict(zip(embedded, cosines(vector, [*embedded.values()]), strict=True)),
-            **store.nearest(vector, NoteScope((note.repo,), ORDERED), _COMPARED),
-        }
-        ranked = sorted(found, key=lambda id_: -found[id_])
-        near = {**given, **store.get(ranked)}
-        apart = (near[id_] for id_ in ranked if id_ in near and found[id_] >= _ABOUT_THE_SAME)
-        apart = (it for it in apart if it.repo == note.repo and _is_apart(it, note))
-        if other := next(apart, None):
-            nearest[note.id] = other
+    found: dict[str, dict[str, float]] = {}
+    for repo in {given[id_].repo: None for id_ in embedded}:
+        ours = {id_: vector for id_, vector in embedded.items() if given[id_].repo == repo}
+        stored = store.nearest([*ours.values()], NoteScope((repo,), ORDERED), _COMPARED)
+        for (id_, vector), near in zip(ours.items(), stored, strict=True):
+            own = dict(zip(ours, cosines(vector, [*ours.values()]), strict=True))
+            found[id_] = {**own, **near}
+    others = {id_: None for near in found.values() for id_ in near if id_ not in given}
+    known = {**given, **store.get([*others])}
+    for id_, near in found.items():
+        similar = (other for other in near if other in known and near[other] >= _ABOUT_THE_SAME)
+        apart = [other for other in similar if _is_apart(known[other], given[id_])]
+        if apart:
+            nearest[id_] = known[max(apart, key=near.__getitem__)]
     return nearest
 
 
@@ -454,7 +456,7 @@ def searched_text(note: Note) -> str:
 def _cosines(store: NoteStore, question: Question) -> Mapping[str, float]:
     if question.vector is None:
         return {}
-    nearest = store.nearest(question.vector, question.scope, _WITH_COSINE)
+    (nearest,) = store.nearest([question.vector], question.scope, _WITH_COSINE)
     return {id_: cosine for id_, cosine in nearest.items() if cosine > 0}
 
 

@@ -957,15 +957,12 @@ class NetworkxNotes(_Part):
         return order[: max(0, limit)]
 
     def nearest(
-        self, vector: model.Vector, scope: model.NoteScope, limit: int
-    ) -> Mapping[str, float]:
+        self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
         known = {note.id: self._vector(note) for note in self._within(scope)}
-        own = {
-            id_: one
-            for id_, one in known.items()
-            if isinstance(one, model.Vector) and one.space == vector.space
-        }
-        return _nearest(vector, own, limit)
+        embedded = {id_: one for id_, one in known.items() if isinstance(one, model.Vector)}
+        own = {id_: one for id_, one in embedded.items() if one.space == vectors[0].space}
+        return [_nearest(vector, own, limit) for vector in vectors]
 
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
         found = self._within(scope)

@@ -77,7 +77,12 @@ class IndexedNotes:
     def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
         return self._notes.for_text(words, scope, limit)
 
-    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+    def nearest(
+        self, vectors: Sequence[Vector], scope: NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
+        return [self._nearest(vector, scope, limit) for vector in vectors]
+
+    def _nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         notes, limit = self._notes, max(0, limit)
         # Of equal cosines those with the least ids come first: look at some more.
         most = 2 * limit + 10

@@ -107,7 +107,7 @@ def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex) -> None:
     assert {*notes.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
     notes.add(SPACE, {"note_1": UP, "note_2": None})
     assert notes.texts_to_embed(9, SPACE) == {}
-    assert notes.nearest(UP, NoteScope(), 9) == {"note_1": 1.0}
+    assert notes.nearest([UP], NoteScope(), 9) == [{"note_1": 1.0}]
     index.upsert(SPACE, [indexed(1, None)])
     again = IndexedNotes(stored, index)
     assert {*again.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
@@ -119,7 +119,7 @@ def test_a_note_with_another_text_waits_to_be_embedded_again(index: VectorIndex)
     notes = IndexedNotes(SqliteStore(":memory:").notes, index)
     notes.add(SPACE, {"note_1": UP, "note_2": UP})
     notes.change(new=[note(1, "run the tests with nox")])
-    assert [*notes.nearest(UP, NoteScope(), 9)] == ["note_2"]
+    assert [*notes.nearest([UP], NoteScope(), 9)[0]] == ["note_2"]
     assert [*notes.texts_to_embed(9, SPACE)] == ["note_1"]
 
 
@@ -134,7 +134,7 @@ def test_what_a_stopped_server_did_not_index_waits() -> None:
             notes.add(SPACE, {"note_1": UP})
         for attempt in (
             lambda: notes.add(SPACE, {"note_2": UP}),
-            lambda: notes.nearest(UP, NoteScope(), 5),
+            lambda: notes.nearest([UP], NoteScope(), 5),
         ):
             with pytest.raises(EmbeddingError, match="cannot be reached"):
                 attempt()
@@ -144,7 +144,7 @@ def test_what_a_stopped_server_did_not_index_waits() -> None:
         with running(data) as again:
             assert again == address
             assert [*notes.texts_to_embed(5, SPACE)] == ["note_2"]
-            assert [*notes.nearest(UP, NoteScope(), 5)] == ["note_1"]
+            assert [*notes.nearest([UP], NoteScope(), 5)[0]] == ["note_1"]
             index.close()
 
 

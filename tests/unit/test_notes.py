@@ -315,8 +315,8 @@ def test_of_all_repositories_only_the_vectors_of_the_newest_are_compared(
         ids = [memory.notes.remember(text, repo=SHOP).id for text in texts]
         vector = Vector.of("made/up@2", [1.0, 0.0])
         store.add("made/up@2", dict.fromkeys(ids, vector))
-        assert {*store.nearest(vector, NoteScope(), 10)} == {*ids[2:]}
-        assert {*store.nearest(vector, NoteScope((SHOP,)), 10)} == {*ids}
+        assert {*store.nearest([vector], NoteScope(), 10)[0]} == {*ids[2:]}
+        assert {*store.nearest([vector], NoteScope((SHOP,)), 10)[0]} == {*ids}
 
 
 def test_a_note_is_recalled_while_it_is_valid(notes: Notes) -> None:

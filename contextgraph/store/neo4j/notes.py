@@ -49,15 +49,21 @@ class Neo4jNotes:
         searched = terms(self._connection.tenant, scope.repos, dict.fromkeys(words, 1))
         return self._found("notes_for_text", scope, words=searched, limit=max(0, limit))
 
-    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
-        nearest = self._connection.rows(
-            where("nearest_notes", scope.repos),
-            vector=vector.numbers().tolist(),
-            space=vector.space,
-            limit=max(0, limit),
-            **_parameters(scope),
+    def nearest(
+        self, vectors: Sequence[Vector], scope: NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
+        query, parameters = where("nearest_notes", scope.repos), _parameters(scope)
+        nearest = (
+            self._connection.rows(
+                query,
+                vector=vector.numbers().tolist(),
+                space=vector.space,
+                limit=max(0, limit),
+                **parameters,
+            )
+            for vector in vectors
         )
-        return {row["id"]: row["cosine"] for row in nearest}
+        return [{row["id"]: row["cosine"] for row in rows} for rows in nearest]
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         return self._found(where("newest_notes", scope.repos), scope, limit=max(0, limit))

@@ -88,15 +88,19 @@ class SqliteNotes:
                     break
             return notes
 
-    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+    def nearest(
+        self, vectors: Sequence[Vector], scope: NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
+        if not vectors:
+            return []
         with self._database.reading() as transaction:
             where, parameters = _within(transaction, scope)
             search = _NEAREST if scope.repos is not None else _NEAREST_OF_ALL
             cursor = transaction.connection.execute(
                 search.format(scope=where),
-                {**parameters, "space": vector.space, "most": MOST_VECTORS},
+                {**parameters, "space": vectors[0].space, "most": MOST_VECTORS},
             )
-            return nearest_of(cursor, vector, limit)
+            return nearest_of(cursor, vectors, limit)
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:

@@ -548,7 +548,7 @@ class SqliteVectors:
         with self._database.reading() as transaction:
             named = (transaction.tenant, vector.space)
             cursor = transaction.connection.execute(f"SELECT id, vector {within}", named)
-            near = nearest_of(cursor, vector, limit)
+            (near,) = nearest_of(cursor, [vector], limit)
             sql = f"SELECT id, {run}, vector {within} AND id IN (SELECT value FROM json_each(?))"
             known = {
                 id_: (of, data)
@@ -589,17 +589,23 @@ def insert_vector(transaction: Transaction, run: int, embedded: EmbeddedRun) -> 
 _VECTORS_AT_ONCE = 4_096
 
 
-def nearest_of(cursor: Cursor, vector: Vector, limit: int) -> dict[str, float]:
-    """Return the ids of the rows (id, vector) of *cursor* nearest to *vector*, with cosines."""
+def nearest_of(cursor: Cursor, vectors: Sequence[Vector], limit: int) -> list[dict[str, float]]:
+    """Return for each of *vectors* the ids of the nearest rows (id, vector), with cosines.
+
+    The rows of *cursor* are read once.
+    """
     import numpy as np
 
     ids: list[str] = []
-    parts = [np.empty(0, dtype="<f4")]
+    parts = [np.empty((len(vectors), 0), dtype="<f4")]
     while some := cursor.fetchmany(_VECTORS_AT_ONCE):
         ids += [id_ for id_, _ in some]
         numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
-        parts.append(products(numbers.reshape(len(some), -1), vector))
+        rows = numbers.reshape(len(some), -1)
+        parts.append(np.stack([products(rows, vector) for vector in vectors]))
     names = np.array(ids)
-    cosines = np.round(np.concatenate(parts).astype(float), rules.COSINE_DECIMALS)
-    first = np.lexsort((names, -cosines))[: max(0, limit)]
-    return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
+    nearest = []
+    for row in np.round(np.concatenate(parts, axis=1).astype(float), rules.COSINE_DECIMALS):
+        first = np.lexsort((names, -row))[: max(0, limit)]
+        nearest.append(dict(zip(names[first].tolist(), row[first].tolist(), strict=True)))
+    return nearest
