@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from functools import cache
 
 # In place of that of `typing`, whose import takes a third of a hook; type checkers go by the name.
 TYPE_CHECKING = False
@@ -180,8 +181,13 @@ if not TYPE_CHECKING:
 
     def replace(value, /, **changes):
         """See `dataclasses.replace`."""
-        taken = {name: getattr(value, name) for name in value.__match_args__}
-        return type(value)(**taken | changes)
+        cls = type(value)
+        return cls(**dict(zip(cls.__match_args__, _given(cls)(value), strict=False)) | changes)
+
+    @cache
+    def _given(cls):
+        """Return a function that gives the values of the parameters of *cls*, as a tuple."""
+        return operator.attrgetter(*cls.__match_args__, "__class__", "__class__")
 
     def _defined(cls, frozen, eq, order):
         namespace, fields = dict(cls.__dict__), {}

@@ -29,6 +29,7 @@ from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
+    ChannelRank,
     ErrorSignature,
     Family,
     Methodology,
@@ -42,6 +43,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
     Silence,
+    State,
     Why,
 )
 from contextgraph.text import FixedCounts, bm25, quoted_names, word_counts
@@ -144,8 +146,13 @@ class _Wordings:
     """The wordings of some *actions*, made when they are needed."""
 
     def __init__(self, actions: Actions) -> None:
-        self.near = _wording(_as_done(actions))
+        self.is_retry = is_retry(actions)
         self._actions = actions
+
+    @cached_property
+    def near(self) -> Wording:
+        """In the words of its project."""
+        return _wording(_as_done(self._actions))
 
     @cached_property
     def near_about_others(self) -> Wording:
@@ -189,11 +196,14 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         harness(one.agent) in own and signature_level(signature, one) is not SignatureLevel.FAMILY
         for one in unique.values()
     )
-    known = [one for one in unique.values() if not is_retry(one.actions)]
+    # By identity, as equal actions of a store are one object: hundreds are slow to hash.
+    about_of = {id(one.actions): one.actions for one in unique.values()}
+    wordings = {key: _wordings(actions) for key, actions in about_of.items()}
+    known = [one for one in unique.values() if not wordings[id(one.actions)].is_retry]
     ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     weight_of = cache(partial(_weight, signature.family, ours))
     unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
-    evidence = cache(partial(is_supported, query))
+    evidence = cache(partial(is_supported, query, _Shown.by(state)))
     texts = [_counted(one.words) for one in known]
     relevances = bm25(word_counts(signature.message), texts)
     attempt = word_counts(state.last_action.partition("\n")[0])
@@ -201,22 +211,19 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
     repo = state.repo.casefold()
     sightings = []
     for candidate, relevance, similarity in zip(known, relevances, similarities, strict=True):
-        about = _wordings(candidate.actions)
+        about = wordings[id(candidate.actions)]
         level = signature_level(signature, candidate)
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
-        silence = unfit(wording)
-        if is_near and any(_is_of_another_file(query, one) for one in wording.actions):
-            silence = silence or "it was about another file"
-        if has_own and harness(candidate.agent) not in own:
-            silence = silence or "it helped another agent"
+        silence = unfit(wording, is_near)
+        if has_own and not silence and harness(candidate.agent) not in own:
+            silence = "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not (silence or weight):
             silence = "it helped another tool"
         is_idle = candidate.error_type in MISSING_PROGRAM and not candidate.verified
-        names = names_in(candidate.error_type, candidate.message).names
-        is_same_name = bool(names) and names[:1] == query.names.names[:1]
-        key = candidate.fragment_id, candidate.error_id, candidate.error_step
+        names = names_in(candidate.error_type, candidate.message).names if is_near else ()
+        is_same = bool(names) and names[:1] == query.names.names[:1]
         sightings.append(
             Sighting(
                 candidate,
@@ -228,17 +235,14 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
                 similarity,
                 weight,
                 silence or never(wording, candidate.workaround, is_idle),
-                all(
-                    evidence(action, is_same_name=is_same_name, is_near=is_near)
-                    for action in wording.actions
-                ),
-                channels[key],
+                evidence(wording, is_same),
+                channels[candidate.fragment_id, candidate.error_id, candidate.error_step],
             )
         )
     return sightings
 
 
-def _unfit(query: Query, wording: Wording) -> str:
+def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
     """Return why *wording* has nothing to say in the state of *query*; empty where it has."""
     if not wording.description:
         return "it is specific to another repository"
@@ -256,7 +260,8 @@ def _unfit(query: Query, wording: Wording) -> str:
         known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
         if tools.isdisjoint(known):
             return f"it needs the tool {min(tools)}, which this agent does not have"
-    return ""
+    is_of_another = is_near and any(_is_of_another_file(query, one) for one in wording.actions)
+    return "it was about another file" if is_of_another else ""
 
 
 def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
@@ -295,9 +300,9 @@ def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    if is_retry(candidate.actions):
-        return frozenset()
     about = _wordings(candidate.actions)
+    if about.is_retry:
+        return frozenset()
     remedies = {about.near.actions, about.general.actions}
     parts = {(action,) for remedy in remedies for action in remedy}
     return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
@@ -422,30 +427,44 @@ _IMPORT = regex(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 _PLACES = regex(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
 
 
-def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_near: bool) -> bool:
-    """False where *action* needs evidence that the state of *query* does not have.
+class _Shown(NamedTuple):
+    """The texts of a state that may show a name: *here* those of its last step, *all* of them."""
 
-    *is_same_name*: what was cleared by it named the same thing as the error of *query*; *is_near*:
-    in the same repository.
+    here: str
+    all: str
+
+    @classmethod
+    def by(cls, state: State) -> "_Shown":
+        """Those of *state*."""
+        here = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
+        return cls(here, f"{here}\n{state.open_file}\n{state.task_description}")
+
+
+def is_supported(query: Query, shown: _Shown, wording: Wording, is_same: bool) -> bool:
+    """False where an action of *wording* needs evidence that the state of *query* does not have.
+
+    *is_same*: in the same repository it cleared an error about the same thing.
     """
+    return all(_has_evidence(query, shown, action, is_same) for action in wording.actions)
+
+
+def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bool) -> bool:
     state, pattern = query.state, action.pattern
-    shown = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
-    files = f"{shown}\n{state.open_file}\n{state.task_description}"
-    if any(posixpath.basename(file) not in files for file in action.values_of("file")):
+    if any(posixpath.basename(file) not in shown.all for file in action.values_of("file")):
         return False
     if not shows_cause(pattern, state):
         return False
     if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
     if pattern.target in IMPORTS:
-        return (is_same_name and is_near) or _is_importable(query, pattern)
+        return is_same or _is_importable(query, pattern)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == Term.MISSING_MODULE:
-        return (is_same_name and is_near) or _is_imported(query)
+        return is_same or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
-        return pattern.target.partition("=")[0] in shown
+        return pattern.target.partition("=")[0] in shown.here
     if pattern.kind is RemedyKind.CONFIGURE:
         is_done = f"{pattern.target}(" in state.last_action
-        return not is_done and pattern.target.partition(".")[0] in shown
+        return not is_done and pattern.target.partition(".")[0] in shown.here
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
 
@@ -545,10 +564,12 @@ def same(query: Query, sightings: Iterable[Sighting]) -> list[Group]:
     """
     groups: dict[AdviceKey, list[Sighting]] = {}
     never: dict[AdviceKey, list[Sighting]] = {}
+    by_wording: dict[tuple[Wording, bool], list[Sighting]] = {}
     for sighting in sightings:
-        (never if sighting.silence else groups).setdefault(sighting.wording.key, []).append(
-            sighting
-        )
+        is_silenced = bool(sighting.silence)
+        by_wording.setdefault((sighting.wording, is_silenced), []).append(sighting)
+    for (wording, is_silenced), worded in by_wording.items():
+        (never if is_silenced else groups).setdefault(wording.key, []).extend(worded)
     single = {
         key: len({sighting.candidate.instance_id for sighting in group})
         for key, group in groups.items()
@@ -597,7 +618,7 @@ def counted(
     without_harmful = _Counts(query, groups, harmful) if harmful else everything
     without_both = _Counts(query, groups, harmful | against) if against else without_harmful
     without_foreign = _Counts(query, groups, harmful | foreign) if own else without_both
-    remedies = []
+    rated = []
     for group in groups:
         if group.silence or group.advice in harmful:
             counts = everything
@@ -605,35 +626,44 @@ def counted(
             counts = without_harmful if group.advice in foreign else without_foreign
         else:
             counts = without_both
-        actions = group.sightings[0].wording.actions
+        rated.append(counts.rated(group))
+    best = {group.advice: group.sightings for group in groups}
+    rated.sort(
+        key=lambda one: (
+            bool(one.group.silence),
+            one.group.advice in against,
+            one.group.advice in foreign,
+            -one.probability,
+            _place(best[one.group.advice][0]),
+        )
+    )
+    by_channel: dict[str, list[tuple[str, float]]] = {}
+    for one in rated:
+        advice = one.group.advice
+        for name in dict.fromkeys(name for sighting in best[advice] for name in sighting.channels):
+            by_channel.setdefault(name, []).append((advice, one.probability))
+    ranks = ranks_in(by_channel)
+    remedies = []
+    for one in rated:
+        advice, actions = one.group.advice, one.group.sightings[0].wording.actions
         pattern = actions[0].pattern if len(actions) == 1 else None
         about = (
             replace(methodology, sources=())
             for methodology in methodologies
             if pattern in [by.pattern for by in methodology.remedies]
         )
-        is_active, trust = group.advice not in alone, known.of(group.advice).trust
-        remedies.append(counts.remedy(group, is_active, trust, next(about, None)))
-    by_advice = {group.advice: group for group in groups}
-    remedies.sort(
-        key=lambda remedy: (
-            remedy.silence is not None,
-            remedy.advice in against,
-            remedy.advice in foreign,
-            -remedy.probability,
-            _place(by_advice[remedy.advice].sightings[0]),
-        )
-    )
-    by_channel: dict[str, list[tuple[str, float]]] = {}
-    for remedy in remedies:
-        sightings = by_advice[remedy.advice].sightings
-        for name in dict.fromkeys(name for one in sightings for name in one.channels):
-            by_channel.setdefault(name, []).append((remedy.advice, remedy.probability))
-    ranks = ranks_in(by_channel)
-    return [
-        replace(remedy, why=replace(remedy.why, channels=ranks[remedy.advice]))
-        for remedy in remedies
-    ]
+        trust, is_active = known.of(advice).trust, advice not in alone
+        remedies.append(_remedy(query, one, ranks[advice], trust, next(about, None), is_active))
+    return remedies
+
+
+class _Rated(NamedTuple):
+    """How probable what a *group* did is, by its *features*, with the nearest *agreement*."""
+
+    group: Group
+    agreement: Agreement | None
+    features: RemedyFeatures
+    probability: float
 
 
 class _Counts:
@@ -654,12 +684,10 @@ class _Counts:
         self._totals = [fsum(shares.values()) for shares in self._cleared]
         self._most = _relevance(evidence)
 
-    def remedy(
-        self, group: Group, is_active: bool, trust: float, methodology: Methodology | None
-    ) -> Remedy:
-        """The remedy of *group*, as probable as its agreement and relevance make it."""
-        best, sightings = group.sightings[0], group.sightings
-        did, done = _shares(sightings), best.candidate
+    def rated(self, group: Group) -> _Rated:
+        """Rate *group* by its agreement and relevance."""
+        sightings = group.sightings
+        did = _shares(sightings)
         nearest = next((at for at, shares in enumerate(did) if shares), None)
         agreement = (
             Agreement(len(did[nearest]), len(self._cleared[nearest]), *GROUPS[nearest])
@@ -671,45 +699,8 @@ class _Counts:
             for value, limit in zip(_relevance(sightings), self._most, strict=True)
         )
         features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
-        seen = {one.candidate.trajectory_id: one.candidate.seen_at for one in sightings}
-        runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
         likely = 0.0 if group.silence else probability(features, self._query.gate)
-        others = (one.candidate for one in sightings)
-        steps = expected_detour(
-            [detour(one.actions, one.family, one.cleared_step - one.error_step) for one in others]
-        )
-        kind = kind_of(harness(self._query.state.agent), best.wording.actions)
-        tried = self._query.gate.tried.get(kind, (0.0, 0.0))
-        return Remedy(
-            actions=best.wording.actions,
-            description=_description(self._query, best.wording),
-            advice=group.advice,
-            fragment_id=done.fragment_id,
-            trajectory_id=done.trajectory_id,
-            instance_id=done.instance_id,
-            repo=done.repo,
-            error_type=done.error_type,
-            signature_level=best.level,
-            why=Why(
-                channels=(),
-                scope=ScopeLevel.REPO if best.is_near else ScopeLevel.GENERAL,
-                support=len(runs),
-                trajectories=runs[:NAMED_RUNS],
-                signature_level=best.level,
-                agreement=agreement,
-                instances=group.instances,
-                sources=group.sources,
-                is_active=is_active,
-            ),
-            workaround=done.workaround,
-            methodology=methodology,
-            features=features,
-            probability=likely,
-            score=trust * likely,
-            steps=steps,
-            worth=expected_worth(likely, steps, tried),
-            silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
-        )
+        return _Rated(group, agreement, features, likely)
 
     def _agreed(
         self, group: Group, did: Sequence[Shares], agreement: Agreement | None
@@ -726,6 +717,58 @@ class _Counts:
         if (group.instances > 1 or is_only_one) and is_supported:
             return of_template, 0.0, of_type
         return 0.0, of_template, 0.0
+
+
+def _remedy(
+    query: Query,
+    rated: _Rated,
+    channels: tuple[ChannelRank, ...],
+    trust: float,
+    methodology: Methodology | None,
+    is_active: bool,
+) -> Remedy:
+    """The remedy of a *rated* group."""
+    group, likely = rated.group, rated.probability
+    best, sightings = group.sightings[0], group.sightings
+    done = best.candidate
+    others = [one.candidate for one in sightings]
+    seen = {one.trajectory_id: one.seen_at for one in others}
+    runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
+    steps = expected_detour(
+        [detour(one.actions, one.family, one.cleared_step - one.error_step) for one in others]
+    )
+    kind = kind_of(harness(query.state.agent), best.wording.actions)
+    tried = query.gate.tried.get(kind, (0.0, 0.0))
+    return Remedy(
+        actions=best.wording.actions,
+        description=_description(query, best.wording),
+        advice=group.advice,
+        fragment_id=done.fragment_id,
+        trajectory_id=done.trajectory_id,
+        instance_id=done.instance_id,
+        repo=done.repo,
+        error_type=done.error_type,
+        signature_level=best.level,
+        why=Why(
+            channels=channels,
+            scope=ScopeLevel.REPO if best.is_near else ScopeLevel.GENERAL,
+            support=len(runs),
+            trajectories=runs[:NAMED_RUNS],
+            signature_level=best.level,
+            agreement=rated.agreement,
+            instances=group.instances,
+            sources=group.sources,
+            is_active=is_active,
+        ),
+        workaround=done.workaround,
+        methodology=methodology,
+        features=rated.features,
+        probability=likely,
+        score=trust * likely,
+        steps=steps,
+        worth=expected_worth(likely, steps, tried),
+        silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
+    )
 
 
 def _shares(sightings: Iterable[Sighting]) -> tuple[Shares, Shares, Shares]:
@@ -761,16 +804,26 @@ def _relevance(sightings: Sequence[Sighting]) -> tuple[float, float]:
 def _description(query: Query, wording: Wording) -> str:
     """Word what was done for the error at hand: it names nothing that only another run typed."""
     attempt = query.state.last_action
-    actions = tuple(
-        replace(action, replaced="", parameters=(*action.parameters, INSTEAD))
-        if action.replaced
+    others = [
+        bool(action.replaced)
         and not action.is_general
-        and (is_cut(action.replaced) or (attempt and action.replaced not in attempt))
-        else action
+        and (is_cut(action.replaced) or (bool(attempt) and action.replaced not in attempt))
         for action in wording.actions
-    )
-    same_words = actions == wording.actions
-    return query.names.fill(wording.description if same_words else describe_remedy(actions))
+    ]
+    if not any(others):
+        return query.names.fill(wording.description)
+    pairs = zip(wording.actions, others, strict=True)
+    actions = tuple([_instead(action) if is_other else action for action, is_other in pairs])
+    return query.names.fill(_described(actions))
+
+
+_described = lru_cache(_REMEMBERED)(describe_remedy)
+
+
+@lru_cache(_REMEMBERED)
+def _instead(action: RemedyAction) -> RemedyAction:
+    """*action* in place of something that is not named."""
+    return replace(action, replaced="", parameters=(*action.parameters, INSTEAD))
 
 
 def _place(sighting: Sighting) -> tuple[object, ...]:
