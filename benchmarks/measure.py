@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from statistics import median
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import NamedTuple
 
 # Of `perf_event_open`: its number by machine, and the attributes of `perf_event_attr`.
@@ -45,20 +45,21 @@ def latencies(calls: Sequence[Callable[[], object]]) -> list[float]:
 
 
 class Cost(NamedTuple):
-    """The cost of a call: *seconds*, and *instructions* in user space.
+    """The cost of a call: *seconds*, those of the processor, and *instructions* in user space.
 
     These hardly depend on what else the machine does; NaN where they cannot be counted.
     """
 
     seconds: float
+    processor: float
     instructions: float
 
 
 def cost(call: Callable[[], object]) -> Cost:
     """Measure the cost of *call* in this thread."""
-    counted, started = _instructions(), perf_counter()
+    counted, worked, started = _instructions(), thread_time(), perf_counter()
     call()
-    return Cost(perf_counter() - started, _instructions() - counted)
+    return Cost(perf_counter() - started, thread_time() - worked, _instructions() - counted)
 
 
 def _instructions() -> float:

@@ -708,10 +708,10 @@ class _Counts:
         """Return `same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
         is_exact = any(sighting.is_exact for sighting in group.sightings)
         doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
-        _, of_template, of_type = (
-            fsum(shares.values()) / (total + doubt)
-            for shares, total in zip(did, self._totals, strict=True)
-        )
+        _, anywhere, any_of_type = did
+        _, template_total, type_total = self._totals
+        of_template = fsum(anywhere.values()) / (template_total + doubt)
+        of_type = fsum(any_of_type.values()) / (type_total + doubt)
         is_only_one = is_exact and agreement is not None and agreement.cleared == 1
         is_supported = any(sighting.is_supported for sighting in group.sightings)
         if (group.instances > 1 or is_only_one) and is_supported:

@@ -231,6 +231,7 @@ _BEFOREHAND = frozenset(
         RemedyKind.REVERT,
     }
 )
+_BEFOREHAND_OF_CODE = _BEFOREHAND | {RemedyKind.EDIT}
 
 
 def detour(actions: Sequence[RemedyAction], family: Family, taken: int) -> int:
@@ -238,13 +239,9 @@ def detour(actions: Sequence[RemedyAction], family: Family, taken: int) -> int:
 
     An agent that does at once what clears the error makes none.
     """
-    is_code = family is not Family.EDIT_REJECTED
-    beforehand = [
-        action
-        for action in actions
-        if action.kind in _BEFOREHAND or (is_code and action.kind is RemedyKind.EDIT)
-    ]
-    return max(0, taken - max(1, 2 * len(beforehand)))  # each is done, and then tried
+    kinds = _BEFOREHAND if family is Family.EDIT_REJECTED else _BEFOREHAND_OF_CODE
+    beforehand = [action.kind in kinds for action in actions].count(True)
+    return max(0, taken - max(1, 2 * beforehand))  # each is done, and then tried
 
 
 # A longer command, edit or name is not advice: nobody sees at a glance what it does.
