@@ -378,7 +378,8 @@ def decisions(
     """Show what people decided, corrected or required.
 
     Agents are shown it when a request or an edited file is about it; a later decision about the
-    same takes its place. What looks like an instruction to the reader is never shown.
+    same takes its place. What may be of the moment comes last, and is not said to agents until it
+    is said again or accepted. What looks like an instruction to the reader is never shown.
 
     \b
     Example:
@@ -404,7 +405,10 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
         for statement in listed:
             emit(statement_record(statement))
         return
-    for one in listed:
+    waiting = [one for one in listed if not one.is_confirmed]
+    for one in (*(one for one in listed if one.is_confirmed), *waiting):
+        if waiting and one is waiting[0]:
+            print_text((f"less sure, not said to agents ({len(waiting)}):", "bold"))
         said = f"{one.note.created_at:%Y-%m-%d}"
         sessions = number_of(one.sessions, "session") if one.sessions > 1 else ""
         replaced = f"superseded by {one.superseded_by}" if one.superseded_by else ""

@@ -5,15 +5,26 @@ are wordings of English (and a few of Chinese) that weigh for or against a sente
 project.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
+from contextgraph.knowledge.durability import (
+    LEAST,
+    SURE,
+    asks_to_agree,
+    is_standing,
+    manner_stems,
+    probability,
+    signs,
+    stands_alone,
+)
 from contextgraph.knowledge.ways import GUIDE, ways_in
 from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
@@ -108,17 +119,6 @@ _MANNER = (
     r"|approach|pattern|style|form|method)|responsib\w+ of|belongs? (?:in|to|on)"
     r"|(?:is|are)(?: not|n['’]t)? (?:a|the) goal|the priority is|takes? precedence"
     r"|that['’]?s what .{2,40} (?:is|are) for)\b"
-)
-# How people say that something is to be so; what it is about are the other words.
-_MANNER_WORDS = (
-    "ahead want need please okay just make sure use should seem yes no man dude like get go "
-    "thing put also well still really actually let must have has do did doing done isn aren wasn "
-    "didn "
-    "doesn don why how what which all any some more so too very only not now then than rather "
-    "instead one two first sorry hey hmm yeah yup fine good better way change add remove keep "
-    "see look take give call sense right wrong anyway here there up out new same other latter "
-    "former next per preferred approach convention thought idea point never always and but the are "
-    "you your that whole"
 )
 # How people state what holds beyond the moment, and how much each wording says.
 _CUES: dict[str, tuple[float, str]] = {
@@ -225,9 +225,6 @@ _QUESTION = regex(
     r"|have (?:you|we))\b(?!n['’]t\b)(?:[^.]|\.(?=\w)|\bvs\.)*\Z",
     re.IGNORECASE,
 )
-_TAG_QUESTION = regex(
-    r",\s*(?:no|yes|yeah|yea|right|ok(?:ay)?|correct|huh|wth|remember)\s*\?\W*$", re.IGNORECASE
-)
 # Asks nothing: what should have been known is held against the agent.
 _REPROACH = regex(
     r"\b(?:why (?:did|do) i have to|why so many|(?:don|did|have|has)n?['’]?t (?:you|we|i) (?:just"
@@ -241,110 +238,6 @@ _REPROACH = regex(
 )
 # So does a question about what was done against a way of working.
 _ACCUSES = regex(r"^\W*(?:\w+[, ]+)?(?:why|did|have|are|do)n?(?:['’]?t)?\b", re.IGNORECASE)
-# Of the moment: it ends with the step that it is about.
-_MOMENTARY = regex(
-    r"^(?:please |now |then |(?:ok(?:ay)?|k|no|yes|yup|yeah)\b[,.]* |so |just |and |let['’]?s )*"
-    r"(?:wait|continue|proceed|try (?:again|it|that)|do (?:it|that|this|so|them|both|an?|the)"
-    r"|do not do|fix (?:it|that|this)|run (?:it|the|a)|commit|push|show me|tell me|explain"
-    r"|look (?:at|into)|check|read|review|make sure you|drop (?:it|both|that)|for #?\d+"
-    r"|(?:address|fix|do) (?:issues? |items? )?#?\d|agreed? (?:on|with)|seems|i['’]?ll"
-    r"|(?:start|begin)(?: on| with| by| w\b)|find (?:it|the)|see|can you|could you"
-    r"|we(?:['’]re| are) going through|reproduce|investigate|analy[sz]e"
-    r"|write (?:a|an|the|me|up)|implement|create|address|update the|revert|undo|add (?:a|an|the)"
-    r"|it should (?:work|be))\b",
-    re.IGNORECASE,
-)
-_ASKS_TO_SEE = regex(
-    r"^(?:(?:please|now|then|also|and|ok(?:ay)?),? )*(?:show|tell|give|explain|describe)"
-    r"(?: to)? (?:me|us|the diff\w*)\b",
-    re.IGNORECASE,
-)
-# What people saw or think decides nothing.
-_REMARK = regex(
-    r"^(?:i|we|it|that|this|they|there|he|she|you)(?:['’](?:m|ve|re|s|d|ll))?\s+"
-    r"(?:just |also |still |already |only )*"
-    r"(?!(?:was|has been|have been) (?:decided|agreed|settled))"
-    r"(?:ran|tested|tried|noticed|saw|see|think|thought"
-    r"|guess|wonder\w*|remember|found|added|committed|pushed|did|was|were|am|looked|looks?|seems?"
-    r"|got|have been|has been|understand|bet|doubt|hope|know|knew|can see|recall|suspect|assume)\b"
-    r"|\b(?:i|we) (?:remember|was wondering|wonder|noticed|suspect|recall|think)\b"
-    r"|^(?:(?:ok|so|and|but|well|k)\b,? )*(?:not sure|as for|presumably|doesn['’]t seem|hard to"
-    r"|hmm+|(?:it |that )?seems|uhh?|dude|there['’]?s an? (?:\w+ )?(?:issue|problem|bug))\b"
-    r"|\b(?:isn['’]t|is not|wasn['’]t|aren['’]t|not) (?:\w+ )?(?:good|great|lovely|valid|true|clear"
-    r"|pretty|working|correct)\b"
-    # It assesses, or concludes how something has been.
-    r"|^(?:(?:right|yes|yeah|ok|ah|so|and|but|well|k)\b[,. ]+)*(?:that|this|it)(?:['’]s| is| was"
-    r"| sounds| makes| explains| highlights| acknowledges)\b"
-    r"(?!.*\b(?:should|must|never|always|not|needs?|only|wrong|decided|agreed|settled|rule|policy|responsib\w+)\b)"
-    r"|\bmust have (?:been |already )?\w+(?:ed|en|nt?|lt)\b|\bif (?:we|i|you) ever\b"
-    r"|\b(?:feels? like|makes sense|good (?:point|catch|idea|to hear)|ma[dk]es? me wonder"
-    r"|(?:is|are) always (?:an?|the|going)|^got it)\b",
-    re.IGNORECASE,
-)
-# What sets a decision apart from an order, a remark or an idea of the moment: a logistic regression
-# on the verdicts of readers on 255 statements, and on the sentences of 171 turns. It knows wordings
-# and no subjects; a short text says little, each 20 words say more.
-_BIAS, _SHORT, _TWENTY_WORDS, _FEWEST_WORDS = 0.45, -0.4, 0.8, 7
-_DURABLE: tuple[tuple[float, "re.Pattern[str]"], ...] = (
-    (-1.5, _REMARK),
-    (-1.5, _ASKS_TO_SEE),
-    (-0.7, _MOMENTARY),
-    # What it points at is on the screen now.
-    (
-        -1.0,
-        regex(
-            r"^(?:please |now |then |and |so |just |also |ok(?:ay)?,? )*[a-z]+ "
-            r"(?:it|this|that|these|those"
-            r"|the (?:first|second|third|last|other|next|previous|left|right)(?: \w+)?)\b"
-            r"(?! .*\b(?:always|never|every|each|from now on)\b)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        -1.6,
-        regex(
-            r"#\d|\d+(?:[,/] ?\d+)+|\bfor \d+\W*$|\b(?:item|issue|line|phase|step)s? \d",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        -1.5,
-        regex(
-            r"\bI\b(?! (?:(?:don['’]?t|do not|just|only|also|really) )*(?:want|prefer|need|expect"
-            r"|decided|said|suggested|told|asked|thought)\b)(?!['’]d)|\bmy\b"
-        ),
-    ),
-    (-0.8, regex(r"\byour?\b", re.IGNORECASE)),
-    (
-        -1.0,
-        regex(
-            r"(?:\b(?:am|are|is|be)|['’](?:m|re|s)) (?!going to (?!proceed|look|go))"
-            r"(?:\w+ )?\w+ing\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (0.8, regex(_MANNER, re.IGNORECASE)),
-    (0.25, regex(r"\b(?:should|must|shall|ha(?:ve|s) to|needs? to|ought)\b", re.IGNORECASE)),
-    (
-        0.4,
-        regex(
-            r"\b(?:always|never|all|any|every|each|only|none|everything|anything|by default"
-            r"|in general|at all)\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
-# Who puts a decision as a question hedges it out of politeness.
-_HEDGED, _HEDGE = (
-    -1.2,
-    regex(
-        r"\b(?:maybe|perhaps|probably|might|could|seems?|think|guess|wonder|hmm|not sure|i like"
-        r"|presumably)\b",
-        re.IGNORECASE,
-    ),
-)
-# Ways of working are about the person and the agent: "I run git", "your answers".
-_CORRECTED, _WAY = 0.8, 2.3
 _REFUSES = regex(
     r"^\W*(?:no|nope|nah|not|wrong|stop|wait|uh+|dude|whoa|actually|incorrect|but)\b",
     re.IGNORECASE,
@@ -446,7 +339,8 @@ class Said:
     """A statement in a session, verbatim, said after the step *step* (-1: at the start).
 
     *context* is what it answers or confirms. *about* are files, symbols and words, *weight* is how
-    many wordings speak for it; *by_agent*: the agent said so, and a person confirmed it.
+    many wordings speak for it, *confidence* how likely it is a decision; *by_agent*: the agent said
+    so, and a person confirmed it.
     """
 
     kind: StatementKind
@@ -457,6 +351,7 @@ class Said:
     about: tuple[str, ...] = ()
     weight: float = 0.0
     by_agent: bool = False
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,12 +472,6 @@ def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
     )
 
 
-@cache
-def manner_stems() -> frozenset[str]:
-    """The stems with which people say that something is to be so, whatever it is about."""
-    return frozenset(stems(_MANNER_WORDS))
-
-
 def is_worded_as_rule(text: str) -> bool:
     """Return whether *text* directs in words that hold without the turn in which it was said."""
     orders = _ORDERS.search(text) or "imperative" in _cues_in(text)
@@ -653,8 +542,7 @@ def _own(
             weight, cues = max(weight, rated[end][0]) + 0.3, cues | rated[end][1]
             text, end = f"{text} {sentences[end]}", end + 1
         length, is_reply = _word_count(text), bool(asked) and start < 2
-        is_short = is_reply and length <= 8 and "number" in cues
-        is_short = is_short and not (_MOMENTARY.search(text) or _PICK.fullmatch(text))
+        is_short = is_reply and length <= 8 and "number" in cues and not _PICK.fullmatch(text)
         least = 3 if is_reply or corrects or "lasting" in cues else 4
         is_task = exchange.is_task and not exchange.lays_down(text)
         # "Yes, delete them" lets the agent do what it offered; "same file" alone says nothing.
@@ -665,10 +553,12 @@ def _own(
         says = (is_reply or corrects) and bool(cues or length > _UNCLEAR)
         directs = says or not cues.isdisjoint(_DIRECTS)
         directs = directs or bool(_REPROACH.search(text) or ways_in(text))
-        is_corrected = corrects and start < 3 and not cues.isdisjoint(_DIRECTS)
         is_about = not manner_stems().issuperset(stems(text))
         is_rule = directs and not is_go_ahead and is_about and length >= least
-        is_rule = is_rule and _is_durable(text, corrects=is_corrected)
+        confidence = _confidence(text, cues, corrects=corrects and start < 3, answers=is_reply)
+        is_rule = is_rule and (
+            confidence >= LEAST or (exchange.is_task and exchange.lays_down(text))
+        )
         if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
             kind = _kind(text, cues, corrects=corrects and start == 0)
             is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
@@ -676,7 +566,8 @@ def _own(
             if is_unclear and (start or not context):
                 context = sentences[start - 1] if start else _last_said(exchange.before)
             context = context[:_LONGEST_CONTEXT]
-            yield Said(kind, text, exchange.step, exchange.at, context, weight=weight)
+            said = Said(kind, text, exchange.step, exchange.at, context, weight=weight)
+            yield replace(said, confidence=confidence)
         start = end
 
 
@@ -686,26 +577,21 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
     picks = _PICKED.findall(choice["picks"].upper()) if choice else ()
     if choice and _FIXES.match(text) and not text[choice.end() :].strip(" .!"):
         return  # what was to be done about a finding is done
-    chosen = "; ".join(f"{one}: {exchange.items[one]}" for one in picks if one in exchange.items)
+    chosen = [exchange.items[one] for one in picks if one in exchange.items]
+    agreed = partial(Said, StatementKind.AGREED, step=exchange.step, at=exchange.at, by_agent=True)
+    context = text[:_LONGEST_CHOICE]
     if chosen and len(text) <= _LONGEST_CHOICE:
-        context, weight = chosen[:_LONGEST_CONTEXT], 1.6 if _MOMENTARY.search(text) else 2.5
-        yield Said(StatementKind.AGREED, text, exchange.step, exchange.at, context, weight=weight)
+        for item in chosen:
+            confidence = _confidence(item, _cues_in(item), corrects=False, answers=True)
+            if confidence >= LEAST:
+                yield agreed(item, context=context, weight=2.2, confidence=confidence)
     elif (
         _is_confirmation(text)
         and not _RESERVED.search(text)
         and not (asked and len(text) > _LONGEST_CONFIRMATION // 2)
     ):
         for proposed in _proposals(exchange.before)[:2]:
-            context = text[:_LONGEST_CHOICE]
-            yield Said(
-                StatementKind.AGREED,
-                proposed,
-                exchange.step,
-                exchange.at,
-                context,
-                weight=2.2,
-                by_agent=True,
-            )
+            yield agreed(proposed, context=context, weight=2.2)
 
 
 def _is_confirmation(text: str) -> bool:
@@ -724,25 +610,21 @@ def _rated(sentence: str, *, answers: bool, corrects: bool) -> tuple[float, froz
     return sum(_CUES[cue][0] for cue in cues) + 1.2 * answers + 0.8 * corrects, cues
 
 
-def _is_durable(text: str, *, corrects: bool = False) -> bool:
-    """Return whether *text* is likely to matter later; no question does, but for "yes?"."""
-    ways, is_tagged = ways_in(text), bool(_TAG_QUESTION.search(text))
+def _confidence(text: str, cues: Collection[str], *, corrects: bool, answers: bool) -> float:
+    """Return how likely *text* is a decision: 0 for a question, unless it asks to agree.
+
+    A reproach and what requires a way of working are kept, as they often are a rule's repetition.
+    """
+    ways = ways_in(text)
     is_reproach = bool(_REPROACH.search(text) or (ways and _ACCUSES.search(text)))
     if text.endswith(("...", ":")):
-        return False
-    if _QUESTION.search(text) and not (is_tagged or is_reproach):
-        return False
-    if is_reproach:
-        return True
-    count = len(text.split())
-    evidence = sum(weight for weight, pattern in _DURABLE if pattern.search(text))
-    evidence += (
-        _WAY * bool(ways)
-        + _CORRECTED * corrects
-        + _HEDGED * (not is_tagged and bool(_HEDGE.search(text)))
-    )
-    size = _SHORT * (count < _FEWEST_WORDS) + _TWENTY_WORDS * min(count, 40) / 20
-    return _BIAS + evidence + size > 0
+        return 0.0
+    if _QUESTION.search(text) and not (asks_to_agree(text) or is_reproach):
+        return 0.0
+    found = signs(text, negates="ruled out" in cues, corrects=corrects, answers=answers)
+    least = SURE if is_standing(text) else LEAST if ways or is_reproach else 0.0
+    most = 1.0 if stands_alone(text) else math.nextafter(SURE, 0)
+    return min(max(probability(found), least), most)
 
 
 def _cues_in(sentence: str) -> frozenset[str]:

@@ -15,13 +15,13 @@ from hashlib import blake2b
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
+from contextgraph.knowledge.durability import SURE, manner_stems
 from contextgraph.knowledge.extraction import (
     Said,
     SaidInRun,
     amends,
     files_in,
     is_worded_as_rule,
-    manner_stems,
     statements_in,
 )
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, may_amend, repo_name, statement_of
@@ -110,13 +110,15 @@ class Statement:
     """A *note* of a conversation, the id of what superseded it, and every time it was said.
 
     *rule* says it to one who was not there: the words of the note, or the name of the way of
-    working that it requires; empty where neither does.
+    working that it requires; empty where neither does. *is_confirmed*: it is said to agents, as its
+    words are sure, people said it in two sessions, or accepted it.
     """
 
     note: Note
     superseded_by: str | None
     occurrences: tuple[Occurrence, ...]
     rule: str = ""
+    is_confirmed: bool = True
 
     @property
     def sessions(self) -> int:
@@ -212,6 +214,7 @@ class Statements:
                 None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
                 _occurrences(repeats),
                 _rule_of(repeats),
+                not all(map(_waits, repeats)) or len({*map(_session_of, repeats)}) > 1,
             )
             for id_, repeats in self._same(notes).items()
         ]
@@ -271,6 +274,7 @@ class Statements:
             was = f"; before: {note.content}" if content else ""
             history = (*note.history, f"{now:%Y-%m-%d %H:%M} {what}{was}")
             changed = replace(note, credibility=_REVIEWED, importance=1.0, history=history)
+            changed = replace(changed, kind=NoteKind.STATEMENT)
             return replace(changed, content=content, updated_at=now) if content else changed
 
         waiting = [note.id for note in self._store.get([*ids]).values() if _is_listed(note)]
@@ -383,7 +387,7 @@ class Statements:
         """Return the statements of *said* that hold, the newest first."""
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
-        current = [note for note in proposed if note.id not in superseded]
+        current = [it for it in proposed if it.id not in superseded and not _waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
 
@@ -515,7 +519,7 @@ def _note_of(
         source=_source(contributor, by_agent=said.by_agent),
         created_at=said.at or run.started_at or now,
         credibility=_CREDIBILITY,
-        kind=NoteKind.STATEMENT,
+        kind=NoteKind.STATEMENT if said.confidence >= SURE else NoteKind.CANDIDATE,
         title=_masked(session.title),
         summary=_masked(said.context),
         tags=(said.kind, *dict.fromkeys(map(_masked, said.about))),
@@ -593,6 +597,11 @@ def _is_listed(note: Note) -> bool:
     return note.kind in _KINDS and note.is_live
 
 
+def _waits(note: Note) -> bool:
+    """Return whether *note* is less sure, and neither accepted nor said in an earlier session."""
+    return note.kind is NoteKind.CANDIDATE and not note.targets(LinkType.REPEATS)
+
+
 def _is_seen(note: Note, as_of: datetime | None) -> bool:
     return as_of is None or note.created_at <= as_of
 
@@ -647,7 +656,7 @@ def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note
         replaced_by if replaced_by != run else "",
         [*stem_counts(notes[0].title)],
         _words_of(notes),
-        [quote_of(note, is_shown=note.id not in superseded) for note in notes],
+        [quote_of(note, is_shown=not (note.id in superseded or _waits(note))) for note in notes],
         notes[0].contributor,
         len(stem_counts(notes[0].title.partition("\n")[0])),
     )

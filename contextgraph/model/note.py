@@ -22,7 +22,7 @@ class NoteKind(StrEnum):
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
     CANDIDATE = "candidate"
-    """of earlier versions: a sentence of a session that waits for a review"""
+    """a statement that may be of the moment: it waits until it is said again, or accepted"""
 
 
 class Strategy(StrEnum):

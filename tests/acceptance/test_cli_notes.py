@@ -82,12 +82,24 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
 
 
 def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) -> None:
-    wrote = "1. Keep the totals in memory\n2. Write the totals to a file each night"
+    wrote = "1. Keep the totals in memory\n2. Keep the totals in a file for each night"
     step = Step(0, wrote, Action("", ""), None, user_message="2")
     run = RawTrajectory("claude-code", "a", "acme/shop", "Totals get lost", (step,))
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
     _, *lines = contextgraph("decisions", "--store", store).out.splitlines()
-    assert lines == ["  2", "  about: 2: Write the totals to a file each night"]
+    assert lines == ["  Keep the totals in a file for each night", "  about: 2"]
+
+
+def test_what_is_less_sure_is_listed_last(store: Path, tmp_path: Path) -> None:
+    step = replace(
+        TURN, user_message="Instead keep the newest total. Always squash before merging."
+    )
+    run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    listed = contextgraph("decisions", "--store", store).out
+    sure, less_sure = listed.split("less sure, not said to agents (1):")
+    assert "squash" in sure
+    assert "newest total" in less_sure
 
 
 def test_rejecting_a_rule_says_that_its_other_wordings_go(store: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from contextgraph.agents.compile import compile_advice
 from contextgraph.agents.hook_files import AdviceFile
 from contextgraph.codec import decoded
 from contextgraph.errors import InvalidNoteError
+from contextgraph.knowledge.durability import SURE
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.model import (
     Action,
@@ -135,8 +136,10 @@ def small_talk(number: int) -> RawTrajectory:
     )
 
 
-def texts_in(message: str) -> list[str]:
-    return [one.text for one in statements_in(session(message)).statements]
+def texts_in(message: str, least: float = 0) -> list[str]:
+    """What is taken of *message* with a confidence of *least*."""
+    said = statements_in(session(message)).statements
+    return [one.text for one in said if one.confidence >= least]
 
 
 @pytest.fixture
@@ -157,7 +160,6 @@ def memory() -> Iterator[AgentMemory]:
         "from now on write the test first",
         "No mocks in integration tests",
         "I prefer small commits",
-        "you need to run the tests yourself",
         "make sure to keep the public API as it is",
         "以后请用 pnpm 安装依赖，不要用 npm",
         "Why did I have to ask for a docstring again?",
@@ -212,7 +214,44 @@ def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
     ],
 )
 def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: str) -> None:
-    assert texts_in(message) == []
+    assert texts_in(message, SURE) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "We don't want this in every module.",
+        "Instead keep the newest of each day.",
+        'Keep the word "draft in the name of every file.',
+        "Option 2 should be the default for all exports.",
+    ],
+)
+def test_what_cannot_be_understood_alone_is_kept_but_not_sure(message: str) -> None:
+    assert texts_in(message)
+    assert not texts_in(message, SURE)
+
+
+def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: AgentMemory) -> None:
+    vague = "Instead keep the newest of each day in `export.py`."
+    memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
+    (waits,) = memory.statements.of(SHOP)
+    assert not waits.is_confirmed
+    assert memory.decided(repo=SHOP, names=["export.py"]).statements == ()
+    later = MONDAY + timedelta(days=1)
+    memory.learn(talk("two", "Look at the dates", ("Done.", vague), begins=later))
+    (again,) = memory.statements.of(SHOP)
+    assert again.is_confirmed
+    shown = memory.decided(repo=SHOP, names=["export.py"]).statements
+    assert [one.note.content for one in shown] == [vague]
+
+
+def test_an_accepted_statement_no_longer_waits(memory: AgentMemory) -> None:
+    vague = "Instead keep the newest of each day in `export.py`."
+    memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
+    (waits,) = memory.statements.of(SHOP)
+    assert memory.statements.accept([waits.note.id]) == 1
+    (accepted,) = memory.statements.of(SHOP)
+    assert accepted.is_confirmed
 
 
 def test_what_a_program_writes_after_each_step_is_not_read() -> None:
@@ -257,15 +296,13 @@ def test_letting_the_agent_do_what_it_offers_decides_nothing(answer: str) -> Non
 
 
 def test_numbers_name_the_items_of_the_last_list() -> None:
-    review = "1. Names are too long\n2. The page is read twice\n3. No test of the loader"
-    rounds = (
-        (review, "address 3"),
-        ("It is done.", "1 and 3"),
-        ("Both are done.", "address 2 with a cache in the loader"),
-    )
-    first, second = statements_in(talk("a", "Review it", *rounds)).statements
-    assert first.context == "1: Names are too long; 3: No test of the loader"
-    assert second.context == "2: The page is read twice"
+    review = "1. Names should be short\n2. The page is read twice\n3. Keep one test of the loader"
+    rounds = ((review, "address 3"), ("It is done.", "1 and 3"))
+    said = statements_in(talk("a", "Review it", *rounds)).statements
+    assert [(one.text, one.context) for one in said] == [
+        ("Names should be short", "1 and 3"),
+        ("Keep one test of the loader", "1 and 3"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -306,19 +343,19 @@ def test_a_statement_that_points_at_something_keeps_what_it_points_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrote", "answer", "context"),
+    ("wrote", "answer", "chosen"),
     [
-        ("A) keep both tables\nB) drop the old table", "B", "B: drop the old table"),
+        ("A) keep both tables\nB) drop the old table", "B", "drop the old table"),
         (
-            "1. Keep the cache for an hour\n2. Empty it at each start",
+            "1. Keep the cache for an hour\n2. Drop what is older at each start",
             "option 2",
-            "2: Empty it at each start",
+            "Drop what is older at each start",
         ),
     ],
 )
-def test_a_choice_keeps_what_was_chosen(wrote: str, answer: str, context: str) -> None:
+def test_a_choice_keeps_what_was_chosen(wrote: str, answer: str, chosen: str) -> None:
     (said,) = statements_in(talk("a", "Look at the cache", (wrote, answer))).statements
-    assert (said.kind, said.text, said.context) == (StatementKind.AGREED, answer, context)
+    assert (said.kind, said.text, said.context) == (StatementKind.AGREED, chosen, answer)
 
 
 def test_what_the_agent_proposed_is_agreed_once_a_person_confirms_it() -> None:
@@ -360,7 +397,7 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
 def test_what_holds_later_is_taken_and_what_points_at_the_screen_is_not(
     message: str, is_taken: bool
 ) -> None:
-    assert bool(texts_in(message)) == is_taken
+    assert bool(texts_in(message, 0 if is_taken else SURE)) == is_taken
 
 
 def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
