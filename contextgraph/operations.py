@@ -17,7 +17,6 @@ from datetime import datetime
 from enum import StrEnum
 from inspect import BoundArguments, Parameter, signature
 from operator import attrgetter
-from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -97,21 +96,27 @@ class Operation:
         """The function that the operation calls."""
         if not isinstance(self.target, str):
             return self.target
+        from pkgutil import resolve_name
+
         found: Callable[..., Any] = resolve_name(f"contextgraph.{self.target}")
         return found
+
+    def arguments(self) -> Mapping[str, Parameter]:
+        """Return the parameters that callers choose, by name."""
+        _, *parameters = signature(self.function).parameters.values()
+        return {one.name: one for one in parameters if one.name != "source" or not self.source}
 
     def parameters(self) -> Mapping[str, tuple[Any, Any]]:
         """Return the type of each argument of callers for pydantic, and its default (or `...`)."""
         hints = self.function.__annotations__
         taken: dict[str, tuple[Any, Any]] = {}
-        _, *parameters = signature(self.function).parameters.values()
-        for one in parameters:
+        for one in self.arguments().values():
             kind, default = hints[one.name], ... if one.default is one.empty else one.default
             if one.kind is Parameter.VAR_POSITIONAL:
                 taken[one.name] = (cast(Any, Sequence)[kind], ())
             elif isinstance(kind, str) or callable(default):
                 continue  # of this process alone, such as a report of progress
-            elif one.name != "source" or not self.source:
+            else:
                 checked = _bounded if self.returns_value else checked_type
                 taken[one.name] = (checked(kind), default)
         return taken
@@ -203,7 +208,8 @@ def fields_in(kind: Any) -> tuple[Any, dict[str, Any]]:
     hint, said = fields_in(parts[0])
     for one in parts[1:]:
         if isinstance(one, ArgumentField):
-            said |= {"metavar": one.metavar, "flag": one.flag, **one.details}
+            shown = {"metavar": one.metavar, "flag": one.flag}
+            said |= {name: text for name, text in shown.items() if text} | one.details
     return hint, said
 
 
@@ -236,7 +242,10 @@ Text = Annotated[str, ArgumentField(max_length=LONGEST)]
 LongText = Annotated[str, ArgumentField(max_length=4_000_000)]
 Names = Annotated[Sequence[Name], ArgumentField(max_length=1000)]
 Tags = Annotated[Sequence[Name], ArgumentField(max_length=100)]
-Limit = Annotated[int, ArgumentField(ge=1, le=100, metavar="N")]
+Limit = Annotated[
+    int,
+    ArgumentField(ge=1, le=100, metavar="N", description="At most this many items of each kind."),
+]
 PageSize = Annotated[int, ArgumentField(ge=1, le=500, metavar="N", description="At most N.")]
 Tokens = Annotated[
     int,
@@ -439,7 +448,20 @@ def how(
 
 
 @_offer(TokenScope.READ, "GET /v1/stats")
-def stats(memory: "AgentMemory", repo: Name = "", situation: Name = "") -> Record:
+def stats(
+    memory: "AgentMemory",
+    repo: Annotated[
+        OnlyRepository, ArgumentField(description="Failures in this repository (owner/repo).")
+    ] = "",
+    situation: Annotated[
+        Name,
+        ArgumentField(
+            metavar="WORDS",
+            description="Failures in a phase, in a type of task, at a file, or in tasks about some "
+            "words.",
+        ),
+    ] = "",
+) -> Record:
     """Return counts, errors and error sequences, as `contextgraph stats --json`."""
     # What models cost is counted on this machine, for all tenants.
     stats = replace(memory.get_stats(), usage={})
@@ -585,7 +607,14 @@ def snapshot(
 
 
 @_offer(TokenScope.READ, "GET /v1/decisions")
-def decisions(memory: "AgentMemory", repo: Name | None = None, recurring: bool = False) -> Record:
+def decisions(
+    memory: "AgentMemory",
+    repo: OnlyRepository | None = None,
+    recurring: Annotated[
+        bool,
+        ArgumentField(description="Only what people said in two sessions or more, most first."),
+    ] = False,
+) -> Record:
     """List what people decided in learned sessions, as `contextgraph decisions --json`."""
     listed = memory.statements.of(repo, recurring=recurring)
     return {"decisions": [statement_record(without_secrets(one)) for one in listed]}
@@ -600,14 +629,17 @@ def sources(memory: "AgentMemory") -> Record:
 @_offer(TokenScope.READ, "GET /v1/keyed/brief", tool="brief tags max_tokens")
 def brief(
     memory: "AgentMemory",
-    tags: Annotated[Tags, ArgumentField(description="Entries with these come first.")] = (),
+    tags: Annotated[Tags, ArgumentField(description="Prefer entries with this tag.")] = (),
     max_tokens: Tokens = 800,
+    newest_first: Annotated[
+        bool, ArgumentField(description="Order by time, then importance, then tags.")
+    ] = False,
 ) -> Record:
     """Return the keyed entries to know at the start of a task, best first.
 
     As `contextgraph brief --json`.
     """
-    return record_of(memory.keyed.brief(max_tokens, tags))
+    return record_of(memory.keyed.brief(max_tokens, tags, newest_first=newest_first))
 
 
 @_offer(
@@ -616,14 +648,30 @@ def brief(
     source="agent:{}",
     example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
 )
-def set_memory(memory: "AgentMemory", key: Name, json_content: Any, *, source: str) -> Record:
+def set_memory(
+    memory: "AgentMemory",
+    key: Annotated[Name, ArgumentField(description="A path such as /user/preference/style.")],
+    json_content: Any,
+    *,
+    source: str,
+) -> Record:
     """Keep JSON under a key, null removes it, as `contextgraph set`."""
     receipt = memory.keyed.set_memory(key, json_content, source)
     return {"key": receipt.key, "status": receipt.status}  # its path is of this machine
 
 
 @_offer(TokenScope.READ, "GET /v1/explain/{identity}")
-def explain(memory: "AgentMemory", identity: str) -> Record:
+def explain(
+    memory: "AgentMemory",
+    identity: Annotated[
+        str,
+        ArgumentField(
+            metavar="ID",
+            description="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error "
+            "pattern (err_…), advice (adv_…) or note (note_…), as answers name them.",
+        ),
+    ],
+) -> Record:
     """Return where a methodology, run, fragment, error or context comes from."""
     explanation = memory.explain(identity)
     if explanation is None:
@@ -638,10 +686,15 @@ def explain(memory: "AgentMemory", identity: str) -> Record:
 )
 def outcomes(
     memory: "AgentMemory",
-    instance_id: Name,
-    outcome: Literal["solved", "failed"],
-    agent: Name = "",
-    run: Name = "",
+    instance_id: Annotated[Name, ArgumentField(metavar="INSTANCE", description="The instance.")],
+    outcome: Annotated[
+        Literal["solved", "failed"],
+        ArgumentField(metavar="solved|failed", description="Its outcome."),
+    ],
+    agent: Annotated[
+        Name, ArgumentField(metavar="NAME", description="Only runs of this agent.")
+    ] = "",
+    run: Annotated[Name, ArgumentField(metavar="ID", description="Only the run of this id.")] = "",
 ) -> Record:
     """Set by hand whether runs of an instance solved it, as `contextgraph outcome`.
 
@@ -668,15 +721,32 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     content: Annotated[Text, ArgumentField(description="One statement.")],
     *,
     source: str,
-    repo: Repository = "",
+    repo: Annotated[
+        Repository, ArgumentField(description="The repository it is about (owner/repo).")
+    ] = "",
     tags: Annotated[Names, ArgumentField(description="Words to find it by.")] = (),
-    locator: Name = "",
-    pinned: bool = False,
-    security: Security = Security.INTERNAL,
-    valid_from: datetime | None = None,
-    valid_until: datetime | None = None,
-    importance: Share = 0.5,
-    caused_by: Names = (),
+    locator: Annotated[
+        Name, ArgumentField(description="Where the source says it; the web needs one.")
+    ] = "",
+    pinned: Annotated[
+        bool, ArgumentField(flag="--pin", description="Keep it in every snapshot and playbook.")
+    ] = False,
+    security: Annotated[
+        Security,
+        ArgumentField(metavar="LEVEL", description="public, internal, confidential or restricted."),
+    ] = Security.INTERNAL,
+    valid_from: Annotated[
+        datetime | None, ArgumentField(description="Recall it from then on.")
+    ] = None,
+    valid_until: Annotated[
+        datetime | None, ArgumentField(flag="--until", description="Recall it until then.")
+    ] = None,
+    importance: Annotated[
+        Share, ArgumentField(metavar="SHARE", description="How much it matters, 0 to 1.")
+    ] = 0.5,
+    caused_by: Annotated[
+        Names, ArgumentField(metavar="ID", description="A note that is a cause of it.")
+    ] = (),
 ) -> Record:
     """Note a statement that later runs should know; the same again confirms it.
 
@@ -708,9 +778,11 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
 )
 def reports(
     memory: "AgentMemory",
-    context: Name,
+    context: Annotated[Name, ArgumentField(description="The id of an answer (ctx_…).")],
     helped: bool,
-    item: Limit | None = None,
+    item: Annotated[
+        Limit | None, ArgumentField(description="Only the item of this number.")
+    ] = None,
     *,
     source: str,
 ) -> Record:
@@ -721,7 +793,15 @@ def reports(
 
 @_offer(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/{decision}")
 def decide(
-    memory: "AgentMemory", identity: str, decision: Literal["quarantine", "release"]
+    memory: "AgentMemory",
+    identity: Annotated[
+        str,
+        ArgumentField(
+            metavar="ID",
+            description="Advice (adv_…) or a methodology (mth_…), as answers name them.",
+        ),
+    ],
+    decision: Literal["quarantine", "release"],
 ) -> Record:
     """Never show a methodology, or advice (`adv_…`), again; or show it whatever was reported."""
     decided = memory.quarantine if decision == "quarantine" else memory.release

@@ -289,14 +289,21 @@ class CommandFunction:
 
     def own(self) -> dict[str, Parameter]:
         """Return the parameters that are not shared by all commands."""
-        taken: dict[str, Parameter] = {}
+        offered: dict[str, Parameter] = {}
         if self.operation:
             from contextgraph.operations import REQUESTS
 
-            _, *offered = signature(REQUESTS[self.operation].function).parameters.values()
-            taken = {one.name: of_operation(one) for one in offered if one.name not in self.without}
+            arguments = REQUESTS[self.operation].arguments()
+            offered = {
+                name: of_operation(one)
+                for name, one in arguments.items()
+                if name not in self.without
+            }
+        taken: dict[str, Parameter] = {}
         _, *own = signature(self.function).parameters.values()
         for one in own:
+            if one.name in offered or one.kind is Parameter.VAR_KEYWORD:
+                taken = taken | offered | taken  # all of them where the first one is named
             if get_origin(one.annotation) is Annotated:
                 taken[one.name] = one.replace(kind=Parameter.KEYWORD_ONLY)
             elif one.default is not one.empty:

@@ -20,7 +20,6 @@ from contextgraph.cli.commands import (
     Question,
     Repo,
     Tags,
-    Tokens,
     Yes,
     argument,
     common_options,
@@ -48,21 +47,16 @@ _LIKELY = 0.3
 _RULES = "## Rules that had to be repeated"
 
 
-@common_options()
-def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
+@common_options(operation="remember")
+def remember(
     common: Common,
-    text: Annotated[str, argument("TEXT", "The note; - for standard input.")],
-    repo: AboutRepo = "",
+    *,
+    content: Annotated[str, argument("TEXT", "The note; - for standard input.")],
+    repo: str,
     source: Annotated[
         str, option("KIND[:NAME]", "user (default), file, tool, system, agent or web.")
     ] = "user",
-    tag: Tags = None,
-    locator: Annotated[str, option("TEXT", "Where the source says it; the web needs one.")] = "",
-    pin: Annotated[bool, flag("Keep it in every snapshot and playbook.")] = False,
-    security: Annotated[
-        str, option("LEVEL", "public, internal, confidential or restricted.")
-    ] = "internal",
-    until: Annotated[datetime | None, time_option("Recall it until then (ISO 8601, UTC).")] = None,
+    **given: Any,
 ) -> None:
     """Store a note: what people or agents say.
 
@@ -75,18 +69,9 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
       contextgraph remember "CI uses Python 3.11" --repo acme/shop
       contextgraph remember - --source file:tox.ini --tag ci < note.txt
     """
-    content = sys.stdin.read() if text == "-" else text
+    content = sys.stdin.read() if content == "-" else content
     with common.open() as memory:
-        receipt = memory.notes.remember(
-            content,
-            repo=repo,
-            source=source,
-            tags=tag or (),
-            locator=locator,
-            pinned=pin,
-            security=security,
-            valid_until=until,
-        )
+        receipt = memory.notes.remember(content, repo=repo, source=source, **given)
         if repo:
             common.compile_for_hooks(memory, repos=[repo])
     others = [identity for identity in receipt.others if identity != receipt.id]
@@ -357,13 +342,12 @@ def review(
     _list_statements(common, repo, recurring=False)
 
 
-@common_options()
+@common_options(operation="decisions")
 def decisions(
     common: Common,
+    *,
     repo: Annotated[str | None, argument("[REPO]", "owner/repo; without it, all.")] = None,
-    recurring: Annotated[
-        bool, flag("Only what people said in two sessions or more, most first.")
-    ] = False,
+    recurring: bool,
     accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
     reject: Annotated[
         list[str] | None,
@@ -765,17 +749,14 @@ def _report_removed(common: Common, removed: bool, what: str) -> None:
         fail(f"no {what} in the memory")
 
 
-Key = Annotated[str, argument("KEY", "A path such as /user/preference/style.")]
-Content = Annotated[
-    str, argument("JSON", "What to store; null removes the key; - for standard input.")
-]
-
-
-@common_options()
+@common_options(operation="set_memory")
 def set_(
     common: Common,
-    key: Key,
-    content: Content,
+    *,
+    key: str,
+    json_content: Annotated[
+        str, argument("JSON", "What to store; null removes the key; - for standard input.")
+    ],
     source: Annotated[
         str, option("NAME|JSON", "Its source: a name, or JSON with kind, name, … (user).")
     ] = "user",
@@ -794,7 +775,7 @@ def set_(
     """
     receipt = common.keyed().set_memory(
         key,
-        _json(sys.stdin.read() if content == "-" else content, "JSON"),
+        _json(sys.stdin.read() if json_content == "-" else json_content, "JSON"),
         _json(source, "--source") if source.lstrip().startswith("{") else source,
         untrusted="isolate" if isolate else "refuse",
     )
@@ -803,15 +784,8 @@ def set_(
     common.answer({**asdict(receipt), "path": path}, text)
 
 
-@common_options()
-def brief(
-    common: Common,
-    tokens: Tokens = 800,
-    tag: Annotated[
-        list[str] | None, option("TAG", "Prefer entries with this tag (repeatable).")
-    ] = None,
-    newest_first: Annotated[bool, flag("Order by time, then importance, then tags.")] = False,
-) -> None:
+@common_options(operation="brief")
+def brief(common: Common, *, max_tokens: int, **given: Any) -> None:
     """Print the best keyed entries for the start of a prompt.
 
     Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
@@ -824,7 +798,7 @@ def brief(
     """
     memory = common.keyed()
     memory.check_exists()
-    briefing = memory.brief(tokens, tag or (), newest_first=newest_first)
+    briefing = memory.brief(max_tokens, **given)
     common.answer(record_of(briefing), briefing.text)
 
 

@@ -21,7 +21,6 @@ from contextgraph.cli.commands import (
     flag,
     option,
     repository_here,
-    time_option,
 )
 from contextgraph.cli.output import (
     FAILED,
@@ -60,7 +59,9 @@ SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
 
-@common_options("withhold", "configuration")
+@common_options(
+    "withhold", "configuration", operation="query", without=("state", "max_tokens", "record")
+)
 def query(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     source: Annotated[
@@ -87,17 +88,16 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     repo_summary: Annotated[str, option("TEXT", "A description of the repository.")] = "",
     tool: Annotated[list[str] | None, option("NAME", "A tool the agent has (repeatable).")] = None,
     instance: Annotated[str | None, option("ID", "The instance being worked on.")] = None,
-    exclude_instance: Annotated[
+    exclude_instances: Annotated[
         list[str] | None,
-        option("ID", "Ignore runs of this instance (repeatable); 'same' means that of the state."),
+        described(
+            "--exclude-instance",
+            metavar="ID",
+            help="Ignore runs of this instance (repeatable); 'same' means that of the state.",
+        ),
     ] = None,
-    as_of: Annotated[
-        datetime | None,
-        time_option("Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC)."),
-    ] = None,
-    limit: Annotated[
-        int, described(metavar="N", min=1, help="At most this many items of each kind.")
-    ] = 5,
+    as_of: datetime | None,
+    limit: int,
     workdir: Workdir = None,
     no_record: Annotated[bool, flag("Do not record what was shown for `report`.")] = False,
     details: Annotated[
@@ -139,7 +139,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         "instance_id": instance,
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
-    bounds = Bounds(limit, tuple(exclude_instance or ()), as_of, workdir)
+    bounds = Bounds(limit, tuple(exclude_instances or ()), as_of, workdir)
     here = "" if repo or source or batch else repository_here()
     answered: list[bool] | None = None
     try:

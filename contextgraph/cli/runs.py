@@ -532,19 +532,15 @@ def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...
         yield one_line(record.line, width), f"{record.worked}", f"{record.tried}", shown
 
 
-Advice = Annotated[
-    str, argument("ID", "Advice (adv_…) or a methodology (mth_…), as answers name them.")
-]
-
-
-@common_options("source")
+@common_options("source", operation="reports")
 def report(
     common: Common,
-    context: Annotated[str, argument("CONTEXT", "The id of an answer (ctx_…).")],
+    *,
+    context: str,
     helped: Annotated[
         bool | None, described("--helped/--hurt", help="Whether it helped.", show_default=False)
     ] = None,
-    item: Annotated[int | None, option("N", "Only the item of this number.", min=1)] = None,
+    item: int | None,
 ) -> None:
     """Report whether the advice of an answer helped.
 
@@ -614,8 +610,8 @@ def sources(
     common.answer_rows(map(record_of, known), "Sources", columns, rows, columns[1:4])
 
 
-@common_options()
-def quarantine(common: Common, advice: Advice) -> None:
+@common_options(operation="decide", without=("decision",))
+def quarantine(common: Common, *, identity: str) -> None:
     """Never show a piece of advice again.
 
     This applies to every run that it comes from; a line of a start, to its repository.
@@ -624,11 +620,11 @@ def quarantine(common: Common, advice: Advice) -> None:
     Example:
       contextgraph quarantine adv_5f0c2a4d9e1b7c3a
     """
-    _decide(common, advice, "quarantined")
+    _decide(common, identity, "quarantined")
 
 
-@common_options()
-def release(common: Common, advice: Advice) -> None:
+@common_options(operation="decide", without=("decision",))
+def release(common: Common, *, identity: str) -> None:
     """Show quarantined advice or methodologies again.
 
     Earlier reports about it no longer count.
@@ -637,7 +633,7 @@ def release(common: Common, advice: Advice) -> None:
     Example:
       contextgraph release adv_5f0c2a4d9e1b7c3a
     """
-    _decide(common, advice, "released")
+    _decide(common, identity, "released")
 
 
 def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
@@ -654,13 +650,9 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}{undone}")
 
 
-@common_options()
+@common_options(operation="outcomes")
 def outcome(
-    common: Common,
-    instance: Annotated[str, argument("INSTANCE", "The instance.")],
-    result: Annotated[Literal["solved", "failed"], argument("solved|failed", "Its outcome.")],
-    agent: Annotated[str, option("NAME", "Only runs of this agent.")] = "",
-    run: Annotated[str, option("ID", "Only the run of this id.")] = "",
+    common: Common, *, instance_id: str, outcome: Literal["solved", "failed"], agent: str, run: str
 ) -> None:
     """Set by hand whether runs solved their task.
 
@@ -674,19 +666,21 @@ def outcome(
     """
     with common.open(create=False) as memory:
         runs = memory.store.runs
-        several = [] if agent or run else [*runs.trajectories(runs.ids(instance=instance)).values()]
+        several = (
+            [] if agent or run else [*runs.trajectories(runs.ids(instance=instance_id)).values()]
+        )
         if len(several) > 1:
             for one in several:
                 click.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
             fail(
-                f"{instance} has {len(several)} runs; name one by --run ID, "
+                f"{instance_id} has {len(several)} runs; name one by --run ID, "
                 "or those of an --agent NAME"
             )
-        changed = list(memory.set_outcome(instance, result == "solved", agent=agent, run=run))
+        changed = list(memory.set_outcome(instance_id, outcome == "solved", agent=agent, run=run))
     if not changed:
-        named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
+        named = " ".join(filter(None, (instance_id, agent and f"by {agent}", run)))
         fail(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
     common.answer(
-        {"instance_id": instance, "outcome": result, "trajectories": [*changed]},
-        f"{instance}: {number_of(len(changed), 'run')} {result}",
+        {"instance_id": instance_id, "outcome": outcome, "trajectories": [*changed]},
+        f"{instance_id}: {number_of(len(changed), 'run')} {outcome}",
     )

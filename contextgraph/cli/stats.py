@@ -10,15 +10,7 @@ import click
 
 from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles, HookRecord
-from contextgraph.cli.commands import (
-    Common,
-    argument,
-    common_options,
-    described,
-    flag,
-    option,
-    time_of,
-)
+from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.lazy import dataclass, regex, replace
@@ -46,18 +38,13 @@ _ERROR_WIDTH = 120
 _COSTLY = 4
 
 
-@common_options()
+@common_options(operation="stats")
 def stats(
     common: Common,
+    *,
     top: Annotated[int, described(metavar="N", min=1, help="Rows in each table.")] = 15,
-    repo: Annotated[str, option("OWNER/REPO", "Failures in this repository.")] = "",
-    situation: Annotated[
-        str,
-        option(
-            "WORDS",
-            "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
-        ),
-    ] = "",
+    repo: str,
+    situation: str,
     details: Annotated[bool, flag("All counts, and error sequences.")] = False,
     people: Annotated[bool, flag("Count what people wrote, stopped and refused.")] = False,
     plot: Annotated[
@@ -243,18 +230,8 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
             print_text((text, "green"), indent=4)
 
 
-@common_options()
-def explain(
-    common: Common,
-    node: Annotated[
-        str,
-        argument(
-            "ID",
-            "A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
-            " (err_…), advice (adv_…) or note (note_…), as answers name them.",
-        ),
-    ],
-) -> None:
+@common_options(operation="explain")
+def explain(common: Common, *, identity: str) -> None:
     """Show where an item of an answer comes from.
 
     \b
@@ -262,9 +239,9 @@ def explain(
       contextgraph explain mth_5f0c2a4d9e1b7c3a6d8e0f12
     """
     with common.open(read_only=True) as memory:
-        explanation = memory.explain(node)
+        explanation = memory.explain(identity)
     if explanation is None:
-        fail(f"nothing has the id {node}; query --json shows the ids of its items")
+        fail(f"nothing has the id {identity}; query --json shows the ids of its items")
     common.answer(record_of(explanation), partial(_show_explanation, explanation))
 
 

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from inspect import signature
 from pathlib import Path
 from typing import IO
 
@@ -28,10 +27,35 @@ FUNCTIONS = {
     for name, home in HOMES.items()
     for inner, place in ({"": home} if isinstance(home, str) else home).items()
 }
+STATE = (
+    *("repo", "error", "task", "phase", "open_file", "last_action", "last_outcome"),
+    *("repo_summary", "tool", "instance"),
+)
 OF_OPERATIONS = {name: function for name, function in FUNCTIONS.items() if function.operation}
+STDIN, SCREEN = "also of standard input", "what people see"
+DECISION = "is what the name of the command says"
 FOLDER = "the repository of the current folder, where none is named"
 # Options of commands that are not as the arguments of their operations, and why.
 DIFFERENT = {
+    "query state": "each field is an option, and states come from files, too",
+    "query exclude_instances": "of each state its own",
+    **{f"query {name}": "--no-record says so" for name in ("record", "no_record")},
+    "query max_tokens": "agents pay for tokens; people read the first lines",
+    **{f"query {name}": "a field of the state" for name in STATE},
+    **{f"query {name}": STDIN for name in ("source", "batch")},
+    **{f"query {name}": SCREEN for name in ("details", "why")},
+    "query workdir": "a folder of this machine",
+    "report helped": "one of two options must be given",
+    **{f"{name} decision": DECISION for name in ("quarantine", "release")},
+    **{f"stats {name}": SCREEN for name in ("top", "details", "people", "plot")},
+    "remember content": STDIN,
+    "remember source": "a service takes it from the token",
+    "set json_content": STDIN,
+    "set source": "a service takes it from the token",
+    "set isolate": "a service refuses what has no complete source",
+    "decisions repo": "an argument, as its command of 0.1 had it",
+    **{f"decisions {name}": "also decides" for name in ("accept", "reject", "edit", "text")},
+    "decisions propose": "a file of this machine",
     "playbook repo": FOLDER,
     "playbook workdir": "a folder of this machine",
     "how repo": FOLDER,
@@ -40,6 +64,16 @@ DIFFERENT = {
     "recall limit": "fewer fit a screen than a page of a service",
     "recall saved": "a file of this machine",
     "recall archived": "is of a list, which `notes` shows",
+}
+# Operations without a command of the same arguments, and why.
+WITHOUT_COMMAND = {
+    "loops": "the command reads runs of files",
+    "query_memory": "a contract of agents",
+    "sources": "takes nothing; the command also decides",
+    "trajectories methodologies": "pages of a client; `runs` selects by time, agent and outcome",
+    "trajectory methodology": "`explain` shows people where an answer comes from",
+    "forget forget_note retire": "by id; commands name many in other ways, and ask first",
+    "start before prompt observe check_submit": "of a live run",
 }
 HEAVY = ("click", "contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich")
 
@@ -53,11 +87,17 @@ def test_the_help_of_every_command_has_an_example_of_it(command: str) -> None:
     assert re.search(rf"Example:\n(.*\n)*? .*contextgraph {command}", result.out)
 
 
+def test_each_operation_has_a_command_or_a_reason() -> None:
+    used = {function.operation for function in OF_OPERATIONS.values()}
+
+    assert sorted([*used, *" ".join(WITHOUT_COMMAND).split()]) == sorted(REQUESTS)
+
+
 @pytest.mark.parametrize("command", OF_OPERATIONS)
 def test_options_are_the_arguments_of_the_operation(command: str) -> None:
     function = OF_OPERATIONS[command]
-    _, *arguments = signature(REQUESTS[function.operation].function).parameters.values()
-    offered = {one.name: of_operation(one) for one in arguments}
+    arguments = REQUESTS[function.operation].arguments()
+    offered = {name: of_operation(one) for name, one in arguments.items()}
     taken = function.own()
 
     different = {

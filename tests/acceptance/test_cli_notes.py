@@ -41,6 +41,19 @@ def test_a_convention_that_changed(store: Path) -> None:
     assert (old["id"], old["superseded_by"]) == (first["id"], found["id"])
 
 
+def test_arguments_of_requests_are_options(store: Path) -> None:
+    at = ("--store", store)
+    cause = contextgraph("remember", "the linter is slow", *at, "--json").records[0]["id"]
+    begins = ("--valid-from", "2026-01-31", "--importance", ".9", "--caused-by", cause)
+    contextgraph("remember", "lint only in CI", *begins, *at)
+    (note,) = contextgraph("recall", "lint", "--limit", "1", *at, "--json").records
+    assert (note["content"], note["importance"]) == ("lint only in CI", 0.9)
+    assert note["valid_from"].startswith("2026-01-31T00:00:00")
+    assert cause in contextgraph("explain", note["id"], *at).out
+    found = contextgraph("search", "lint", "--strategy", "graph", *at, "--json").records
+    assert "note" not in {one["kind"] for one in found}
+
+
 def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     at = ("--store", store)
     for text in ("run the tests with tox", "deploy on Monday"):

@@ -68,6 +68,16 @@ def test_a_query_at_the_start_has_the_playbook(store: Path) -> None:
     assert answer["playbook"] is None
 
 
+@pytest.mark.parametrize("command", [("how", "python -m pytest"), ("playbook",)])
+def test_older_runs_and_other_instances_alone_count(store: Path, command: tuple[str, ...]) -> None:
+    at = ("--store", store, "--repo", "acme/shop")
+    newer = contextgraph(*command, *at, "--as-of", "2020-01-01")
+    others = ("--exclude-instance", "acme__shop-1", "--exclude-instance", "acme__shop-2")
+    (found,) = contextgraph(*command, *at, *others, "--json").records
+    assert (newer.code, "no run of acme/shop" in newer.err) == (1, True)
+    assert found.get("runs", found.get("counts", {}).get("runs")) == 1
+
+
 def test_how_shows_what_ran_instead(store: Path) -> None:
     result = contextgraph("how", "python -m pytest", "--store", store, "--repo", "acme/shop")
     assert result.code == 0
