@@ -65,7 +65,8 @@ def _relations(bundle: Bundle) -> Iterator[Parameters]:
         yield _relation("has", run, fragment.id, {"order": fragment.order})
         yield from (_relation("touched", fragment.id, f"file {p}", {}) for p in fragment.files)
     for caused in bundle.caused:
-        yield _relation("caused", caused.fragment_id, caused.error_id, rows.caused_row(caused))
+        properties = {"steps": list(caused.steps), "locations": list(caused.locations)}
+        yield _relation("caused", caused.fragment_id, caused.error_id, properties)
     for cleared in bundle.recovered:
         properties = rows.recovered_row(cleared)
         yield _relation(

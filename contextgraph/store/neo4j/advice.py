@@ -10,23 +10,22 @@ from contextgraph import model
 from contextgraph.ports import ALL, RECOVERY_LEVELS, OnDamaged
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
+    ERRORS,
+    METHODOLOGIES,
+    RECOVERIES,
+    VERDICTS,
     Connection,
     NamedQueries,
     Parameters,
     Row,
     Transaction,
-    error_of,
     exposure_of,
     exposure_row,
     fingerprint,
     methodology_of,
-    methodology_row,
     moment,
-    recovered_of,
     scope_parameters,
     time_of,
-    verdict_of,
-    verdict_row,
     where,
 )
 from contextgraph.store.neo4j.search import (
@@ -128,7 +127,7 @@ def _put_nodes(transaction: Transaction, methodologies: Sequence[model.Methodolo
         for methodology in methodologies
         for source in methodology.sources
     ]
-    nodes = [methodology_row(methodology) for methodology in by_id]
+    nodes = [{**METHODOLOGIES.of(methodology), "name": methodology.name} for methodology in by_id]
     transaction.write("put_methodologies", nodes)
     transaction.rows("unlink_methodologies", ids=ids)
     transaction.write("link_sources", sources)
@@ -339,7 +338,7 @@ def _remove_orphans(transaction: Transaction) -> int:
 
 
 def _tally(row: Row) -> model.ErrorTally:
-    error, trajectories = error_of(row["error"]), tuple(row["trajectories"])
+    error, trajectories = ERRORS.read(row["error"]), tuple(row["trajectories"])
     return model.ErrorTally(error, row["runs"], row["steps"], row["cleared"], trajectories)
 
 
@@ -354,7 +353,7 @@ def _question(question: model.ErrorQuestion) -> Parameters:
 
 
 def _error_history(row: Row) -> model.ErrorHistory:
-    error = error_of(row["error"])
+    error = ERRORS.read(row["error"])
     return model.ErrorHistory(
         error=error,
         occurrences=tuple(
@@ -373,7 +372,7 @@ def _clearances(run: Row, error_id: str) -> Iterator[model.Clearance]:
     by_step = sorted(run["cleared"], key=lambda one: (one[2]["error_step"], one[0]))
     for fragment, phase, edge in by_step:
         yield model.Clearance(
-            recovered=recovered_of(edge, fragment, error_id),
+            recovered=RECOVERIES.read(edge, fragment_id=fragment, error_id=error_id),
             trajectory_id=run["trajectory_id"],
             repo=run["repo"],
             task_type=model.TaskType(run["task_type"]),
@@ -422,12 +421,12 @@ class Neo4jExposures:
         return model.AdviceRecord(
             exposures,
             {row["error_id"]: (row["runs"], row["cleared"]) for row in rates},
-            tuple(map(verdict_of, decided["verdicts"] if decided else ())),
+            tuple(map(VERDICTS.read, decided["verdicts"] if decided else ())),
             decided["sources"] if decided else 0,
         )
 
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
-        decided = [verdict_row(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))]
+        decided = [VERDICTS.of(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))]
         self._connection.write(Transaction.write, "put_verdicts", decided)
 
     def gate(self) -> model.FittedGate | None:

@@ -70,7 +70,7 @@ def where(name: str, repo: str | Collection[str] | None) -> str:
 def trajectory_row(value: model.Trajectory) -> Parameters:
     """The properties of the node of *value*."""
     return {
-        **_properties(_TRAJECTORIES, value),
+        **TRAJECTORIES.of(value),
         "seen_at": moment(value.seen_at),
         **outcome_row(value),
     }
@@ -89,15 +89,10 @@ def outcome_row(value: model.Trajectory) -> Parameters:
     }
 
 
-def trajectory_of(row: Row) -> model.Trajectory:
-    """The value of the properties of a node."""
-    return _value(_TRAJECTORIES, row)
-
-
 def fragment_row(value: model.Fragment) -> Parameters:
     """The properties of the node of *value*, but for those of its run."""
     return {
-        **_properties(_FRAGMENTS, value),
+        **FRAGMENTS.of(value),
         "name": value.name,
         "loop_command": value.loop_command or None,
         "repetitions": value.repetitions or None,
@@ -106,7 +101,7 @@ def fragment_row(value: model.Fragment) -> Parameters:
 
 def fragment_of(row: Row) -> model.Fragment:
     """The value of the properties of a node."""
-    return _value(_FRAGMENTS, row, trajectory_id=row["trajectory_id"])
+    return FRAGMENTS.read(row, trajectory_id=row["trajectory_id"])
 
 
 def error_row(value: model.ErrorPattern) -> Parameters:
@@ -121,40 +116,25 @@ def error_row(value: model.ErrorPattern) -> Parameters:
     }
 
 
-def error_of(row: Row) -> model.ErrorPattern:
-    """The value of the properties of a node."""
-    return _value(_ERRORS, row)
-
-
 def fingerprint(value: model.ErrorPattern | model.ErrorSignature) -> str:
     """Key of errors of one family, type and template, short enough for an index."""
     text = f"{value.family.value}\n{value.error_type}\n{value.template}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def caused_row(value: model.CausedError) -> Parameters:
-    """The properties of the relation of *value*."""
-    return {"steps": list(value.steps), "locations": list(value.locations)}
-
-
 def recovered_row(value: model.Recovered) -> Parameters:
     """The properties of the relation of *value*."""
     return {
-        **_properties(_RECOVERIES, value),
+        **RECOVERIES.of(value),
         "description": describe_remedy(value.actions),
         "scored_words": scored_words(value.message, value.actions),
     }
 
 
-def recovered_of(row: Row, fragment_id: str, error_id: str) -> model.Recovered:
-    """The value of the properties of a relation."""
-    return _value(_RECOVERIES, row, fragment_id=fragment_id, error_id=error_id)
-
-
 def recovery_of(row: Row) -> model.RecoveryCandidate:
     """The value of the properties of a relation, of its two nodes and of its run."""
     pattern, run = row["error"], row["run"]
-    done = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
+    done = RECOVERIES.read(row["recovered"], fragment_id=row["fragment_id"], error_id=pattern["id"])
     words = row["recovered"]["scored_words"]
     return model.RecoveryCandidate(
         done.fragment_id,
@@ -180,51 +160,24 @@ def recovery_of(row: Row) -> model.RecoveryCandidate:
     )
 
 
-def methodology_row(value: model.Methodology) -> Parameters:
-    """The properties of the node of *value*; its sources are relations."""
-    return {**_properties(_METHODOLOGIES, value), "name": value.name}
-
-
 def methodology_of(row: Row) -> model.Methodology:
     """The value of the columns methodology and sources: (run, fragment) of each."""
     sources = tuple(sorted(model.Source(run, fragment) for run, fragment in row["sources"]))
-    return _value(_METHODOLOGIES, row["methodology"], sources=sources)
+    return METHODOLOGIES.read(row["methodology"], sources=sources)
 
 
 def exposure_row(value: model.Exposure) -> Parameters:
     """The properties of the node of *value*, and those of its items in their order."""
     items = [
-        {"position": position, **_properties(_SHOWN_ITEMS, item)}
-        for position, item in enumerate(value.items)
+        {"position": position, **_SHOWN_ITEMS.of(item)} for position, item in enumerate(value.items)
     ]
-    return {**_properties(_EXPOSURES, value), "items": items}
+    return {**_EXPOSURES.of(value), "items": items}
 
 
 def exposure_of(row: Row) -> model.Exposure:
     """The value of the columns context (properties) and items (properties of each)."""
     items = sorted(row["items"], key=lambda item: item["position"])
-    return _value(
-        _EXPOSURES, row["context"], items=tuple(_value(_SHOWN_ITEMS, item) for item in items)
-    )
-
-
-def verdict_row(value: model.Verdict) -> Parameters:
-    """The properties of the node of *value*."""
-    return _properties(_VERDICTS, value)
-
-
-def verdict_of(row: Row) -> model.Verdict:
-    """The value of the properties of a node."""
-    return _value(_VERDICTS, row)
-
-
-def _properties(columns: Columns[Value], value: Value) -> Parameters:
-    return dict(zip(columns.names, columns.row(value), strict=True))
-
-
-def _value(columns: Columns[Value], row: Row, **omitted: object) -> Value:
-    # A property that is None does not exist.
-    return columns.value(map(row.get, columns.names), **omitted)
+    return _EXPOSURES.read(row["context"], items=tuple(map(_SHOWN_ITEMS.read, items)))
 
 
 def moment(time: datetime) -> datetime:
@@ -240,15 +193,28 @@ def time_of(value: Any) -> datetime:
     return time
 
 
+class Properties(Columns[Value]):
+    """The fields of a dataclass as properties of a node or relation."""
+
+    def of(self, value: Value) -> Parameters:
+        """Return the properties of *value*."""
+        return dict(zip(self.names, self.row(value), strict=True))
+
+    def read(self, row: Row, **omitted: object) -> Value:
+        """Return the value that has the properties in *row*, and the fields *omitted*."""
+        # A property that is None does not exist.
+        return self.value(map(row.get, self.names), **omitted)
+
+
 _FORMS: Mapping[Any, Form] = {datetime: (moment, time_of), tuple[str, ...]: (list, tuple)}
-_TRAJECTORIES = Columns(model.Trajectory, _FORMS)
-_FRAGMENTS = Columns(model.Fragment, _FORMS, omitted=["trajectory_id"])
-_ERRORS = Columns(model.ErrorPattern, _FORMS)
-_RECOVERIES = Columns(model.Recovered, _FORMS, omitted=["fragment_id", "error_id"])
-_METHODOLOGIES = Columns(model.Methodology, _FORMS, omitted=["sources"])
-_EXPOSURES = Columns(model.Exposure, _FORMS, omitted=["items"])
-_SHOWN_ITEMS = Columns(model.ShownItem, _FORMS)
-_VERDICTS = Columns(model.Verdict, _FORMS)
+TRAJECTORIES = Properties(model.Trajectory, _FORMS)
+FRAGMENTS = Properties(model.Fragment, _FORMS, omitted=["trajectory_id"])
+ERRORS = Properties(model.ErrorPattern, _FORMS)
+RECOVERIES = Properties(model.Recovered, _FORMS, omitted=["fragment_id", "error_id"])
+METHODOLOGIES = Properties(model.Methodology, _FORMS, omitted=["sources"])
+_EXPOSURES = Properties(model.Exposure, _FORMS, omitted=["items"])
+_SHOWN_ITEMS = Properties(model.ShownItem, _FORMS)
+VERDICTS = Properties(model.Verdict, _FORMS)
 
 
 def vector_data(value: Any) -> bytes:
@@ -692,7 +658,8 @@ class Connection(NamedQueries):
     def _open(self) -> "Driver":
         self._reset_after_fork()
         with self._lock:
-            self._check_open()
+            if self._closed:
+                raise StoreError(f"{self.address} is closed")
             if self._driver is None:
                 with store_errors(self.address):
                     self._driver = self._connected_driver()
@@ -703,10 +670,6 @@ class Connection(NamedQueries):
                 driver.verify_connectivity()
             self._lost = False
         return driver
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"{self.address} is closed")
 
     def _connected_driver(self) -> "Driver":
         driver = self._new_driver()

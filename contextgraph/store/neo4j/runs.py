@@ -16,22 +16,21 @@ from contextgraph.store.neo4j.advice import (
     remove_methodologies,
 )
 from contextgraph.store.neo4j.connection import (
+    ERRORS,
+    RECOVERIES,
+    TRAJECTORIES,
     Connection,
     NamedQueries,
     Parameters,
     Row,
     Transaction,
-    caused_row,
-    error_of,
     error_row,
     fragment_of,
     fragment_row,
     moment,
     outcome_row,
-    recovered_of,
     recovered_row,
     scope_parameters,
-    trajectory_of,
     trajectory_row,
     where,
 )
@@ -50,7 +49,7 @@ from contextgraph.store.rules import raw_with_outcome, unpacked
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, model.Trajectory]:
     """The known ones of these runs, by id."""
     known = queries.rows("trajectories", ids=ids)
-    return {run.id: run for run in (trajectory_of(row["trajectory"]) for row in known)}
+    return {run.id: run for run in (TRAJECTORIES.read(row["trajectory"]) for row in known)}
 
 
 class _Changes(rules.RunChanges[list[Row]]):
@@ -201,7 +200,12 @@ def _met_rows(bundle: model.Bundle) -> list[Parameters]:
 
 def _caused_rows(bundle: model.Bundle) -> list[Parameters]:
     return [
-        {"fragment_id": value.fragment_id, "error_id": value.error_id, **caused_row(value)}
+        {
+            "fragment_id": value.fragment_id,
+            "error_id": value.error_id,
+            "steps": list(value.steps),
+            "locations": list(value.locations),
+        }
         for value in bundle.caused
     ]
 
@@ -390,13 +394,14 @@ class Neo4jRuns:
         return model.Bundle(
             trajectory=run,
             fragments=tuple(map(fragment_of, row["fragments"])),
-            errors=tuple(map(error_of, errors)),
+            errors=tuple(map(ERRORS.read, errors)),
             caused=tuple(
                 model.CausedError(fragment, error, tuple(steps), tuple(locations))
                 for fragment, error, steps, locations in row["caused"]
             ),
             recovered=tuple(
-                recovered_of(edge, fragment, error) for fragment, error, edge in row["recovered"]
+                RECOVERIES.read(edge, fragment_id=fragment, error_id=error)
+                for fragment, error, edge in row["recovered"]
             ),
             raw=raw,
             embedded=embedded,

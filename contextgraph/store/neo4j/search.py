@@ -19,6 +19,7 @@ from contextgraph.ports import NodeType
 from contextgraph.processes import ValueCache
 from contextgraph.store import rules
 from contextgraph.store.neo4j.connection import (
+    TRAJECTORIES,
     Connection,
     NamedQueries,
     Parameters,
@@ -27,7 +28,6 @@ from contextgraph.store.neo4j.connection import (
     fragment_of,
     recovery_of,
     scope_parameters,
-    trajectory_of,
     vector_data,
     where,
 )
@@ -201,7 +201,7 @@ def _candidate_of(row: Row) -> tuple[_Key, Any]:
     key, value = row["key"], row["value"]
     match row["kind"]:
         case "trajectory":
-            return key[0], trajectory_of(value)
+            return key[0], TRAJECTORIES.read(value)
         case "fragment":
             return FragmentKey(*key), fragment_of(value)
         case _:
@@ -370,7 +370,7 @@ class Neo4jVectors:
         unembedded = self._connection.rows(
             "runs_to_embed", limit=max(0, limit), property=property_, after=after
         )
-        runs = (trajectory_of(row["trajectory"]) for row in unembedded)
+        runs = (TRAJECTORIES.read(row["trajectory"]) for row in unembedded)
         return {run.id: run_text(run) for run in runs}
 
     def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
