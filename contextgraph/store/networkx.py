@@ -57,7 +57,10 @@ _RELATIONS = (
 
 @dataclass(eq=False, slots=True)
 class Memory(rules.RunChanges[None]):
-    """The graph, and what is no node: counters, marks of consolidation, spaces, decisions."""
+    """The graph, and what is no node: counters, marks of consolidation, spaces, decisions.
+
+    The docstrings of what it does to runs are those of the protocol.
+    """
 
     graph: "Graph" = field(default_factory=nx.MultiDiGraph)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -142,12 +145,10 @@ class Memory(rules.RunChanges[None]):
         return sorted(found, key=_place_of)
 
     def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
-        """Return the stored ones of these runs, by id."""
         stored = {one: self.run(one) for one in sorted({*ids})}
         return {one: run for one, run in stored.items() if run}
 
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
-        """Add runs that are not stored."""
         for run in runs:
             self._insert(run.bundle)
 
@@ -196,17 +197,14 @@ class Memory(rules.RunChanges[None]):
         )  # fmt: skip
 
     def shown(self, context_ids: Sequence[str]) -> list[model.Exposure]:
-        """Return the contexts among these that were shown, by id."""
         contexts = self.nodes("Context")
         return [contexts[one] for one in sorted({*context_ids} & contexts.keys())]
 
     def put_reports(self, reported: Sequence[model.Exposure]) -> None:
-        """Write what is known by now of whether contexts and their items helped."""
         for exposure in reported:
             self.graph.nodes[exposure.context_id]["value"] = exposure
 
     def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
-        """Change the outcomes of stored runs, and what became of their changes."""
         for run in runs:
             known = self.run(run.id)
             assert known is not None  # or it would not be changed
@@ -214,16 +212,11 @@ class Memory(rules.RunChanges[None]):
             self.set_run(replace(rules.with_outcome_of(known, run), change=run.change))
 
     def rename(self, ids: Mapping[str, str]) -> None:
-        """Record under which ids runs are known now; by their former ones."""
         self.former_ids |= ids
         for old, now in self.former_ids.items():
             self.former_ids[old] = ids.get(now, now)
 
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> None:
-        """Remove runs with what was derived from them; what that was is to be consolidated again.
-
-        Errors stay that only they met.
-        """
         self.revision += 1
         for run in ids:
             value, fragments = self.graph.nodes[run]["value"], self.fragments(run)
@@ -251,7 +244,6 @@ class Memory(rules.RunChanges[None]):
                 self.graph.nodes[context]["value"] = replace(shown, items=items, text="")
 
     def remove_unused(self, removed: None) -> None:
-        """Remove errors that no run met, and repositories without runs."""
         repos = {run.repo for run in self.within(model.Scope())}
         self.stale_repos = {repo: at for repo, at in self.stale_repos.items() if repo in repos}
         errors = labelled(self.graph, "ErrorPattern")
