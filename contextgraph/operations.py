@@ -213,6 +213,19 @@ def fields_in(kind: Any) -> tuple[Any, dict[str, Any]]:
     return hint, said
 
 
+def keywords(fields: Mapping[str, tuple[Any, Any]]) -> list[Parameter]:
+    """Return *fields*, type and default (...: none), as parameters that are given by name."""
+    return [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if default is ... else default,
+            annotation=kind,
+        )
+        for name, (kind, default) in fields.items()
+    ]
+
+
 REQUESTS: dict[str, Operation] = {}
 """The operations that answer with a record, by name."""
 

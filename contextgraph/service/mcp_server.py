@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
-from inspect import Parameter, Signature, getdoc, signature
+from inspect import Signature, getdoc, signature
 from io import BytesIO
 from itertools import islice
 from typing import Annotated, Any, cast
@@ -55,6 +55,7 @@ from contextgraph.operations import (
     Repository,
     TokenScope,
     checked_type,
+    keywords,
 )
 from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, words
@@ -367,17 +368,7 @@ class _Tools:
 
         call.__name__ = tool
         call.__doc__, *_ = str(getdoc(operation.function)).partition("\n\n")
-        cast(Any, call).__signature__ = Signature(
-            [
-                Parameter(
-                    name,
-                    Parameter.KEYWORD_ONLY,
-                    default=Parameter.empty if default is ... else default,
-                    annotation=kind,
-                )
-                for name, (kind, default) in offered.items()
-            ]
-        )
+        cast(Any, call).__signature__ = Signature(keywords(offered))
         return call
 
     def query_memory(self, *, limit: Limit = 3, again: Again = False, **fields: Any) -> Result:
@@ -417,12 +408,7 @@ class _Tools:
     # Of the tool, which is the method of an object: without self.
     cast(Any, query_memory).__signature__ = signature(query_memory).replace(
         parameters=[
-            *(
-                Parameter(
-                    name, Parameter.KEYWORD_ONLY, default=getattr(State(), name), annotation=kind
-                )
-                for name, kind in _STATE.items()
-            ),
+            *keywords({name: (kind, getattr(State(), name)) for name, kind in _STATE.items()}),
             *[*signature(query_memory).parameters.values()][1:3],  # limit and again
         ]
     )

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from inspect import Parameter, Signature, getdoc
+from inspect import Signature, getdoc
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +37,7 @@ from contextgraph.operations import (
     Operation,
     Text,
     TokenScope,
+    keywords,
     without_secrets,
 )
 from contextgraph.readers import read_file
@@ -186,8 +187,9 @@ async def caller_of(request: Request, scope: TokenScope, text: str | None = None
     token = await _token(service, text)
     if not token.allows(scope):
         raise HTTPException(403, f"the token does not have the scope {scope}")
-    if service.tokens:
-        _limit(service, token)
+    if service.tokens and (wait := service.rates.wait(token.id)):
+        retry = {"Retry-After": f"{int(wait) + 1}"}
+        raise HTTPException(429, "too many requests with this token", retry)
     tenant = await service.known(token.tenant)
     request.scope[TENANT] = tenant  # whose request the log and the metrics count
     return Caller(service, tenant, token)
@@ -204,12 +206,6 @@ async def _token(service: Service, text: str) -> Token:
         reason = "the token is wrong or revoked" if text else "a bearer token is needed"
         raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
     return token
-
-
-def _limit(service: Service, token: Token) -> None:
-    if wait := service.rates.wait(token.id):
-        seconds = f"{int(wait) + 1}"
-        raise HTTPException(429, "too many requests with this token", {"Retry-After": seconds})
 
 
 Writing = Annotated[Caller, Depends(allowed(TokenScope.WRITE))]
@@ -286,23 +282,13 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
         return await perform(operation, caller, given)
 
     sender = Annotated[Caller, Depends(allowed(operation.scope))]
-    shown = {"request": Request, "caller": sender} | {
-        name: taken.get(name, (str,))[0] for name in in_path
-    }
-    parameters = [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in shown.items()
-    ]
+    shown: dict[str, tuple[Any, Any]] = {"request": (Request, ...), "caller": (sender, ...)}
+    shown |= {name: (taken.get(name, (str,))[0], ...) for name in in_path}
     if method != "POST":
-        parameters += [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                annotation=Annotated[kind, Query()],
-                default=Parameter.empty if default is ... else default,
-            )
-            for name, (kind, default) in rest.items()
-        ]
-    cast(Any, endpoint).__signature__ = Signature(parameters)
+        shown |= {
+            name: (Annotated[kind, Query()], default) for name, (kind, default) in rest.items()
+        }
+    cast(Any, endpoint).__signature__ = Signature(keywords(shown))
     router.add_api_route(
         path,
         endpoint,
