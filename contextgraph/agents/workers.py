@@ -186,17 +186,19 @@ def _read(reader: Reader, some: Iterable[SourceFile]) -> Iterator[_Found]:
     def report(kind: str) -> Callable[[Any], None]:
         return lambda value: aside.append(_Found(kind, value))
 
-    runs = reader.runs(
+    results = reader.results(
         some,
         on_error=report("error"),
         on_skip=report("skip"),
         on_bytes=report("bytes"),
         on_conflict=report("conflict"),
     )
-    for source, raw in runs:
+    for source, result in results:
+        if isinstance(result, ReadError):  # none: they are reported
+            raise result
         yield from aside
         aside.clear()
-        yield _Found("run", raw, replace(source, part=None))
+        yield _Found("run", result, replace(source, part=None))
     yield from aside
 
 

@@ -160,23 +160,6 @@ class Reader:
         self._max_run_size = max_run_size
         self._follow_links = follow_links
 
-    def runs(
-        self,
-        paths: Iterable[StrPath],
-        *,
-        on_error: OnError | None = None,
-        on_skip: OnSkip | None = None,
-        on_bytes: OnBytes | None = None,
-        on_conflict: OnConflict | None = None,
-    ) -> Iterator[tuple[SourceFile, RawTrajectory]]:
-        """The runs in *paths*, each with its source; without *on_error* the first error raises."""
-        for source, result in self.results(
-            paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
-        ):
-            if isinstance(result, ReadError):
-                raise result
-            yield source, result
-
     def results(
         self,
         paths: Iterable[StrPath],
