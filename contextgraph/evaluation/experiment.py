@@ -106,9 +106,11 @@ def read_tasks(path: Path) -> Sequence[Task]:
 
 def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[TaskPurpose, list[Task]]:
     """The tasks of each part: *share* of those whose split is not fixed are to be learned."""
-    drawn = sorted(
-        (task for task in tasks if task.split is None), key=lambda task: _draw(task, seed)
-    )
+
+    def draw(task: Task) -> bytes:
+        return blake2b(f"{seed}:{task.instance_id}".encode(), digest_size=8).digest()
+
+    drawn = sorted((task for task in tasks if task.split is None), key=draw)
     learned = {task.instance_id for task in drawn[: round(share * len(drawn))]}
     learned |= {task.instance_id for task in tasks if task.split is TaskPurpose.LEARN}
     return {
@@ -117,10 +119,6 @@ def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[TaskPurp
         ]
         for part in TaskPurpose
     }
-
-
-def _draw(task: Task, seed: int) -> bytes:
-    return blake2b(f"{seed}:{task.instance_id}".encode(), digest_size=8).digest()
 
 
 def _parsed(path: Path) -> Iterator[Task]:

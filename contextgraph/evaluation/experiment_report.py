@@ -182,13 +182,13 @@ def _changes(
     shares: Mapping[str, tuple[float, float]], after: ByTask, *, solved: bool
 ) -> tuple[TaskChange, ...]:
     """The tasks that are *solved* more often, or less often."""
-    return tuple(
-        _change(
-            task, old, new, [attempt for attempt in after[task] if bool(attempt.solved) is solved]
-        )
-        for task, (old, new) in shares.items()
-        if old != new and (new > old) is solved
-    )
+    changes = []
+    for task, (old, new) in shares.items():
+        if old != new and (new > old) is solved:
+            made = (attempt for attempt in after[task] if bool(attempt.solved) is solved)
+            first = min(made, key=lambda attempt: attempt.number)
+            changes.append(TaskChange(task, old, new, tuple(shown.text for shown in first.shown)))
+    return tuple(changes)
 
 
 def pass_at(attempts: int, solved: int, k: int) -> float:
@@ -226,11 +226,6 @@ def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[st
         if known:
             sums[task] = Share(sum(known), len(known))
     return sums
-
-
-def _change(task: str, old: float, new: float, attempts: Sequence[Attempt]) -> TaskChange:
-    first = min(attempts, key=lambda attempt: attempt.number)
-    return TaskChange(task, old, new, tuple(shown.text for shown in first.shown))
 
 
 def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -> str:

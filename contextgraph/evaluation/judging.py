@@ -147,12 +147,12 @@ class Judge:
         if files:
             verdicts[OURS] = replace(
                 verdicts[OURS],
-                rank=_rank_of_file(ranking, files),
-                shown=_rank_of_file(_files_shown(shown), files),
+                rank=_rank(ranking, files),
+                shown=_rank(_files_shown(shown), files),
                 score=_score(shown.suggestions, shown.similar_cases),
             )
             for name, answer in self._files(raw, hidden).items():
-                rank = _rank_of_file(answer.items, files)
+                rank = _rank(answer.items, files)
                 verdicts[name] = MomentVerdict(bool(answer.items), rank, rank, answer.score)
         reachable = not files.isdisjoint((*files_in(known), *ranking))
         moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
@@ -323,8 +323,9 @@ def _next_kind(steps: Sequence[StepTrace]) -> str:
     return ""
 
 
-def _rank_of_file(files: Sequence[str], right: frozenset[str]) -> int | None:
-    return next((rank for rank, file in enumerate(files, start=1) if file in right), None)
+def _rank(names: Sequence[str], right: frozenset[str]) -> int | None:
+    """Return the place, from 1, of the first of *names* that is *right*."""
+    return next((rank for rank, name in enumerate(names, start=1) if name in right), None)
 
 
 def _alarms(read: Trace, states: Sequence[State]) -> dict[str, list[int]]:
@@ -445,10 +446,6 @@ def _baselines(
         "bm25 in scope": tasks.bm25(*arguments, in_scope=True)[0],
         "bm25": tasks.bm25(*arguments, in_scope=False)[0],
     }
-
-
-def _rank(instances: Sequence[str], linked: frozenset[str]) -> int | None:
-    return next((rank for rank, name in enumerate(instances, start=1) if name in linked), None)
 
 
 def _fix(row: Mapping[str, str]) -> RawTrajectory:

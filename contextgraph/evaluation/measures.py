@@ -506,21 +506,19 @@ def _contrasts(
         before = _shares((moments[key] for key in keys), method, _ranked(k))
         after = _shares((two[key] for key in keys), other, _ranked(k))
         gap = difference({run: (before[run], after[run]) for run in before}, seed)
-        contrasts.append(_contrast(name, pairs, gap))
+        contrasts.append(
+            Contrast(
+                measure=name,
+                moments=len(pairs),
+                first=sum(hit for hit, _ in pairs) / len(pairs),
+                second=sum(hit for _, hit in pairs) / len(pairs),
+                only_first=sum(hit and not then for hit, then in pairs),
+                only_second=sum(then and not hit for hit, then in pairs),
+                difference=gap,
+                p=mcnemar(pairs),
+            )
+        )
     return tuple(contrasts)
-
-
-def _contrast(measure: str, pairs: Sequence[tuple[bool, bool]], gap: Difference) -> Contrast:
-    return Contrast(
-        measure=measure,
-        moments=len(pairs),
-        first=sum(hit for hit, _ in pairs) / len(pairs),
-        second=sum(hit for _, hit in pairs) / len(pairs),
-        only_first=sum(hit and not then for hit, then in pairs),
-        only_second=sum(then and not hit for hit, then in pairs),
-        difference=gap,
-        p=mcnemar(pairs),
-    )
 
 
 def _judged(moments: Sequence[Moment], kind: MomentKind, method: str) -> dict[str, Moment]:

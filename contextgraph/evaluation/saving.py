@@ -9,7 +9,15 @@ from contextgraph.advising.gate import MOST_OF_LOOP, TOKENS_OF_A_STEP, is_open, 
 from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
 from contextgraph.evaluation.baselines import RecoveryBaselines
-from contextgraph.evaluation.measures import OURS, Estimate, Measures, MomentKind, Share, estimate
+from contextgraph.evaluation.measures import (
+    OURS,
+    Estimate,
+    Measures,
+    MomentKind,
+    Share,
+    estimate,
+    summed,
+)
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -368,11 +376,7 @@ def saved_measures(replays: Sequence[LiveReplay], seed: int) -> dict[str, Measur
     """Net steps saved, tokens and texts of a run by moment; beside them the ceiling."""
 
     def figure(of: Iterable[tuple[str, float]]) -> Estimate | None:
-        shares: dict[str, Share] = {}
-        for instance, amount in of:
-            known = shares.get(instance, Share(0, 0))
-            shares[instance] = Share(known.amount + amount, known.of + 1)
-        return estimate(shares, seed)
+        return estimate(summed((instance, Share(amount, 1)) for instance, amount in of), seed)
 
     agents = sorted({replay.agent for replay in replays})
     groups = [("", replays)]
