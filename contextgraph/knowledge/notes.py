@@ -807,7 +807,12 @@ def maintain_notes(
     """
     everything = [note for note in store.all() if note.is_live]
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
-    moved = [note for note in notes if _is_long_term(note, now) is not note.is_long_term]
+    moved = [
+        note
+        for note in notes
+        if belongs_long_term(_strength(note, now), is_long_term=note.is_long_term)
+        is not note.is_long_term
+    ]
     check()
     store.change(
         [note.id for note in moved], lambda note: replace(note, is_long_term=not note.is_long_term)
@@ -835,10 +840,6 @@ def maintain_notes(
         conflicts_resolved=len(resolved),
         conflicts_open=len(_conflicts([note for note in notes if note.id not in gone])),
     )
-
-
-def _is_long_term(note: Note, now: datetime) -> bool:
-    return belongs_long_term(_strength(note, now), is_long_term=note.is_long_term)
 
 
 def _strength(note: Note, now: datetime) -> float:

@@ -122,7 +122,8 @@ def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | Rea
         if isinstance(inner, ReadError):
             broken += [inner] if name in _WRAPPING else []
             continue
-        runs = list(_runs(inner, _named(place, name), depth + 1))
+        at = replace(place, instance=name) if repo_named(name) else place
+        runs = list(_runs(inner, at, depth + 1))
         for run in runs:
             yield _completed(run, row) if isinstance(run, RawTrajectory) else run
         if runs and not _is_mapping_of_runs(row):
@@ -135,10 +136,6 @@ def _is_mapping_of_runs(row: Row) -> bool:
     return all(isinstance(value, dict | list) for value in row.values()) and all(
         repo_named(name) for name in row
     )
-
-
-def _named(place: Place, name: str) -> Place:
-    return replace(place, instance=name) if repo_named(name) else place
 
 
 def _decoded(value: object, name: str, place: Place) -> object:

@@ -74,7 +74,9 @@ def recognises(value: object) -> bool:
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run in *value*; an event of the wrong shape is an error, and the others are read."""
     row: Row = value if isinstance(value, dict) else {}
-    events = _flat(row["history"] if row else value)
+    # Evaluations of 2024 logged events as pairs of action and observation.
+    entries = row["history"] if row else value
+    events = [one for entry in entries for one in (entry if isinstance(entry, list) else [entry])]
     turns, seen = list[Turn](), set[str]()
 
     def take(event: Row) -> None:
@@ -84,16 +86,12 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     yield _run(row, events, turns, place)
 
 
-def _flat(events: Sequence[Any]) -> list[Any]:
-    """*events*, also where 2024's evaluations logged them as pairs of action and observation."""
-    return [event for entry in events for event in (entry if isinstance(entry, list) else [entry])]
-
-
 def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -> RawTrajectory:
     instance = row_at(row, "instance") or row_at(row, "swe_instance")
     metadata = row_at(row, "metadata")
     result = row_at(row, "test_result")
-    rows = [event for event in events if isinstance(event, dict)]
+    calls = (row_at(event, "tool_call_metadata") for event in events if isinstance(event, dict))
+    models = (loose_text(row_at(call, "model_response"), "model") for call in calls)
     known = RawTrajectory(
         source_format=OPENHANDS,
         instance_id=loose_text(row, "instance_id"),
@@ -102,17 +100,13 @@ def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -
         agent="OpenHands",
         model=loose_text(row_at(metadata, "llm_config"), "model")
         or loose_text(metadata, "model_name")
-        or next(filter(None, map(_model, rows)), ""),
+        or next(filter(None, models), ""),
         exit_status=loose_text(row, "error").partition("\n")[0] or None,
         patch=loose_text(result, "git_patch") or loose_text(row, "git_patch") or None,
     )
     if not known.task and not any(isinstance(turn, UserMessage) for turn in turns):
         turns = [UserMessage(loose_text(row, "instruction")), *turns]
     return conversation_of(turns).run(known, place)
-
-
-def _model(event: Row) -> str:
-    return loose_text(row_at(row_at(event, "tool_call_metadata"), "model_response"), "model")
 
 
 def _prompts(event: Row) -> Iterator[Prompt]:

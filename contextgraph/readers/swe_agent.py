@@ -105,7 +105,11 @@ def traj_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
 
     *cwd* and *open_file* of a step are the state after its action.
     """
-    history = [entry for entry in rows_at(record, "history") if not _is_demonstration(entry)]
+    history = [
+        entry
+        for entry in rows_at(record, "history")
+        if not (entry.get("is_demo") or entry.get("message_type") == "demonstration")
+    ]
     replay = _json_at(record, "replay_config")
     info = row_at(record, "info")
     logged = rows_at(record, "trajectory")
@@ -130,10 +134,6 @@ def _has_first(value: object, names: set[str]) -> bool:
     if not isinstance(value, list) or not value:
         return False
     return isinstance(value[0], dict) and names <= value[0].keys()
-
-
-def _is_demonstration(entry: Row) -> bool:
-    return bool(entry.get("is_demo")) or entry.get("message_type") == "demonstration"
 
 
 def _json_at(record: Row, name: str) -> Row:
@@ -169,19 +169,15 @@ def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Ste
     calls = _calls_in_order([text(step, "action") for step in logged], history)
     states = _states(logged)
     for index, (step, call, state) in enumerate(zip(logged, calls, states, strict=True)):
+        observation = text_or_none(step, "observation")
         yield Step(
             index,
             clean(text(step, "thought")).strip(),
             action_of(text(step, "action"), call),
-            _observation(step),
+            None if observation is None else clean(observation),
             cwd=state.cwd,
             open_file=state.open_file,
         )
-
-
-def _observation(step: Row) -> str | None:
-    observation = text_or_none(step, "observation")
-    return None if observation is None else clean(observation)
 
 
 def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[ToolCall | None]:
@@ -310,7 +306,8 @@ def mini_runs(record: Row | list[Row], place: Place) -> Iterator[RawTrajectory]:
     run: Row = {"messages": record} if isinstance(record, list) else record
     info = row_at(run, "info")
     messages = rows_at(run, "messages")
-    exit_status = text_or_none(info, "exit_status") or _last_extra(messages, "exit_status")
+    last = row_at(messages[-1], "extra") if messages else {}
+    exit_status = text_or_none(info, "exit_status") or text_or_none(last, "exit_status")
     if not any(_is_reply(message) for message in messages):
         raise EmptyRunError(place.file, place.position, _no_answer(exit_status, info))
     config = row_at(info, "config")
@@ -348,10 +345,6 @@ def _no_answer(exit_status: str | None, info: Row) -> str:
         or "no reply of the model"
     )
     return f"infrastructure failure: {what}, nothing to learn"
-
-
-def _last_extra(messages: Sequence[Row], name: str) -> str | None:
-    return text_or_none(row_at(messages[-1], "extra"), name) if messages else None
 
 
 def _patch_at_end(messages: Sequence[Row]) -> str | None:

@@ -437,10 +437,8 @@ class _Importer:
         self._vectors = vectors
         self._space = ""
         self._done = Imported()
-        changed = store.admin.unconsolidated()
-        was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
         # Runs that may have to be consolidated, unless an interrupted import left them so.
-        self._waiting = set[str]() if was_consolidated else {*store.runs.ids()}
+        self._waiting = set[str]() if _is_consolidated(store) else {*store.runs.ids()}
 
     def run(self, lines: Iterable[Line]) -> Imported:
         for kind, of_kind in groupby(lines, key=type):
