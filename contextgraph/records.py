@@ -5,25 +5,8 @@ They are those of `codec` with all fields; `_FORMS` says where a class has other
 
 from typing import TYPE_CHECKING, Any, cast
 
+from contextgraph import model
 from contextgraph.codec import Forms, encoded, parts_of
-from contextgraph.model import (
-    CommandHistory,
-    CommandRecord,
-    ConsolidationReport,
-    Fragment,
-    LearnReceipt,
-    LoopInfo,
-    MemoryContext,
-    Note,
-    PlaybookFile,
-    Recollection,
-    Relation,
-    Remedy,
-    RepositoryPlaybook,
-    SimilarCase,
-    Trajectory,
-    Usage,
-)
 from contextgraph.text import mask_secrets, masked_name
 
 if TYPE_CHECKING:
@@ -47,21 +30,21 @@ def _but(parts: "Parts", *omitted: str) -> "dict[str, object]":
     return {key: parts[key] for key in parts if key not in omitted}
 
 
-def _fragment(fragment: Fragment) -> "Parts":
+def _fragment(fragment: model.Fragment) -> "Parts":
     names = ("id", "start", "end", "phase", "outcome", "description")
     return {"type": fragment.fragment_type, **{name: getattr(fragment, name) for name in names}}
 
 
-def _loop(loop: LoopInfo) -> "Parts":
+def _loop(loop: model.LoopInfo) -> "Parts":
     escapes = [suggestion.text for suggestion in loop.escape_suggestions]
     return {**parts_of(loop), "length": loop.length, "escape_suggestions": escapes}
 
 
-def _usage(usage: Usage) -> "Parts":
+def _usage(usage: model.Usage) -> "Parts":
     return {**parts_of(usage), "cost": round(usage.cost, 6)}
 
 
-def _receipt(receipt: LearnReceipt) -> "Parts":
+def _receipt(receipt: model.LearnReceipt) -> "Parts":
     return {
         **_but(parts_of(receipt), "outcome", "outcome_source", "usage"),
         "not_embedded": receipt.not_embedded or None,
@@ -71,7 +54,7 @@ def _receipt(receipt: LearnReceipt) -> "Parts":
     }
 
 
-def _run(run: Trajectory) -> "Parts":
+def _run(run: model.Trajectory) -> "Parts":
     return {
         "trajectory_id": run.id,
         **_but(parts_of(run), "id", "task", "summary", "total_steps"),
@@ -81,17 +64,17 @@ def _run(run: Trajectory) -> "Parts":
     }
 
 
-def _command(record: CommandRecord) -> "Parts":
+def _command(record: model.CommandRecord) -> "Parts":
     return {**parts_of(record), "line": record.line, "error_type": record.error_type or None}
 
 
-def _history(history: CommandHistory) -> "Parts":
+def _history(history: model.CommandHistory) -> "Parts":
     from contextgraph.advising.wording import render_warning
 
     return {**parts_of(history), "warning": render_warning(history) or None}
 
 
-def _playbook_file(file: PlaybookFile) -> "Parts":
+def _playbook_file(file: model.PlaybookFile) -> "Parts":
     return {
         **_but(parts_of(file), "changed"),
         "runs": file.changed,
@@ -99,7 +82,7 @@ def _playbook_file(file: PlaybookFile) -> "Parts":
     }
 
 
-def _playbook(playbook: RepositoryPlaybook) -> "Parts":
+def _playbook(playbook: model.RepositoryPlaybook) -> "Parts":
     """Return what is known; "test_command" and the like need two tasks that agree."""
     counts: dict[str, object] = {"runs": playbook.runs, "tasks": playbook.tasks}
     parts: dict[str, object] = {"repo": playbook.repo, "files": playbook.files}
@@ -123,11 +106,11 @@ def _playbook(playbook: RepositoryPlaybook) -> "Parts":
     return {**parts, "counts": counts}
 
 
-def _case(case: SimilarCase) -> "Parts":
+def _case(case: model.SimilarCase) -> "Parts":
     return {**parts_of(case), "changed": {"files": case.files, **parts_of(case.changed)}}
 
 
-def _context(context: MemoryContext) -> "Parts":
+def _context(context: model.MemoryContext) -> "Parts":
     silenced = ("description", "advice", "probability", "step", "reason")
     return {
         **parts_of(context),
@@ -141,7 +124,7 @@ def _context(context: MemoryContext) -> "Parts":
     }
 
 
-def _remedy(remedy: Remedy) -> "Parts":
+def _remedy(remedy: model.Remedy) -> "Parts":
     """Return the keys of a remedy, with its fate."""
     from contextgraph.trace import command_lines
 
@@ -159,7 +142,7 @@ def _remedy(remedy: Remedy) -> "Parts":
     }
 
 
-def _suggestion(remedy: Remedy) -> "Parts":
+def _suggestion(remedy: model.Remedy) -> "Parts":
     """Return the keys of a remedy that has a methodology."""
     by = remedy.methodology
     assert by is not None
@@ -175,7 +158,7 @@ def _suggestion(remedy: Remedy) -> "Parts":
     }
 
 
-def _said(note: Note) -> "Parts":
+def _said(note: model.Note) -> "Parts":
     """Return the keys of the statement *note*."""
     return {
         "id": note.id,
@@ -187,14 +170,14 @@ def _said(note: Note) -> "Parts":
     }
 
 
-def _quoted(recollection: Recollection) -> "Parts":
+def _quoted(recollection: model.Recollection) -> "Parts":
     """Return the keys of a statement that an agent is shown."""
     day = f"{recollection.note.created_at:%Y-%m-%d}"
     probability = round(recollection.probability, 4)
     return {**_said(recollection.note), "date": day, "probability": probability}
 
 
-def _recalled(recollection: Recollection) -> "Parts":
+def _recalled(recollection: model.Recollection) -> "Parts":
     return {
         **parts_of(recollection.note),
         "score": round(recollection.score, 4),
@@ -204,12 +187,12 @@ def _recalled(recollection: Recollection) -> "Parts":
     }
 
 
-def _relation(edge: Relation) -> "Parts":
+def _relation(edge: model.Relation) -> "Parts":
     parts = _but(parts_of(edge), "outgoing", "properties")
     return {**parts, "direction": "out" if edge.outgoing else "in", **edge.properties}
 
 
-def _consolidation(report: ConsolidationReport) -> "Parts":
+def _consolidation(report: model.ConsolidationReport) -> "Parts":
     return {
         **_but(parts_of(report), "usage"),
         **_usage(report.usage),
@@ -221,26 +204,26 @@ def _consolidation(report: ConsolidationReport) -> "Parts":
 
 
 _FORMS: Forms = {
-    CommandHistory: _history,
-    CommandRecord: _command,
-    ConsolidationReport: _consolidation,
-    Fragment: _fragment,
-    LearnReceipt: _receipt,
-    LoopInfo: _loop,
-    MemoryContext: _context,
-    PlaybookFile: _playbook_file,
-    Recollection: _recalled,
-    Relation: _relation,
-    Remedy: _remedy,
-    RepositoryPlaybook: _playbook,
-    SimilarCase: _case,
-    Trajectory: _run,
-    Usage: _usage,
+    model.CommandHistory: _history,
+    model.CommandRecord: _command,
+    model.ConsolidationReport: _consolidation,
+    model.Fragment: _fragment,
+    model.LearnReceipt: _receipt,
+    model.LoopInfo: _loop,
+    model.MemoryContext: _context,
+    model.PlaybookFile: _playbook_file,
+    model.Recollection: _recalled,
+    model.Relation: _relation,
+    model.Remedy: _remedy,
+    model.RepositoryPlaybook: _playbook,
+    model.SimilarCase: _case,
+    model.Trajectory: _run,
+    model.Usage: _usage,
 }
 
 
 def context_record(
-    context: MemoryContext, text: str, key: "Json" = None, *, why: bool = False
+    context: model.MemoryContext, text: str, key: "Json" = None, *, why: bool = False
 ) -> "dict[str, Json]":
     """Return the JSON object of an answer; *text* is what an agent would be shown.
 
@@ -250,7 +233,7 @@ def context_record(
     return {"key": key, **record_of(context, **remedies), "text": text}
 
 
-def learned_record(raw: "RawTrajectory", receipt: LearnReceipt) -> "dict[str, Json]":
+def learned_record(raw: "RawTrajectory", receipt: model.LearnReceipt) -> "dict[str, Json]":
     """Return the record of `learn` for a run that is stored."""
     run: dict[str, Json] = {
         "source": masked_name(raw.source),

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from contextgraph import model
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.gate import (
     UNGATED,
@@ -22,6 +23,7 @@ from contextgraph.advising.gate import (
 )
 from contextgraph.advising.wording import render
 from contextgraph.errors import ReadError
+from contextgraph.evaluation import measures
 from contextgraph.evaluation.baselines import (
     Answer,
     PastTask,
@@ -32,34 +34,10 @@ from contextgraph.evaluation.baselines import (
     files_most_frequent,
     tasks_most_frequent,
 )
-from contextgraph.evaluation.measures import (
-    OURS,
-    REPEATING,
-    SAME_ACTION,
-    STUCK,
-    LoopWarnings,
-    Measures,
-    Moment,
-    MomentKind,
-    MomentVerdict,
-    Share,
-    estimate,
-    summed,
-)
+from contextgraph.evaluation.measures import estimate, summed
 from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    LoopInfo,
-    LoopSeverity,
-    MemoryContext,
-    Outcome,
-    RawTrajectory,
-    Remedy,
-    RemedyPattern,
-    SimilarCase,
-    State,
-)
 from contextgraph.readers.conversation import time_in
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
@@ -89,8 +67,8 @@ class JudgedRun:
     """Result of judging one run."""
 
     run: str
-    moments: tuple[Moment, ...]
-    warnings: LoopWarnings
+    moments: tuple[measures.Moment, ...]
+    warnings: measures.LoopWarnings
 
 
 class Judge:
@@ -107,7 +85,7 @@ class Judge:
         self._tasks = tasks
         self._seed = seed
 
-    def judge(self, raw: RawTrajectory, hidden: frozenset[str]) -> JudgedRun:
+    def judge(self, raw: model.RawTrajectory, hidden: frozenset[str]) -> JudgedRun:
         """The advice at the start and at the errors of *raw*; runs of *hidden* are not seen.
 
         A state holds what came before it: no later step, neither patch nor outcome.
@@ -122,8 +100,8 @@ class Judge:
         return JudgedRun(run, tuple(moments), loop_warnings(read, states))
 
     def _query(
-        self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
-    ) -> tuple[MemoryContext, MemoryContext]:
+        self, raw: model.RawTrajectory, state: model.State, hidden: frozenset[str], *, ranked: bool
+    ) -> tuple[model.MemoryContext, model.MemoryContext]:
         """Return what is shown and, for judged moments, the ranking before the gate."""
         retriever = self._memory.retriever
         gates = (retriever.gate, UNGATED) if ranked else (retriever.gate,)
@@ -133,8 +111,8 @@ class Judge:
         return contexts[0], contexts[-1]
 
     def _at_start(
-        self, run: str, raw: RawTrajectory, state: State, hidden: frozenset[str]
-    ) -> Moment:
+        self, run: str, raw: model.RawTrajectory, state: model.State, hidden: frozenset[str]
+    ) -> measures.Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
         shown, _ = self._query(raw, state, hidden, ranked=False)
@@ -143,22 +121,24 @@ class Judge:
         playbooks = self._memory.retriever.playbooks
         ranked = playbooks.of(raw.repo, state.task_description, hidden, raw.started_at).files
         ranking = [file.path for file in ranked]
-        verdicts = {OURS: MomentVerdict(tokens > 0, tokens=tokens)}
+        verdicts = {measures.OURS: measures.MomentVerdict(tokens > 0, tokens=tokens)}
         if files:
-            verdicts[OURS] = replace(
-                verdicts[OURS],
+            verdicts[measures.OURS] = replace(
+                verdicts[measures.OURS],
                 rank=_rank(ranking, files),
                 shown=_rank(_files_shown(shown), files),
                 score=_score(shown.suggestions, shown.similar_cases),
             )
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank(answer.items, files)
-                verdicts[name] = MomentVerdict(bool(answer.items), rank, rank, answer.score)
+                verdicts[name] = measures.MomentVerdict(
+                    bool(answer.items), rank, rank, answer.score
+                )
         reachable = not files.isdisjoint((*files_in(known), *ranking))
-        moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
-        return Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
+        moment = (measures.MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
+        return measures.Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
 
-    def _files(self, raw: RawTrajectory, hidden: frozenset[str]) -> dict[str, Answer[str]]:
+    def _files(self, raw: model.RawTrajectory, hidden: frozenset[str]) -> dict[str, Answer[str]]:
         tasks, known = self._tasks, self._tasks.of(raw.repo, hidden)
         chance = random.Random(f"{self._seed}:{raw.instance_id}")
         here, score_here = tasks.bm25(raw.task, LIMIT, hidden, raw.repo, in_scope=True)
@@ -172,8 +152,8 @@ class Judge:
         }
 
     def _at_errors(
-        self, run: str, read: Trace, states: Sequence[State], hidden: frozenset[str]
-    ) -> Iterator[Moment]:
+        self, run: str, read: Trace, states: Sequence[model.State], hidden: frozenset[str]
+    ) -> Iterator[measures.Moment]:
         raw, cleared = read.raw, dict(_judgeable(read))
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
@@ -189,10 +169,10 @@ class Judge:
             ours = self._ours(raw, state, hidden, done, names, kind)
             answers = self._remedies(raw, state, step, hidden)
             others = {name: _verdict(answer, done, names, kind) for name, answer in answers.items()}
-            moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
-            yield Moment(
+            moment = (measures.MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
+            yield measures.Moment(
                 *moment,
-                {OURS: ours, **others},
+                {measures.OURS: ours, **others},
                 has_answer=recovery is not None,
                 steps_left=recovery.cleared_step - step if recovery else 0,
                 reachable=bool(done) and self._recoveries.reaches(done, names, hidden),
@@ -201,13 +181,13 @@ class Judge:
 
     def _ours(
         self,
-        raw: RawTrajectory,
-        state: State,
+        raw: model.RawTrajectory,
+        state: model.State,
         hidden: frozenset[str],
         done: RepoRemedy,
         names: Names,
         kind: str,
-    ) -> MomentVerdict:
+    ) -> measures.MomentVerdict:
         """The verdict on what the memory advises, by what was *done* about the error."""
         shown, ranking = self._query(raw, state, hidden, ranked=True)
         return replace(
@@ -219,7 +199,7 @@ class Judge:
         )
 
     def _remedies(
-        self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
+        self, raw: model.RawTrajectory, state: model.State, step: int, hidden: frozenset[str]
     ) -> dict[str, Answer[RepoRemedy]]:
         """Return the advice of the baselines; they see the state that the memory sees."""
         signature = error_of(state)
@@ -236,12 +216,12 @@ class Judge:
         }
 
 
-def loop_warnings(read: Trace, states: Sequence[State]) -> LoopWarnings:
+def loop_warnings(read: Trace, states: Sequence[model.State]) -> measures.LoopWarnings:
     """The loops of a run, and the warnings that its *states* would have brought."""
     ended = [loop for loop in read.loops if len(read.steps) - 1 - loop.end >= _FREE_STEPS]
     lasting = [loop for loop in read.loops if loop not in ended]
     alarms = _alarms(read, states)
-    return LoopWarnings(
+    return measures.LoopWarnings(
         read.raw.instance_id,
         sum(loop.length for loop in lasting),
         {policy: sum(_saved(loop, at) for loop in lasting) for policy, at in alarms.items()},
@@ -272,7 +252,7 @@ def _first_occurrences(read: Trace) -> set[int]:
     return set(first.values())
 
 
-def files_to_find(raw: RawTrajectory) -> frozenset[str]:
+def files_to_find(raw: model.RawTrajectory) -> frozenset[str]:
     """Files that the final patch changes and the task does not name."""
     patch = raw.patch or ""
     # Files that the patch makes, such as a script that reproduces the issue, do not count.
@@ -284,31 +264,31 @@ def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     )
 
 
-def _remedies_of(context: MemoryContext) -> list[RepoRemedy]:
+def _remedies_of(context: model.MemoryContext) -> list[RepoRemedy]:
     """The advice of *context* in the order in which it is shown."""
     return [remedy_of(advice.actions, advice.repo) for advice in context.ranked]
 
 
-def _files_shown(context: MemoryContext) -> list[str]:
+def _files_shown(context: model.MemoryContext) -> list[str]:
     """The files that the text of *context* names, in order."""
     files = [file.path for file in files_shown(context.playbook)] if context.playbook else []
     cases = (case.files for case in context.similar_cases if case.is_shown)
     return [*files, *chain.from_iterable(cases)]
 
 
-def _score(*items: Sequence[Remedy | SimilarCase]) -> float:
+def _score(*items: Sequence[model.Remedy | model.SimilarCase]) -> float:
     """The score of the first of all *items*, 0 where there are none."""
     return next((item.score for item in chain.from_iterable(items)), 0.0)
 
 
 def _verdict(
     answer: Answer[RepoRemedy], done: RepoRemedy, names: Names, kind: str
-) -> MomentVerdict:
+) -> measures.MomentVerdict:
     items = answer.items[:LIMIT]
     rank = first_match(done, items, names)
     kinds = enumerate(map(kinds_of_commands, items), start=1)
     same_kind = next((place for place, known in kinds if kind in known), None)
-    return MomentVerdict(bool(items), rank, rank, answer.score, same_kind=same_kind)
+    return measures.MomentVerdict(bool(items), rank, rank, answer.score, same_kind=same_kind)
 
 
 def _next_kind(steps: Sequence[StepTrace]) -> str:
@@ -328,14 +308,16 @@ def _rank(names: Sequence[str], right: frozenset[str]) -> int | None:
     return next((rank for rank, name in enumerate(names, start=1) if name in right), None)
 
 
-def _alarms(read: Trace, states: Sequence[State]) -> dict[str, list[int]]:
+def _alarms(read: Trace, states: Sequence[model.State]) -> dict[str, list[int]]:
     """By policy, the steps after which it warns."""
     tracker = LoopTracker()
     pushed = list(enumerate(tracker.push(state) for state in states[1:]))
     return {
-        STUCK: [at for at, loop in pushed if loop and loop.severity is LoopSeverity.STUCK],
-        REPEATING: [at for at, loop in pushed if loop],
-        SAME_ACTION: list(_same_actions([step.step.action.text for step in read.steps])),
+        measures.STUCK: [
+            at for at, loop in pushed if loop and loop.severity is model.LoopSeverity.STUCK
+        ],
+        measures.REPEATING: [at for at, loop in pushed if loop],
+        measures.SAME_ACTION: list(_same_actions([step.step.action.text for step in read.steps])),
     }
 
 
@@ -347,14 +329,14 @@ def _same_actions(actions: Sequence[str]) -> Iterator[int]:
             yield at
 
 
-def _saved(loop: LoopInfo, alarms: Sequence[int]) -> int:
+def _saved(loop: model.LoopInfo, alarms: Sequence[int]) -> int:
     """The steps of *loop* after the first warning in it."""
     first = next((at for at in alarms if loop.start <= at <= loop.end), None)
     return loop.end - first if first is not None else 0
 
 
 def _false_alarms(
-    alarms: Sequence[int], lasting: Sequence[LoopInfo], ended: Sequence[LoopInfo]
+    alarms: Sequence[int], lasting: Sequence[model.LoopInfo], ended: Sequence[model.LoopInfo]
 ) -> int:
     """How many stretches of warnings were of no loop that lasted; one for each loop that ended."""
     outside = [at for at in alarms if not any(loop.start <= at <= loop.end for loop in lasting)]
@@ -367,7 +349,7 @@ RELATED_LIMIT = 10
 _QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"
 
 
-def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[Moment, ...]:
+def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[measures.Moment, ...]:
     """How *memory*, which should be empty, finds the past tasks linked to each query of *folder*.
 
     Raises `ReadError`.
@@ -383,7 +365,7 @@ def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[Mom
 
 def read_related(
     folder: Path,
-) -> tuple[Iterator[RawTrajectory], list[tuple[RawTrajectory, frozenset[str]]]]:
+) -> tuple[Iterator[model.RawTrajectory], list[tuple[model.RawTrajectory, frozenset[str]]]]:
     """The past tasks of *folder*, and the new ones with the instances that are linked to each.
 
     It holds ``experiences.jsonl`` (past tasks: ``instance_id``, ``repo``, ``problem_statement``,
@@ -403,12 +385,12 @@ def read_related(
 def _judged(
     memory: AgentMemory,
     tasks: TaskBaselines,
-    query: RawTrajectory,
+    query: model.RawTrajectory,
     linked: frozenset[str],
     seed: int,
-) -> Moment:
+) -> measures.Moment:
     hidden = frozenset({query.instance_id})
-    state = State(task_description=query.task, repo=query.repo)
+    state = model.State(task_description=query.task, repo=query.repo)
     retriever = memory.retriever
     gated, ungated = retriever.retrieve_under(
         (retriever.gate, UNGATED),
@@ -419,22 +401,22 @@ def _judged(
     )
     shown = [case for case in gated.similar_cases if case.is_shown]
     ranking = ungated.similar_cases
-    ours = MomentVerdict(
+    ours = measures.MomentVerdict(
         bool(shown),
         _rank([case.instance_id for case in ranking], linked),
         _rank([case.instance_id for case in shown], linked),
         shown[0].score if shown else 0.0,
     )
-    verdicts = {OURS: ours}
+    verdicts = {measures.OURS: ours}
     for name, baseline in _baselines(tasks, query, hidden, seed).items():
         rank = _rank([task.instance_id for task in baseline[:RELATED_LIMIT]], linked)
-        verdicts[name] = MomentVerdict(bool(baseline), rank, rank)
+        verdicts[name] = measures.MomentVerdict(bool(baseline), rank, rank)
     run = query.instance_id
-    return Moment(MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
+    return measures.Moment(measures.MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
 
 
 def _baselines(
-    tasks: TaskBaselines, query: RawTrajectory, hidden: frozenset[str], seed: int
+    tasks: TaskBaselines, query: model.RawTrajectory, hidden: frozenset[str], seed: int
 ) -> dict[str, list[PastTask]]:
     known = tasks.of(query.repo, hidden)
     chance = random.Random(f"{seed}:{query.instance_id}")
@@ -448,14 +430,14 @@ def _baselines(
     }
 
 
-def _fix(row: Mapping[str, str]) -> RawTrajectory:
-    return RawTrajectory(
+def _fix(row: Mapping[str, str]) -> model.RawTrajectory:
+    return model.RawTrajectory(
         source_format="related",
         instance_id=row["instance_id"],
         repo=row["repo"],
         task=row["problem_statement"],
         patch=row.get("patch"),
-        outcome=Outcome.SOLVED,
+        outcome=model.Outcome.SOLVED,
         started_at=time_in(row, "created_at"),
     )
 
@@ -510,7 +492,7 @@ class HandVerdict(StrEnum):
 class JudgedItem:
     """A remedy, by its patterns, and what it was worth."""
 
-    patterns: tuple[RemedyPattern, ...]
+    patterns: tuple[model.RemedyPattern, ...]
     verdict: HandVerdict
 
 
@@ -525,8 +507,11 @@ class JudgedMoment:
 
 
 def judge_by_hand(
-    memory: AgentMemory, runs: Iterable[RawTrajectory], judged: Sequence[JudgedMoment], seed: int
-) -> Measures:
+    memory: AgentMemory,
+    runs: Iterable[model.RawTrajectory],
+    judged: Sequence[JudgedMoment],
+    seed: int,
+) -> measures.Measures:
     """Return what *memory* shows at the *judged* moments of *runs*.
 
     Runs of the same instance are not seen. Of an answer, the first three items count. Empty where
@@ -545,7 +530,7 @@ def judge_by_hand(
         name: estimate(summed((instance, share(answer)) for instance, answer in answers), seed)
         for name, share in _MEASURES.items()
     }
-    return {name: {OURS: estimate} for name, estimate in estimates.items() if estimate}
+    return {name: {measures.OURS: estimate} for name, estimate in estimates.items() if estimate}
 
 
 def _answers(
@@ -559,25 +544,23 @@ def _answers(
             state, exclude_instances=frozenset({raw.instance_id}), as_of=raw.started_at
         )
         known = {item.patterns: item.verdict for item in reversed(moment.items)}
-        yield [known.get(patterns) for patterns in _patterns_of(context)]
+        shown = context.ranked[:_SHOWN]
+        yield [known.get(tuple(action.pattern for action in item.actions)) for item in shown]
 
 
-def _patterns_of(context: MemoryContext) -> Iterator[tuple[RemedyPattern, ...]]:
-    for item in context.ranked[:_SHOWN]:
-        yield tuple(action.pattern for action in item.actions)
-
-
-def _share_of_items(verdict: HandVerdict | None, answer: Sequence[HandVerdict | None]) -> Share:
+def _share_of_items(
+    verdict: HandVerdict | None, answer: Sequence[HandVerdict | None]
+) -> measures.Share:
     known = [hand_verdict for hand_verdict in answer if hand_verdict is not None or verdict is None]
-    return Share(known.count(verdict), len(known))
+    return measures.Share(known.count(verdict), len(known))
 
 
-_MEASURES: Mapping[str, Callable[[Sequence[HandVerdict | None]], Share]] = {
-    "by hand: answered": lambda answer: Share(bool(answer), 1),
-    "by hand: answers that helped": lambda answer: Share(
+_MEASURES: Mapping[str, Callable[[Sequence[HandVerdict | None]], measures.Share]] = {
+    "by hand: answered": lambda answer: measures.Share(bool(answer), 1),
+    "by hand: answers that helped": lambda answer: measures.Share(
         HandVerdict.HELPED in answer, bool(answer)
     ),
-    "by hand: first items that helped": lambda answer: Share(
+    "by hand: first items that helped": lambda answer: measures.Share(
         answer[:1] == [HandVerdict.HELPED], bool(answer)
     ),
     "by hand: items that helped": lambda answer: _share_of_items(HandVerdict.HELPED, answer),

@@ -17,47 +17,20 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from contextgraph import errors, model
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
 from contextgraph.agents.live import AsyncLiveRun, InThreads
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import load_settings
-from contextgraph.errors import (
-    OF_STORE,
-    AlreadyExistsError,
-    ContextGraphError,
-    InvalidNoteError,
-    MissingExtraError,
-    NeedsStoreError,
-    NotFoundError,
-    RemoteError,
-    SettingsError,
-    StoreError,
-    StoreUnavailableError,
-)
 from contextgraph.knowledge import Entities, Notes, Pages, Statements
 from contextgraph.knowledge.notes import NoteProperties
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory import MOST_SHOWN, AgentMemory
-from contextgraph.model import (
-    ConsolidationReport,
-    Effect,
-    Exposure,
-    FailurePattern,
-    FittedGate,
-    Json,
-    LearnReceipt,
-    MemoryContext,
-    MemoryCounts,
-    NoteKind,
-    NoteReceipt,
-    RawTrajectory,
-    Snapshot,
-    new_context_id,
-)
+from contextgraph.model import new_context_id
 from contextgraph.ports import ExposureStore, RunStore, Store
 from contextgraph.processes import replacing
 from contextgraph.readers import to_record
@@ -93,7 +66,7 @@ def _parameters(method: Callable[..., Any]) -> list[Parameter]:
 
 def encoded_call(
     method: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Json]:
+) -> dict[str, model.Json]:
     """The arguments of a call by name, with *args* after the object whose method it is.
 
     Functions are left out, texts cut after 200,000 characters. Raises TypeError as the call would.
@@ -106,13 +79,13 @@ def encoded_call(
     return {name: _json(value) for name, value in given.items() if not callable(value)}
 
 
-def _json(value: Any) -> Json:
+def _json(value: Any) -> model.Json:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return [*map(_json, value)]
     return _clipped(encoded(value))
 
 
-def _clipped(record: Json) -> Json:
+def _clipped(record: model.Json) -> model.Json:
     if isinstance(record, str):
         return clip(record, _CHARS)
     if isinstance(record, dict):
@@ -120,7 +93,7 @@ def _clipped(record: Json) -> Json:
     return [*map(_clipped, record)] if isinstance(record, list) else record
 
 
-def decoded_result(method: Callable[..., Any], record: Json) -> Any:
+def decoded_result(method: Callable[..., Any], record: model.Json) -> Any:
     """The value that *method* returned, of the JSON that `encoded` gave for it."""
     return decoded(method.__annotations__["return"] or type(None), record)
 
@@ -136,9 +109,14 @@ _DETAIL_CHARS = 1000
 _TOKEN_PLACE = "the second argument of Client or AsyncClient, elsewhere CONTEXTGRAPH_TOKEN"
 _UNKNOWN_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # The errors of a memory that an answer can name.
-_ERRORS: Mapping[str, type[ContextGraphError]] = {
+_ERRORS: Mapping[str, type[errors.ContextGraphError]] = {
     kind.__name__: kind
-    for kind in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)
+    for kind in (
+        errors.AlreadyExistsError,
+        errors.InvalidNoteError,
+        errors.NeedsStoreError,
+        errors.NotFoundError,
+    )
 }
 
 
@@ -149,7 +127,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
         parts = urlsplit(url)
         # Also behind a slash, which ends the host: a password may have one.
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url:
-            raise SettingsError(
+            raise errors.SettingsError(
                 "the address of a service is http://HOST:PORT or https://HOST, without a user; "
                 f"its token is {_TOKEN_PLACE}"
             )
@@ -201,7 +179,9 @@ class ServiceConnection(Remote["httpx2.Client"]):
                 if not response.is_success:
                     raise _error(self.name, response)
         except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+            raise errors.StoreError(
+                f"{target} cannot be written: {error.strerror or error}"
+            ) from error
         return response.headers
 
     def _answered(
@@ -217,17 +197,17 @@ class ServiceConnection(Remote["httpx2.Client"]):
 
         try:
             return self.call(checked, policy)
-        except RemoteError as error:
-            raise StoreUnavailableError(str(error)) from error
+        except errors.RemoteError as error:
+            raise errors.StoreUnavailableError(str(error)) from error
 
     def _check_version(self, health: "Response") -> None:
         """Raise `StoreError` for a service whose interface is another one."""
         value = _value(self.name, health) if health.is_success else None
         theirs = value.get("version") if isinstance(value, dict) else None
         if not isinstance(theirs, str):
-            raise StoreError(f"{self.name} is not a service of contextgraph")
+            raise errors.StoreError(f"{self.name} is not a service of contextgraph")
         if _interface(theirs) != _interface(_VERSION):
-            raise StoreError(
+            raise errors.StoreError(
                 f"{self.name} is version {theirs} of contextgraph and this client is {_VERSION}, "
                 "which has another interface: update the older one"
             )
@@ -256,7 +236,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
 
     def _open(self) -> "httpx2.Client":
         if find_spec("httpx2") is None:
-            raise MissingExtraError(
+            raise errors.MissingExtraError(
                 "the client of a service is not installed; "
                 "install it with: pip install 'contextgraph-memory[client]'"
             )
@@ -281,11 +261,11 @@ def _interface(release: str) -> list[str]:
     return [major, minor] if major == "0" else [major]
 
 
-def _value(name: str, response: "Response") -> Json:
+def _value(name: str, response: "Response") -> model.Json:
     try:
-        value: Json = orjson.loads(response.content)
+        value: model.Json = orjson.loads(response.content)
     except orjson.JSONDecodeError as error:
-        raise StoreError(f"{name}: an answer that is not JSON") from error
+        raise errors.StoreError(f"{name}: an answer that is not JSON") from error
     return value
 
 
@@ -293,14 +273,14 @@ def _error(name: str, response: "Response") -> Exception:
     problem = _problem(response)
     reason = f"{name}: {_detail(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return SettingsError(f"{reason}; give a token that allows this: {_TOKEN_PLACE}")
+        return errors.SettingsError(f"{reason}; give a token that allows this: {_TOKEN_PLACE}")
     if response.has_redirect_location:
-        return SettingsError(
+        return errors.SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"
         )
-    kind = _ERRORS.get(str(problem.get("error")), StoreError)
-    if kind is StoreError and response.status_code in _UNKNOWN_REQUEST:
-        return NeedsStoreError(f"{name} is a service, and this {OF_STORE}")
+    kind = _ERRORS.get(str(problem.get("error")), errors.StoreError)
+    if kind is errors.StoreError and response.status_code in _UNKNOWN_REQUEST:
+        return errors.NeedsStoreError(f"{name} is a service, and this {errors.OF_STORE}")
     return kind(reason)
 
 
@@ -311,7 +291,7 @@ def _detail(response: "Response") -> str:
     return clip(mask_secrets(detail), _DETAIL_CHARS) if isinstance(detail, str) else status
 
 
-def _problem(response: "Response") -> dict[str, Json]:
+def _problem(response: "Response") -> dict[str, model.Json]:
     try:
         problem = orjson.loads(response.content)
     except orjson.JSONDecodeError:
@@ -342,7 +322,9 @@ class _OverHttp:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") or name == "_service":
             raise AttributeError(name)
-        raise NeedsStoreError(f"{self._service.name} is a service, and this {OF_STORE}")
+        raise errors.NeedsStoreError(
+            f"{self._service.name} is a service, and this {errors.OF_STORE}"
+        )
 
 
 def _requested(method: Callable[P, R], operation: str, answer: str = "value") -> Callable[P, R]:
@@ -407,6 +389,10 @@ class Client(_OverHttp, AgentMemory):
         self.stats = _Statistics(self._service, policy)
         self.writer = _Writer(self._service, _WRITE)
         self.store = cast(Store, _Store(self._service, _WRITE))
+        self.notes = _Notes(self._service, _WRITE)
+        self.statements = _Statements(self._service, _WRITE)
+        self.pages = _Pages(self._service, _WRITE)
+        self.entities = _Entities(self._service, _WRITE)
         self.store_id = url
         self.withhold, self.source = 0.0, ""
         self._trigger = ConsolidationTrigger(None)
@@ -425,38 +411,20 @@ class Client(_OverHttp, AgentMemory):
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> ConsolidationReport:
+    ) -> model.ConsolidationReport:
         """See `AgentMemory.consolidate`; *progress* is not called."""
         record = self.send("POST", "/v1/consolidate", accept=HTTPStatus.CONFLICT)
         known = {name: value for name, value in record.items() if value is not None}
-        return decoded(ConsolidationReport, {**known, "usage": known})
+        return decoded(model.ConsolidationReport, {**known, "usage": known})
 
     @cached_property
     def _never_learned(self) -> tuple[str, ...]:
         return load_settings().never_learned  # it must not leave this machine
 
-    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
+    def _add_statements(
+        self, raw: model.RawTrajectory, receipt: model.LearnReceipt, source: str
+    ) -> None:
         """Nothing: the service adds them itself."""
-
-    @cached_property
-    def notes(self) -> Notes:
-        """Notes of people and agents; confidential texts stay in the service."""
-        return _Notes(self._service, _WRITE)
-
-    @cached_property
-    def statements(self) -> Statements:
-        """Statements of people in learned runs: see `AgentMemory`."""
-        return _Statements(self._service, _WRITE)
-
-    @cached_property
-    def pages(self) -> Pages:
-        """The pages of the service."""
-        return _Pages(self._service, _WRITE)
-
-    @cached_property
-    def entities(self) -> Entities:
-        """The entities of the service."""
-        return _Entities(self._service, _WRITE)
 
     def export(self, /, path: Path, *, vectors: bool = True, **callbacks: Any) -> Exported:
         """See `AgentMemory.export`; *callbacks* are not called."""
@@ -489,12 +457,12 @@ class _Retriever(_Part, MemoryRetriever, path="retriever"):
         super().__init__(service, policy)
         self.playbooks = _Playbooks(service, policy)
 
-    def retrieve(self, *args: Any, **kwargs: Any) -> MemoryContext:
+    def retrieve(self, *args: Any, **kwargs: Any) -> model.MemoryContext:
         """See `MemoryRetriever.retrieve`; empty where the service does not answer."""
         try:
             return _requested(MemoryRetriever.retrieve, "retriever.retrieve")(self, *args, **kwargs)
-        except StoreUnavailableError as failure:
-            return MemoryContext(new_context_id(), degraded=(f"service: {failure}",))
+        except errors.StoreUnavailableError as failure:
+            return model.MemoryContext(new_context_id(), degraded=(f"service: {failure}",))
 
 
 class _Playbooks(_Part, Playbooks, path="retriever.playbooks"):
@@ -505,7 +473,7 @@ class _Playbooks(_Part, Playbooks, path="retriever.playbooks"):
         try:
             request = _requested(Playbooks.content_hashes, "retriever.playbooks.content_hashes")
             return request(self, *args, **kwargs)
-        except StoreUnavailableError:
+        except errors.StoreUnavailableError:
             return {}
 
 
@@ -514,10 +482,12 @@ class _Writer(_Part, MemoryWriter, path="writer"):
 
     write_trajectory = MemoryWriter.write_trajectory
 
-    def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
+    def write(self, raw: model.RawTrajectory, source: str = "") -> model.LearnReceipt:
         return self.write_all([raw], source)[0]
 
-    def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
+    def write_all(
+        self, raws: Sequence[model.RawTrajectory], source: str = ""
+    ) -> Sequence[model.LearnReceipt]:
         _check_source(source)
         lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
         params = {"wait": _WAIT_SECONDS, "complete": True}
@@ -528,11 +498,11 @@ class _Writer(_Part, MemoryWriter, path="writer"):
         name = self._service.name
         if job["state"] != "done":
             reason = job["error"] or "it is busy"
-            raise StoreUnavailableError(f"{name} has the runs and waits: {reason}")
-        receipts = [decoded(LearnReceipt, receipt) for receipt in job["receipts"]]
+            raise errors.StoreUnavailableError(f"{name} has the runs and waits: {reason}")
+        receipts = [decoded(model.LearnReceipt, receipt) for receipt in job["receipts"]]
         if len(receipts) != len(raws):
             reasons = [run["error"] for run in job["runs"] if run["error"]]
-            raise StoreError(f"{name}: {'; '.join(reasons) or 'a run is missing'}")
+            raise errors.StoreError(f"{name}: {'; '.join(reasons) or 'a run is missing'}")
         return receipts
 
 
@@ -559,8 +529,8 @@ class _Runs(_Part, RunStore, path="store.runs"):
 class _Exposures(_Part, ExposureStore, path="store.exposures"):
     """Exposures, recorded by the service for tokens that may write."""
 
-    def add(self, exposures: Sequence[Exposure]) -> None:
-        with suppress(SettingsError):
+    def add(self, exposures: Sequence[model.Exposure]) -> None:
+        with suppress(errors.SettingsError):
             _requested(ExposureStore.add, "store.exposures.add")(self, exposures)
 
     def report(
@@ -572,7 +542,10 @@ class _Exposures(_Part, ExposureStore, path="store.exposures"):
 
 
 class _Notes(_Part, Notes, path="notes"):
-    """Notes of the service; the token decides the source and credibility of a new one."""
+    """Notes of the service; the token decides the source and credibility of a new one.
+
+    Confidential texts stay in the service.
+    """
 
     def remember(
         self,
@@ -583,19 +556,19 @@ class _Notes(_Part, Notes, path="notes"):
         tags: Collection[str] = (),
         credibility: float | None = None,
         **properties: Unpack[NoteProperties],
-    ) -> NoteReceipt:
+    ) -> model.NoteReceipt:
         _check_source("" if source == "user" and credibility is None else source)
         given = encoded_call(Notes.remember, [text], {"tags": tags, **properties})
         body = {"content": given.pop("text"), "repo": repo or "", **given}
-        return decoded(NoteReceipt, self.send("POST", "/v1/notes", json=body))
+        return decoded(model.NoteReceipt, self.send("POST", "/v1/notes", json=body))
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
-    ) -> Snapshot:
+    ) -> model.Snapshot:
         """See `Notes.snapshot`; with the keyed files of the service."""
         params = {"trigger": trigger, "focus": focus, "max_tokens": max_tokens}
         answer = self.send("GET", "/v1/snapshot", params=params | ({"repo": repo} if repo else {}))
-        return decoded(Snapshot, answer)
+        return decoded(model.Snapshot, answer)
 
 
 class _Statements(_Part, Statements, path="statements"):
@@ -626,23 +599,23 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
         stats = self.send("GET", "/v1/stats")
         notes = stats["notes"]
         return MemoryStats(
-            counts=decoded(MemoryCounts, stats["counts"]),
+            counts=decoded(model.MemoryCounts, stats["counts"]),
             error_frequency=stats["error_frequency"],
             transitions=stats["transitions"],
             common_mistakes=self.get_common_mistakes,
             failure_patterns=tuple(
-                decoded(FailurePattern, pattern) for pattern in stats["failure_patterns"]
+                decoded(model.FailurePattern, pattern) for pattern in stats["failure_patterns"]
             ),
             usage={},
-            withholding=decoded(Effect, stats["withholding"]),
-            notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
-            gate=decoded(FittedGate, stats["gate"]) if stats["gate"] else None,
+            withholding=decoded(model.Effect, stats["withholding"]),
+            notes=None if notes is None else {model.NoteKind(name): notes[name] for name in notes},
+            gate=decoded(model.FittedGate, stats["gate"]) if stats["gate"] else None,
         )
 
 
 def _check_source(source: str) -> None:
     if source:
-        raise SettingsError("a service takes the source from the token; name none")
+        raise errors.SettingsError("a service takes the source from the token; name none")
 
 
 # Send nothing, so they are not awaited.
@@ -685,8 +658,8 @@ class AsyncClient(AsyncPart[Client]):
         return AsyncLiveRun(self.wrapped.live(**run))
 
     async def learn_many(
-        self, raws: Iterable[RawTrajectory], *, source: str = ""
-    ) -> Sequence[LearnReceipt]:
+        self, raws: Iterable[model.RawTrajectory], *, source: str = ""
+    ) -> Sequence[model.LearnReceipt]:
         """Learn runs; see `AgentMemory.learn_many`."""
         learned = self.wrapped.learn_many
         return await asyncio.to_thread(lambda: [*learned(raws, source=source)])

@@ -11,27 +11,12 @@ import orjson
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
+from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
 from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    Explanation,
-    Exposure,
-    Found,
-    Methodology,
-    Note,
-    Outcome,
-    RawTrajectory,
-    Relation,
-    RunFilter,
-    RunOrder,
-    Scope,
-    ShownTally,
-    Strategy,
-    Trajectory,
-)
 from contextgraph.operations import TokenScope
 from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.routes import COOKIE, Caller, caller_of
@@ -186,7 +171,7 @@ def with_token(request: Request, token: str) -> Response:
 def overview(memory: AgentMemory, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS) -> Values:
     """Show what the memory did lately, what costs most steps, and the newest runs."""
     since = datetime.now(UTC) - timedelta(days=days)
-    newest = memory.store.runs.listed(RunFilter(), _CHARTED)
+    newest = memory.store.runs.listed(model.RunFilter(), _CHARTED)
     return {
         "title": "Overview",
         "days": days,
@@ -199,7 +184,7 @@ def overview(memory: AgentMemory, days: Annotated[int, Query(ge=1, le=3650)] = _
     }
 
 
-def _tiles(memory: AgentMemory, tally: ShownTally) -> list[tuple[str, str, str]]:
+def _tiles(memory: AgentMemory, tally: model.ShownTally) -> list[tuple[str, str, str]]:
     saved = memory.stats.get_steps_saved(tally)
     return [
         ("advice shown", f"{tally.shown:,}", f"{tally.at_errors:,} at errors"),
@@ -218,7 +203,7 @@ class RunQuestion:
     agent: Word = ""
     outcome: Word = ""
     since: Word = ""
-    sort: RunOrder = RunOrder.NEWEST
+    sort: model.RunOrder = model.RunOrder.NEWEST
     page: Page = 0
 
     def address(self, **changed: object) -> str:
@@ -226,14 +211,14 @@ class RunQuestion:
         values = {**asdict(self), "page": 0, **changed}
         return "/pages/runs?" + urlencode({name: value for name, value in values.items() if value})
 
-    def filter(self) -> RunFilter:
+    def filter(self) -> model.RunFilter:
         """Return the runs that it asks for; raises HTTPException for what is no outcome or day."""
         try:
-            outcome = Outcome(self.outcome) if self.outcome else None
+            outcome = model.Outcome(self.outcome) if self.outcome else None
             since = datetime.fromisoformat(self.since).replace(tzinfo=UTC) if self.since else None
         except ValueError as error:
             raise HTTPException(422, f"{error}") from error
-        return RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
+        return model.RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
 
 
 @_page("/health", "overview", "health.html")
@@ -263,9 +248,9 @@ def runs(memory: AgentMemory, wanted: Annotated[RunQuestion, Depends()]) -> Valu
     }
 
 
-def _runs_about(memory: AgentMemory, text: str, wanted: RunFilter) -> list[Trajectory]:
+def _runs_about(memory: AgentMemory, text: str, wanted: model.RunFilter) -> list[model.Trajectory]:
     terms = [*dict.fromkeys(words(text))]
-    found = memory.store.runs.for_text(terms, Scope(wanted.repo), 20 * _ROWS)
+    found = memory.store.runs.for_text(terms, model.Scope(wanted.repo), 20 * _ROWS)
     return [
         run
         for run in found
@@ -298,7 +283,7 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
     again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
     others = [
         *memory.store.runs.trajectories(again if raw.instance_id else ()).values(),
-        *memory.store.runs.listed(RunFilter(raw.repo or None), _FEW),
+        *memory.store.runs.listed(model.RunFilter(raw.repo or None), _FEW),
     ]
     return {
         "title": raw.instance_id or identities[0],
@@ -310,7 +295,7 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
     }
 
 
-def _advice_in(memory: AgentMemory, raw: RawTrajectory) -> dict[int, list[str]]:
+def _advice_in(memory: AgentMemory, raw: model.RawTrajectory) -> dict[int, list[str]]:
     """Return what *raw* was shown, by the step after which it was."""
     advice: dict[int, list[str]] = {}
     for context_id, step in raw.advised.items():
@@ -326,7 +311,7 @@ def errors(memory: AgentMemory) -> Values:
     return {
         "title": "Errors",
         "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
-        "tallies": memory.store.recoveries.errors(Scope(), _ROWS),
+        "tallies": memory.store.recoveries.errors(model.Scope(), _ROWS),
     }
 
 
@@ -393,7 +378,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "decisions": memory.statements.of(repo)[:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
-        "runs": memory.store.runs.listed(RunFilter(repo), _FEW),
+        "runs": memory.store.runs.listed(model.RunFilter(repo), _FEW),
         **_methodologies(memory, store.get(store.ids(repo, limit=_ROWS))),
     }
 
@@ -415,7 +400,7 @@ def advice(memory: AgentMemory, page: Page = 0, after: Word = "") -> Values:
     }
 
 
-def _shown(memory: AgentMemory, shown: Sequence[Exposure]) -> Values:
+def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
     """Return what was shown, with words for its errors and items."""
     items = [item for exposure in shown for item in exposure.items]
     ids = [item.id for item in items]
@@ -441,7 +426,7 @@ def _switched_off(memory: AgentMemory, names: Sequence[str]) -> Mapping[str, dat
     return {one.advice: one.decided_at for one in verdicts if one.is_quarantined}
 
 
-def _methodologies(memory: AgentMemory, found: Iterable[Methodology]) -> Values:
+def _methodologies(memory: AgentMemory, found: Iterable[model.Methodology]) -> Values:
     """Return methodologies, surest first, each with whether it is switched off."""
     ranked = sorted(found, key=lambda methodology: (-methodology.confidence, methodology.id))
     off = _switched_off(memory, [methodology.id for methodology in ranked])
@@ -474,10 +459,10 @@ def notes(
     """List decisions, and notes: those about *text* by relevance, else newest first."""
     if text:
         recalled = memory.notes.recall(
-            text, repo=repo or None, limit=_ROWS, strategy=Strategy.NOTES
+            text, repo=repo or None, limit=_ROWS, strategy=model.Strategy.NOTES
         )
         said = (note for one in recalled for note in (one.later, one.note) if note)
-        found: Sequence[Note] = [*{note.id: note for note in said}.values()]
+        found: Sequence[model.Note] = [*{note.id: note for note in said}.values()]
     else:
         found = memory.notes.of(repo or None, archived=show == "archived")
     named = {*words(text)}
@@ -544,7 +529,7 @@ def search(memory: AgentMemory, q: Word = "") -> Values:
     }
 
 
-def _address(found: Found) -> str:
+def _address(found: model.Found) -> str:
     """Return the page that shows *found*."""
     page = "runs" if found.kind in ("task", "session") else "graph"
     return f"/pages/{page}/{quote(found.id, safe='')}"
@@ -575,7 +560,7 @@ def graph(memory: AgentMemory, identity: str) -> Values:
     }
 
 
-def _drawing(node: Explanation) -> dict[str, Any]:
+def _drawing(node: model.Explanation) -> dict[str, Any]:
     """Place the node between what leads to it, on its left, and what it leads to."""
     incoming = [relation for relation in node.relations if not relation.outgoing][:_DRAWN]
     outgoing = [relation for relation in node.relations if relation.outgoing][:_DRAWN]
@@ -601,7 +586,9 @@ def _box(identity: str, label: str, name: str, left: float, y: float) -> dict[st
     return {"id": identity, "label": label, "name": name, "x": left, "y": y - 20}
 
 
-def _edge(relation: Relation, ends: tuple[float, float], y: float, middle: float) -> dict[str, Any]:
+def _edge(
+    relation: model.Relation, ends: tuple[float, float], y: float, middle: float
+) -> dict[str, Any]:
     """Return the edge from a neighbour at height *y* to the node in the *middle*."""
     outer, inner = ends
     bend = (outer + inner) / 2

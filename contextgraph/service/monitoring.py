@@ -20,20 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contextgraph.errors import (
-    AlreadyExistsError,
-    AmbiguousRunError,
-    ContextGraphError,
-    InvalidEntryError,
-    InvalidNoteError,
-    InvalidStateError,
-    MemoryNotFoundError,
-    NeedsStoreError,
-    NotFoundError,
-    ReadError,
-    SettingsError,
-    StoreUnavailableError,
-)
+from contextgraph import errors
 from contextgraph.lazy import regex
 from contextgraph.model import Json
 from contextgraph.processes import continued
@@ -170,20 +157,20 @@ class TooBusyError(Exception):
 _RETRY_SECONDS = "5"
 _SHOWN = 3  # errors of a request that its "detail" names
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
-    StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
-    MemoryNotFoundError: HTTPStatus.NOT_FOUND,
-    NeedsStoreError: HTTPStatus.NOT_FOUND,
-    NotFoundError: HTTPStatus.NOT_FOUND,
-    AlreadyExistsError: HTTPStatus.CONFLICT,
-    AmbiguousRunError: HTTPStatus.CONFLICT,
-    InvalidEntryError: HTTPStatus.UNPROCESSABLE_ENTITY,
-    InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
-    InvalidStateError: HTTPStatus.UNPROCESSABLE_ENTITY,
-    ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
-    SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
-    ContextGraphError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.MemoryNotFoundError: HTTPStatus.NOT_FOUND,
+    errors.NeedsStoreError: HTTPStatus.NOT_FOUND,
+    errors.NotFoundError: HTTPStatus.NOT_FOUND,
+    errors.AlreadyExistsError: HTTPStatus.CONFLICT,
+    errors.AmbiguousRunError: HTTPStatus.CONFLICT,
+    errors.InvalidEntryError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidStateError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.ContextGraphError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
 _EXAMPLE = {
