@@ -63,7 +63,32 @@ class _Changes(rules.RunChanges[list[Row]]):
         return trajectories(self._transaction, sorted({*ids}))
 
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
-        insert(self._transaction, runs, self._revision)
+        bundles = sorted(
+            (packed.bundle for packed in runs), key=lambda bundle: bundle.trajectory.id
+        )
+        transaction = self._transaction
+        tenant, write = transaction.tenant, transaction.write
+        write(
+            "add_trajectories",
+            [
+                _trajectory_row(tenant, packed, self._revision + n)
+                for n, packed in enumerate(runs, 1)
+            ],
+        )
+        write("add_fragments", list(chain.from_iterable(map(_fragment_rows, bundles))))
+        touched = _sorted(chain.from_iterable(map(_touched_rows, bundles)), "repo", "name")
+        write("add_files", _distinct(touched, "repo", "name"))
+        write("add_touched", touched)
+        errors = chain.from_iterable(bundle.errors for bundle in bundles)
+        write("add_errors", _distinct(_sorted(map(error_row, errors), "id"), "id"))
+        met = _sorted(chain.from_iterable(map(_met_rows, bundles)), "error_id", "trajectory_id")
+        write("add_met", met)
+        # Of several runs in one batch the first has the least id.
+        write("describe_errors", _distinct(met, "error_id"))
+        write("add_caused", _sorted(chain.from_iterable(map(_caused_rows, bundles)), "error_id"))
+        recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
+        write("add_recovered", _sorted(recovered, "error_id"))
+        insert_vectors(transaction, bundles)
         recoveries = sum(len(run.bundle.recovered) for run in runs)
         self._note_change(len(runs), trajectories=len(runs), recoveries=recoveries)
 
@@ -86,17 +111,33 @@ class _Changes(rules.RunChanges[list[Row]]):
         self._transaction.write("note_former_ids", renamed)
 
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> list[Row]:
-        removed = remove(self._transaction, ids, self._revision + 1)
+        transaction, revision = self._transaction, self._revision + 1
+        removed = transaction.rows("parts_of", ids=ids)
+        known = [row["id"] for row in removed]
+        errors = sorted({error for row in removed for error in row["errors"]})
+        mark_changed(transaction, errors, [row["repo"] for row in removed], revision)
+        derived = [row["id"] for row in transaction.rows("derived_from_runs", ids=known)]
+        remove_methodologies(transaction, derived, revision)
+        fragments = sorted(fragment for row in removed for fragment in row["fragments"])
+        transaction.rows("remove_fragments", ids=fragments)
+        transaction.rows("remove_raw_runs", ids=known)
+        transaction.rows("remove_trajectories", ids=known)
         if forgotten:
-            self._transaction.rows("remove_former_ids", ids=ids)
-            fragments = sorted({fragment for row in removed for fragment in row["fragments"]})
-            forget_shown(self._transaction, [*ids, *fragments])
+            transaction.rows("remove_former_ids", ids=ids)
+            forget_shown(transaction, [*ids, *fragments])
         recoveries = sum(row["recoveries"] for row in removed)
         self._note_change(1, removals=1, trajectories=-len(removed), recoveries=-recoveries)
         return removed
 
     def remove_unused(self, removed: list[Row]) -> None:
-        remove_unused(self._transaction, removed)
+        transaction = self._transaction
+        errors = sorted({error for row in removed for error in row["errors"]})
+        transaction.rows("remove_unmet_errors", ids=errors)
+        transaction.rows("describe_errors_again", ids=errors)
+        transaction.rows(
+            "remove_repos_without_runs", repos=sorted({row["repo"] for row in removed})
+        )
+        remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
     def _note_change(
         self, revisions: int, *, removals: int = 0, trajectories: int = 0, recoveries: int = 0
@@ -108,57 +149,6 @@ class _Changes(rules.RunChanges[list[Row]]):
             recoveries=recoveries,
         )
         self._revision += revisions
-
-
-def insert(transaction: Transaction, given: Sequence[rules.PackedRun], revision: int) -> None:
-    """Write runs that are not known, with revisions that follow *revision*."""
-    bundles = sorted((packed.bundle for packed in given), key=lambda bundle: bundle.trajectory.id)
-    tenant, write = transaction.tenant, transaction.write
-    write(
-        "add_trajectories",
-        [_trajectory_row(tenant, packed, revision + n) for n, packed in enumerate(given, 1)],
-    )
-    write("add_fragments", list(chain.from_iterable(map(_fragment_rows, bundles))))
-    touched = _sorted(chain.from_iterable(map(_touched_rows, bundles)), "repo", "name")
-    write("add_files", _distinct(touched, "repo", "name"))
-    write("add_touched", touched)
-    errors = chain.from_iterable(bundle.errors for bundle in bundles)
-    write("add_errors", _distinct(_sorted(map(error_row, errors), "id"), "id"))
-    met = _sorted(chain.from_iterable(map(_met_rows, bundles)), "error_id", "trajectory_id")
-    write("add_met", met)
-    # Of several runs in one batch the first has the least id.
-    write("describe_errors", _distinct(met, "error_id"))
-    write("add_caused", _sorted(chain.from_iterable(map(_caused_rows, bundles)), "error_id"))
-    recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
-    write("add_recovered", _sorted(recovered, "error_id"))
-    insert_vectors(transaction, bundles)
-
-
-def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: int) -> list[Row]:
-    """Delete the nodes of these runs and what was derived from them; the parts of known runs.
-
-    Their errors and repositories count as changed at *revision*.
-    """
-    parts = transaction.rows("parts_of", ids=trajectory_ids)
-    ids = [row["id"] for row in parts]
-    errors = sorted({error for row in parts for error in row["errors"]})
-    mark_changed(transaction, errors, [row["repo"] for row in parts], revision)
-    derived = [row["id"] for row in transaction.rows("derived_from_runs", ids=ids)]
-    remove_methodologies(transaction, derived, revision)
-    fragments = sorted(fragment for row in parts for fragment in row["fragments"])
-    transaction.rows("remove_fragments", ids=fragments)
-    transaction.rows("remove_raw_runs", ids=ids)
-    transaction.rows("remove_trajectories", ids=ids)
-    return parts
-
-
-def remove_unused(transaction: Transaction, removed: Sequence[Row]) -> None:
-    """Delete what only *removed* runs supported; describe errors as the runs left do."""
-    errors = sorted({error for row in removed for error in row["errors"]})
-    transaction.rows("remove_unmet_errors", ids=errors)
-    transaction.rows("describe_errors_again", ids=errors)
-    transaction.rows("remove_repos_without_runs", repos=sorted({row["repo"] for row in removed}))
-    remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
 
 def _trajectory_row(tenant: str, packed: rules.PackedRun, revision: int) -> Parameters:
