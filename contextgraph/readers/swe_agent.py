@@ -115,11 +115,13 @@ def traj_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
     logged = rows_at(record, "trajectory")
     steps = tuple(_logged_steps(logged, history) if logged else _history_steps(history))
     instance_id = _instance_id(record, replay, place)
+    problem = row_at(replay, "problem_statement")
+    prompt = next((content_text(entry) for entry in history if entry.get("role") == "user"), "")
     yield RawTrajectory(
         source_format=SWE_AGENT,
         instance_id=instance_id,
         repo=repo_named(instance_id) or _cloned_repo(steps),
-        task=_traj_task(history, row_at(replay, "problem_statement")),
+        task=clean(task_in(prompt) or text(problem, "text") or prompt),
         steps=steps,
         agent="SWE-agent",
         model=text(row_at(row_at(replay, "agent"), "model"), "name"),
@@ -158,11 +160,6 @@ def _cloned_repo(steps: Sequence[Step]) -> str:
         if clone := _CLONE.fullmatch(step.cwd or ""):
             return f"{clone['owner']}/{clone['repo']}"
     return ""
-
-
-def _traj_task(history: Sequence[Row], problem: Row) -> str:
-    prompt = next((content_text(entry) for entry in history if entry.get("role") == "user"), "")
-    return clean(task_in(prompt) or text(problem, "text") or prompt)
 
 
 def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Step]:
@@ -311,11 +308,13 @@ def mini_runs(record: Row | list[Row], place: Place) -> Iterator[RawTrajectory]:
     if not any(_is_reply(message) for message in messages):
         raise EmptyRunError(place.file, place.position, _no_answer(exit_status, info))
     config = row_at(info, "config")
+    template = text(row_at(config, "agent"), "instance_template")
+    prompt = next((content_text(m) for m in messages if m.get("role") == "user"), "")
     known = RawTrajectory(
         source_format=MINI_SWE_AGENT,
         instance_id=text(run, "instance_id") or place.instance_id(),
         repo="",
-        task=_mini_task(messages, text(row_at(config, "agent"), "instance_template")),
+        task=clean(_between(prompt, template) or task_in(prompt) or prompt),
         agent=MINI_SWE_AGENT,
         model=text(row_at(config, "model"), "model_name"),
         exit_status=exit_status,
@@ -355,11 +354,6 @@ def _patch_at_end(messages: Sequence[Row]) -> str | None:
 
 def _patch(submission: str) -> str | None:
     return submission if _DIFF.search(submission) else None
-
-
-def _mini_task(messages: Sequence[Row], template: str) -> str:
-    prompt = next((content_text(m) for m in messages if m.get("role") == "user"), "")
-    return clean(_between(prompt, template) or task_in(prompt) or prompt)
 
 
 def _between(prompt: str, template: str) -> str | None:

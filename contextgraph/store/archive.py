@@ -365,7 +365,8 @@ class _Source:
         except (StoreError, ReadError) as error:
             if self.on_damaged is None or self.read_again is None:
                 raise
-            self.on_damaged(name, _named(name, error))
+            reason = str(error) if name in str(error) else f"{name}: {error}"
+            self.on_damaged(name, StoreError(reason))
             return None
 
     def _until_damaged(self, name: str, items: Iterator[Item]) -> Iterator[Item]:
@@ -390,10 +391,6 @@ class _Source:
                 return None
             self.on_damaged(id_, StoreError(f"run {id_} is damaged, and made of its log: {error}"))
             return self.read_again(run)
-
-
-def _named(name: str, error: Exception) -> StoreError:
-    return StoreError(str(error) if name in str(error) else f"{name}: {error}")
 
 
 def _methodology_line(store: Store, id_: str) -> MethodologyLine | None:
