@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from contextgraph import model
 from contextgraph.advising.channels import OF_CODE, readable
 from contextgraph.advising.freshness import paths_in_prose, paths_of_command, paths_of_remedy
 from contextgraph.advising.gate import SHIPPED, stored_gate
@@ -41,21 +42,6 @@ from contextgraph.errors import ContextGraphError, SettingsError
 from contextgraph.knowledge.statements import is_rule_of, says_of, words_beside
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
-from contextgraph.model import (
-    ErrorPattern,
-    ErrorQuestion,
-    ErrorSignature,
-    ErrorTally,
-    Family,
-    Note,
-    NoteScope,
-    RecoveryCandidate,
-    Remedy,
-    RemedyKind,
-    Scope,
-    SignatureLevel,
-    State,
-)
 from contextgraph.ports import Store
 from contextgraph.ranking import QuotedSession, quote_of
 from contextgraph.text import gives_instructions, number_of, one_line, quoted_names
@@ -66,7 +52,7 @@ from contextgraph.working_tree import WorkingTree
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
 _MAX_ERRORS, _MAX_REPOSITORIES, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 100_000, 256, 1_000
 _LIMIT = 3
-_EVERYWHERE = Scope(None)
+_EVERYWHERE = model.Scope(None)
 # Of statements on one file: the newest.
 _MOST_SAID = 3
 # Has none of the paths that advice names.
@@ -124,7 +110,7 @@ def _compiled(
         tallies = [tally for tally in tallies if tally.error.id in changed]
     compiler = _Compiler(memory)
     try:  # pinned notes have no revision; there are none while notes are away
-        pinned = memory.store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
+        pinned = memory.store.notes.newest(model.NoteScope(pinned=True), _MAX_NOTES)
     except ContextGraphError:
         pinned = ()
     with_notes = {note.repo for note in pinned}
@@ -163,9 +149,9 @@ class _Compiler:
         )
         self._retriever.playbooks = whole.playbooks
 
-    def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
+    def errors(self, tallies: Sequence[model.ErrorTally]) -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
         """The advice on each error that was cleared, by its key."""
-        types: dict[tuple[str, Family, str], str] = {}
+        types: dict[tuple[str, model.Family, str], str] = {}
         for tally in tallies:
             error = tally.error
             cleared = self._cleared(error) if tally.cleared_runs else ()
@@ -178,7 +164,7 @@ class _Compiler:
                 yield from self._by_name(error, cleared)
         # A message that is not known is taken to be like the most frequent one of its type.
         for (repo, family, error_type), message in types.items():
-            yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
+            yield self._entry(repo, model.ErrorSignature(family, error_type, message, ""))
 
     def repositories(self, repos: Collection[str]) -> Iterator[tuple[str, str, RepositoryAdvice]]:
         """Return the start of work in each of *repos*, and the commands that do not run there.
@@ -192,7 +178,7 @@ class _Compiler:
         asked += [(agent, repo) for agent in agents for repo in ("", *known.values())]
         least = self._retriever.gate.min_statement_precision
         for agent, repo in asked:
-            context = self._retriever.retrieve(State(repo=repo, agent=agent), _LIMIT)
+            context = self._retriever.retrieve(model.State(repo=repo, agent=agent), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
             named = [(line.title, line.parts, encoded(item)) for line, item in lines]
@@ -237,7 +223,7 @@ class _Compiler:
                 warnings[history.form.command] = command_warning(general), paths
         return {command: warning for command, warning in warnings.items() if warning[0]}
 
-    def _said(self, repo: str) -> Sequence[Note]:
+    def _said(self, repo: str) -> Sequence[model.Note]:
         """The statements on *repo* that hold, the newest first."""
         try:
             said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
@@ -246,14 +232,14 @@ class _Compiler:
         return readable(said, self._store, frozenset(), None)
 
     def _noted_files(
-        self, repo: str, said: Sequence[Note]
+        self, repo: str, said: Sequence[model.Note]
     ) -> dict[str, list[tuple[str, list[str], str]]]:
         """The paths that notes on *repo* name, with these notes; the pinned are shown anyway.
 
         Each with the words some of which an edit has to put in, where not any edit will do.
         """
         try:
-            newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
+            newest = self._store.notes.newest(model.NoteScope((repo.casefold(),)), _MAX_NOTES)
         except ContextGraphError:
             return {}
         notes: dict[str, list[tuple[str, list[str], str]]] = {}
@@ -269,12 +255,14 @@ class _Compiler:
                     known.append((quote_of(note).line(), words, note.id))
         return notes
 
-    def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
-        question = ErrorQuestion(error.signature(), SignatureLevel.TEMPLATE, _EVERYWHERE)
+    def _cleared(self, error: model.ErrorPattern) -> Sequence[model.RecoveryCandidate]:
+        question = model.ErrorQuestion(
+            error.signature(), model.SignatureLevel.TEMPLATE, _EVERYWHERE
+        )
         return self._store.recoveries.for_error([question], _MAX_RECOVERIES)
 
     def _by_name(
-        self, error: ErrorPattern, cleared: Sequence[RecoveryCandidate]
+        self, error: model.ErrorPattern, cleared: Sequence[model.RecoveryCandidate]
     ) -> Iterator[tuple[ErrorKey, ErrorAdvice]]:
         """The advice on *error* where its message quotes the very names of an earlier one."""
         seen = set[tuple[str, tuple[str, ...]]]()
@@ -287,9 +275,9 @@ class _Compiler:
                 yield self._entry(repo, signature, "\n".join(names))
 
     def _entry(
-        self, repo: str, signature: ErrorSignature, names: str = ""
+        self, repo: str, signature: model.ErrorSignature, names: str = ""
     ) -> tuple[ErrorKey, ErrorAdvice]:
-        found = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
+        found = self._retriever.retrieve(model.State(repo=repo), _LIMIT, error=signature)
         context = settle(found, _LIMIT, unasked=True)
         key = (repo, signature.family, signature.error_type, signature.template, names)
         if not context.shown:
@@ -302,14 +290,14 @@ class _Compiler:
         return key, ErrorAdvice(remedies, len(context.shown), HEADS)
 
 
-def _compiled_remedy(remedy: Remedy, in_general: Remedy | None) -> CompiledRemedy:
+def _compiled_remedy(remedy: model.Remedy, in_general: model.Remedy | None) -> CompiledRemedy:
     """*remedy* for the file; *in_general* is it where what it names is missing, if that says it."""
     paths = sorted({*paths_of_remedy(remedy.actions)})
     return CompiledRemedy(
         remedy_text(remedy),
         remedy.description,
         encoded(shown_item(remedy)),
-        installs=any(action.kind is RemedyKind.INSTALL for action in remedy.actions),
+        installs=any(action.kind is model.RemedyKind.INSTALL for action in remedy.actions),
         programs=sorted({replaced_program(action.pattern) for action in remedy.actions} - {""}),
         paths=paths,
         general=(
@@ -394,20 +382,20 @@ def write_agents_md(
 
 def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
     """Yield the costliest errors of *repo* for which tasks agree on a remedy, with that remedy."""
-    tallies = memory.store.recoveries.errors(Scope(repo), _LOOKED_AT)
+    tallies = memory.store.recoveries.errors(model.Scope(repo), _LOOKED_AT)
     costly = sorted(tallies, key=lambda tally: (-tally.steps, tally.error.id))
     agreed = (tally.error for tally in costly if tally.cleared_runs >= _AGREEING)
     remedies = (_remedy(memory, repo, error) for error in agreed)
     yield from islice(filter(None, remedies), _LISTED)
 
 
-def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:
+def _remedy(memory: AgentMemory, repo: str, error: model.ErrorPattern) -> str:
     """The newest message of *error* in *repo*, and what cleared it there; empty for neither."""
     signature = error.signature()
-    question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, Scope(repo))
+    question = model.ErrorQuestion(signature, model.SignatureLevel.TEMPLATE, model.Scope(repo))
     for cleared in memory.store.recoveries.for_error([question], 1):
         signature = replace(signature, message=cleared.message)
-        context = memory.retriever.retrieve(State(repo=repo), 1, error=signature)
+        context = memory.retriever.retrieve(model.State(repo=repo), 1, error=signature)
         for item in context.ranked:
             agreed = item.why.agreement and item.why.agreement.did >= _AGREEING
             message = one_line(signature.message, _MESSAGE_CHARS)

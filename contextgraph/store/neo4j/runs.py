@@ -139,15 +139,8 @@ class _Changes(rules.RunChanges[list[Row]]):
         )
         remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
 
-    def _note_change(
-        self, revisions: int, *, removals: int = 0, trajectories: int = 0, recoveries: int = 0
-    ) -> None:
-        self._transaction.note_change(
-            revisions=revisions,
-            removals=removals,
-            trajectories=trajectories,
-            recoveries=recoveries,
-        )
+    def _note_change(self, revisions: int, **added: int) -> None:
+        self._transaction.note_change(revisions=revisions, **added)
         self._revision += revisions
 
 
