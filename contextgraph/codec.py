@@ -379,7 +379,8 @@ def json_bytes(value: Any, name: str) -> bytes:
     try:
         return orjson.dumps(value, default=_for_orjson, option=_ORJSON)
     except TypeError as error:
-        raise StoreError(f"{name} cannot be stored: {error}") from error
+        reason = error.__cause__ or error  # the error of a value that it asked for is the cause
+        raise StoreError(f"{name} cannot be stored: {reason}") from error
 
 
 # What orjson does not know, or writes in another form than `encoded`, it asks for; the rest, such
