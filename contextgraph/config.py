@@ -138,7 +138,7 @@ class Settings:
     notes: str = field(default="", repr=False)
     http_hosts: str = ""
     configuration: Configuration = field(
-        default=Configuration(),
+        default_factory=Configuration,  # made by a hook once the code of its class is at hand
         metadata=_offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT),
     )
     source: str = field(default="", metadata=_offered("NAME", "The source to record"))
@@ -284,7 +284,7 @@ def pattern_file(users: str = "") -> str:
 
     Other *users* have more of them, in a file of their own.
     """
-    name = f"{users}patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
+    name = f"{users}compiled.{sys.implementation.cache_tag}-{sys.hexversion:x}"
     return os.path.join(_user_folder("cache"), name)
 
 

@@ -13,7 +13,6 @@ import operator
 import os
 import re
 import sys
-from contextlib import suppress
 from functools import cache
 
 # In place of that of `typing`, whose import takes a third of a hook; type checkers go by the name.
@@ -21,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+    from types import CodeType
     from typing import Any, AnyStr
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
@@ -44,13 +44,15 @@ class Regex:
 class Patterns:
     """Compiled forms of patterns in a file, as byte code is kept in ``__pycache__``.
 
-    Compiling takes a quarter of the time of a hook. What the file lacks, or has damaged, is
-    compiled, and written by `save`. The form is that of one version of Python.
+    And the byte code of what the classes of this module generate. Compiling takes a quarter of the
+    time of a hook. What the file lacks, or has damaged, is compiled, and written by `save`. The
+    form is that of one version of Python.
     """
 
     def __init__(self) -> None:
         self._path = ""
         self._forms: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self._codes: dict[str, CodeType] = {}
         self._is_new = False
 
     def keep(self, path: str) -> None:
@@ -58,27 +60,43 @@ class Patterns:
         self._path, self._is_new = path, False
         try:
             with open(path, "rb") as file:
-                self._forms = dict(marshal.loads(file.read()))
+                forms, codes = marshal.loads(file.read())
+                self._forms, self._codes = dict(forms), dict(codes)
         except (OSError, EOFError, TypeError, ValueError):
-            self._forms = {}
+            self._forms, self._codes = {}, {}
 
     def compile(self, pattern: "Any", flags: int = 0) -> "re.Pattern[Any]":
         """Return `re.compile(pattern, flags)`."""
         if not self._path or not isinstance(pattern, str):
             return re.compile(pattern, flags)
         if form := self._forms.get((pattern, int(flags))):
-            with suppress(RuntimeError, TypeError):  # it checks what it is given
-                compiled: re.Pattern[str] = _sre.compile(pattern, *form)
-                return compiled
+            try:
+                flags_made, code, *groups = form
+                numbers = [*memoryview(code).cast("I")]
+                known: re.Pattern[str] = _sre.compile(pattern, flags_made, numbers, *groups)
+                return known
+            except (RuntimeError, TypeError, ValueError):  # it checks what it is given
+                pass
+        from array import array
+
         made = re.compile(pattern, flags)
         parser, compiler = vars(re)["_parser"], vars(re)["_compiler"]
-        code = [int(part) for part in compiler._code(parser.parse(pattern, flags), flags)]
+        code = array("I", compiler._code(parser.parse(pattern, flags), flags)).tobytes()
         names = {number: name for name, number in made.groupindex.items()}
-        groups = tuple(names.get(number) for number in range(made.groups + 1))
-        form = (made.flags, code, made.groups, dict(made.groupindex), groups)
+        named = tuple(names.get(number) for number in range(made.groups + 1))
+        form = (made.flags, code, made.groups, dict(made.groupindex), named)
         self._forms[pattern, int(flags)] = form
         self._is_new = True
         return made
+
+    def code(self, source: str) -> "CodeType":
+        """Return the byte code of the statements *source*."""
+        if known := self._codes.get(source):
+            return known
+        code: CodeType = compile(source, "<generated>", "exec")
+        if self._path:
+            self._codes[source], self._is_new = code, True
+        return code
 
     def save(self) -> None:
         """Write the forms, where the file lacks some. Raises `OSError`."""
@@ -86,7 +104,7 @@ class Patterns:
             part = f"{self._path}.{os.getpid()}.part"
             os.makedirs(os.path.dirname(part), mode=0o700, exist_ok=True)
             with open(part, "wb") as file:
-                file.write(marshal.dumps(self._forms))
+                file.write(marshal.dumps((self._forms, self._codes)))
             os.replace(part, self._path)
             self._is_new = False
 
@@ -97,11 +115,11 @@ patterns = Patterns()
 def names_of(package: str, modules: "Sequence[str]") -> "Callable[[str], object]":
     """Return the ``__getattr__`` of *package*: it has the names of *modules*, the first first."""
 
-    from importlib import import_module
-
     def found(name: str) -> object:
         for module in modules:
-            home = import_module(f"{package}.{module}")
+            # To load `importlib` takes longer than most modules.
+            __import__(f"{package}.{module}")
+            home = sys.modules[f"{package}.{module}"]
             if hasattr(home, name):
                 setattr(sys.modules[package], name, getattr(home, name))
                 return getattr(home, name)
@@ -262,7 +280,7 @@ if not TYPE_CHECKING:
             if hasattr(cls, "__post_init__"):
                 lines.append("self.__post_init__()")
             body = "; ".join(lines) or "pass"
-            exec(f"def __init__({', '.join(parameters)}): {body}", scope)
+            exec(patterns.code(f"def __init__({', '.join(parameters)}): {body}"), scope)
             init = scope["__init__"]
             init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
             kinds = {name: known.type for name, known in cls._lazy_fields.items()}

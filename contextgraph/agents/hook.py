@@ -3,14 +3,13 @@
 Imports are made where they are needed: most events end before the error recognisers are loaded.
 """
 
+import _signal  # type: ignore[import-not-found]  # `signal` makes enumerations of its numbers
 import json
 import os
 import re
-import signal
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager, suppress
 from functools import cached_property
 from io import BytesIO
 
@@ -20,7 +19,6 @@ from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex, replace
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, TypeAlias
 
     from contextgraph.model import Action, ErrorSignature, Json, RawTrajectory, Step
@@ -248,8 +246,10 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
         output = _Responder(HookEvent(fields), settings).output()
         return json.dumps(output) if output else ""
     except Exception as error:  # noqa: BLE001  (an agent must not stop because of its memory)
-        with suppress(OSError):  # nor because of a disk that is full or read-only
+        try:  # noqa: SIM105  (loading `contextlib` costs a hook more)
             HookFiles(settings).fail(f"{type(error).__name__}: {error}")
+        except OSError:  # nor because of a disk that is full or read-only
+            pass
         if isinstance(fields, dict) and fields.get("hook_event_name") == "SessionStart":
             return json.dumps({"systemMessage": f"ContextGraph gives no advice: {error}"})
         return ""
@@ -258,37 +258,40 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 def main(store: str | None = None, tenant: str | None = None) -> None:
     """Answer the event on standard input, or nothing where that takes more than a second."""
     patterns.keep(pattern_file())
-    with suppress(_TooLateError, OSError), _deadline():
-        if text := _event():
-            sys.stdout.write(answer(text, store, tenant))
-            sys.stdout.flush()
-        patterns.save()
+    try:
+        with _Deadline():
+            if text := _event():
+                sys.stdout.write(answer(text, store, tenant))
+                sys.stdout.flush()
+            patterns.save()
+    except (_TooLateError, OSError):
+        pass
 
 
 class _TooLateError(Exception):
     """The agent has waited long enough."""
 
 
-@contextmanager
-def _deadline() -> "Iterator[None]":
-    if not hasattr(signal, "setitimer"):  # on Windows the agent itself ends a hook
-        yield
-        return
+class _Deadline:
+    """Ends what is done in it after a second, or later on a busy machine."""
 
-    # Where processes wait for a processor, a second is not enough to start.
-    share = os.getloadavg()[0] / (os.cpu_count() or 1)
-    seconds = _SECONDS * min(max(1.0, share), _MOST_WAITING)
+    _is_timed = hasattr(_signal, "setitimer")  # on Windows the agent itself ends a hook
 
-    def end(*_: object) -> None:
-        raise _TooLateError(f"no answer within {seconds:.1f} s")
+    def __enter__(self) -> None:
+        if self._is_timed:
+            # Where processes wait for a processor, a second is not enough to start.
+            share = os.getloadavg()[0] / (os.cpu_count() or 1)
+            self._seconds = _SECONDS * min(max(1.0, share), _MOST_WAITING)
+            _signal.signal(_signal.SIGALRM, self._end)
+            # Again where what records the failure waits, too.
+            _signal.setitimer(_signal.ITIMER_REAL, self._seconds, self._seconds / 4)
 
-    signal.signal(signal.SIGALRM, end)
-    # Again where what records the failure waits, too.
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    def _end(self, *_: object) -> None:
+        raise _TooLateError(f"no answer within {self._seconds:.1f} s")
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_timed:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
 def _event() -> str:

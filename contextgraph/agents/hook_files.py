@@ -2,10 +2,9 @@
 
 import json
 import os
-import sqlite3
 import time
+from _sqlite3 import Error, OperationalError, connect  # `sqlite3` loads `datetime` as well
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -16,7 +15,7 @@ from contextgraph.text import mask_secrets
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from _sqlite3 import Connection
     from pathlib import Path
     from typing import Any, Self, TypeAlias
 
@@ -289,6 +288,7 @@ SELECT advice FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
 _PUT_ERROR = "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?)"
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
+_KEEP = "DELETE FROM {} WHERE repo NOT IN (SELECT value FROM json_each(?))"
 _OF_REPOSITORIES = ("error_advice", "repository", "conversation", "conversation_word")
 _COUNTS = """
 SELECT (SELECT count(*) FROM error_advice WHERE advice != '{}'),
@@ -378,7 +378,7 @@ class AdviceFile:
         name = os.path.abspath(path).replace(os.sep, "/").replace("%", "%25")
         address = f"file:///{name.lstrip('/').replace('?', '%3F').replace('#', '%23')}"
         address += "?mode=ro&immutable=1"
-        self._connection = sqlite3.connect(address, uri=True)
+        self._connection = connect(address, uri=True)
 
     def for_error(
         self,
@@ -557,7 +557,7 @@ def compiled_revision(path: "Path | str", gate: str) -> int | None:
     try:
         with AdviceFile(path) as file:
             return file.revision(gate)
-    except sqlite3.Error:
+    except Error:
         return None
 
 
@@ -580,43 +580,51 @@ def write_advice(  # noqa: PLR0913  (one parameter per part of the file)
     *outdated*, what it says of other errors stays, in those repositories that are *known*. Raises
     `SettingsError` where it cannot be written.
     """
-    with _replacing(path) as part:
-        if outdated is not None:
-            part.write_bytes(path.read_bytes())
-        with closing(sqlite3.connect(part)) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            # Nothing of a session that was deleted stays in the file.
-            connection.execute("PRAGMA secure_delete = ON")
-            if outdated is None:
-                connection.executescript(_SCHEMA)
-            else:
-                for table in _OF_REPOSITORIES:
-                    connection.execute(
-                        f"DELETE FROM {table} WHERE repo NOT IN (SELECT value FROM json_each(?))",
-                        (json.dumps([*known]),),
-                    )
-            patterns = [
-                (pattern.family, pattern.error_type, pattern.template) for pattern in outdated or ()
-            ]
-            connection.executemany(_REMOVE, patterns)
-            connection.executemany(_PUT_ERROR, ((*key, _written(advice)) for key, advice in errors))
-            connection.executemany(
-                "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)",
-                ((agent, repo, _written(advice)) for agent, repo, advice in repositories),
-            )
-            for repo, talks in conversations:
-                _put_conversations(connection, repo, talks)
-            connection.execute("DELETE FROM source")
-            connection.execute(
-                "INSERT INTO source VALUES (?, ?, ?)", (revision, gate, json.dumps(warnings))
-            )
-            connection.commit()
-            counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
+    from contextlib import closing
+
+    from contextgraph.processes import replacing
+
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replacing(path) as part:
+            if outdated is not None:
+                part.write_bytes(path.read_bytes())
+            with closing(connect(part)) as connection:
+                connection.execute("PRAGMA journal_mode = OFF")
+                # Nothing of a session that was deleted stays in the file.
+                connection.execute("PRAGMA secure_delete = ON")
+                if outdated is None:
+                    connection.executescript(_SCHEMA)
+                else:
+                    for table in _OF_REPOSITORIES:
+                        connection.execute(_KEEP.format(table), (json.dumps([*known]),))
+                patterns = [
+                    (pattern.family, pattern.error_type, pattern.template)
+                    for pattern in outdated or ()
+                ]
+                connection.executemany(_REMOVE, patterns)
+                connection.executemany(
+                    _PUT_ERROR, ((*key, _written(advice)) for key, advice in errors)
+                )
+                connection.executemany(
+                    "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)",
+                    ((agent, repo, _written(advice)) for agent, repo, advice in repositories),
+                )
+                for repo, talks in conversations:
+                    _put_conversations(connection, repo, talks)
+                connection.execute("DELETE FROM source")
+                connection.execute(
+                    "INSERT INTO source VALUES (?, ?, ?)", (revision, gate, json.dumps(warnings))
+                )
+                connection.commit()
+                counts: tuple[int, int] = connection.execute(_COUNTS).fetchone()
+    except (OSError, OperationalError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}") from error
     return counts
 
 
 def _put_conversations(
-    connection: sqlite3.Connection, repo: str, conversations: "Iterable[QuotedSession]"
+    connection: "Connection", repo: str, conversations: "Iterable[QuotedSession]"
 ) -> None:
     for table in ("conversation", "conversation_word"):
         connection.execute(f"DELETE FROM {table} WHERE repo = ?", (repo,))
@@ -638,19 +646,6 @@ def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
             for remedy in advice.remedies
         ]
     return json.dumps(record)
-
-
-@contextmanager
-def _replacing(path: "Path") -> "Iterator[Path]":
-    """A file to write, which then replaces *path*."""
-    from contextgraph.processes import replacing
-
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(path) as part:
-            yield part
-    except (OSError, sqlite3.OperationalError) as error:
-        raise SettingsError(f"{path} cannot be written: {error}") from error
 
 
 def _each(noted: Sequence[tuple[str, Sequence[str], str]]) -> Sequence[Advice]:

@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from contextgraph.model.error import *
     from contextgraph.model.methodology import *
     from contextgraph.model.note import *
+    from contextgraph.model.step import *
     from contextgraph.model.trajectory import *
 
 # Searched in this order at first use: the hook of an agent needs the first two only.
 _MODULES = (
+    "step",
     "error",
     "trajectory",
     "methodology",

@@ -10,18 +10,19 @@ from hashlib import sha256
 from typing import NamedTuple, Self
 
 from contextgraph.lazy import dataclass, field, replace
-from contextgraph.model.error import (
+from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
+from contextgraph.model.methodology import (
     Cause,
-    ErrorPattern,
-    ErrorSignature,
-    Family,
+    Fragment,
+    LoopInfo,
+    Methodology,
+    Phase,
     RemedyAction,
     RemedyPattern,
-    SignatureLevel,
 )
-from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
-from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
+from contextgraph.model.step import Json
+from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
 
 
 class Freshness(StrEnum):

@@ -1,6 +1,6 @@
 """Readers of recorded runs."""
 
-from importlib import import_module
+import sys
 
 from contextgraph.lazy import TYPE_CHECKING
 
@@ -63,7 +63,9 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605  (a list; the linter cannot see it)
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'contextgraph.readers' has no attribute {name!r}")
-    return getattr(import_module(f"contextgraph.readers.{_MODULES[name]}"), name)
+    module = f"contextgraph.readers.{_MODULES[name]}"
+    __import__(module)  # to load `importlib` takes longer than most modules
+    return getattr(sys.modules[module], name)
 
 
 def __dir__() -> list[str]:

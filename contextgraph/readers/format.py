@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from contextgraph.errors import ReadError
 from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
-from contextgraph.model import RawTrajectory, instance_id_in, repo_of
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     import orjson
+
+    from contextgraph.model import RawTrajectory  # not of hooks, which read a single step
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
@@ -69,6 +70,8 @@ class Place:
 
     def instance_in_name(self) -> str:
         """The instance id that the file, or else its folder, is named after; empty if none."""
+        from contextgraph.model import instance_id_in
+
         stem = file_stem(self.file)
         # A prefix such as "v1__" may stand before owner__repo-12; owners have no underscore.
         named = instance_id_in("__".join(stem.split("__")[-2:])) or instance_id_in(stem)
@@ -87,6 +90,8 @@ def file_stem(file: str) -> str:
 
 def repo_named(instance_id: str) -> str:
     """``owner/repo`` of an instance id of SWE-bench or SWE-smith; empty for any other form."""
+    from contextgraph.model import repo_of
+
     smith = _SWE_SMITH_ID.fullmatch(instance_id)
     return f"{smith['owner']}/{smith['repo']}" if smith else repo_of(instance_id)
 

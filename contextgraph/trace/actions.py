@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
-from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, Json, Step
+from contextgraph.model import Action, Json, Step
 from contextgraph.trace.shell import (
     SCRIPT,
     Command,
@@ -22,6 +22,7 @@ from contextgraph.trace.shell import (
 )
 
 if TYPE_CHECKING:
+    from contextgraph.model import ErrorSignature  # not of hooks before a command
     from contextgraph.trace.steps import StepTrace
 
 
@@ -708,7 +709,6 @@ _NO_FOLDER = "bash: No such file or directory"
 _PROJECT = regex(r" (?:-e|--editable)[ =]([\w./-]*\w)/?(?![\w./-])")
 _NO_PROJECT = "pip: is not a valid editable requirement"
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
-_OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
 _INFORMATION_FLAGS = frozenset(
     {"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"}
@@ -754,7 +754,7 @@ def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
 
 def uses_of(
     step: Step,
-    error: ErrorSignature | None,
+    error: "ErrorSignature | None",
     cwd: str | None,
     created: Collection[str],
     checkout: str = "",
@@ -862,10 +862,12 @@ def _script_form(tokens: Sequence[str], created: Collection[str]) -> Iterator[st
         yield token
 
 
-def _ran(kind: ActionKind, error: ErrorSignature) -> bool:
+def _ran(kind: ActionKind, error: "ErrorSignature") -> bool:
     """Return True where what met *error* ran: its imports worked, and it got to its purpose."""
+    from contextgraph.model import EXCEPTIONS, Family
+
     if error.error_type in _IMPORTS or kind is ActionKind.INSTALL:
         return False
     if kind is ActionKind.TEST:
         return error.family is Family.TEST_FAILURE and not error.error_type.startswith("pytest: ")
-    return error.family in _OF_CODE
+    return error.family in EXCEPTIONS

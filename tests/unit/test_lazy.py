@@ -1,5 +1,6 @@
 """Regular expressions and dataclasses that are made at first use."""
 
+import builtins
 import copy
 import dataclasses
 import inspect
@@ -7,8 +8,11 @@ import marshal
 import operator
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from unittest.mock import patch
 
@@ -19,6 +23,7 @@ from contextgraph import lazy
 from contextgraph.lazy import Patterns, Regex, regex
 from contextgraph.model import Action, State, Step
 
+ROOT = str(Path(__file__).parents[2])
 _OPTIONAL = "contextgraph.store.", "contextgraph.agents.", "contextgraph.embedding."
 
 
@@ -168,9 +173,45 @@ def test_kept_patterns_are_those_that_compiling_gives(tmp_path):
     assert all(kept[one] == re.compile(*one) for one in known)
 
 
+def test_the_code_of_a_constructor_is_kept(tmp_path):
+    source = "def made(a): return a + 1"
+    first = Patterns()
+    first.keep(str(tmp_path / "patterns"))
+    first.code(source)
+    first.save()
+
+    again, scope = Patterns(), dict[str, Callable[[int], int]]()
+    again.keep(str(tmp_path / "patterns"))
+    with patch.object(builtins, "compile", side_effect=AssertionError):
+        exec(again.code(source), scope)
+    assert scope["made"](1) == 2
+
+
+def test_a_hook_loads_no_module_that_takes_longer_than_its_answer():
+    costly = {"contextlib", "datetime", "importlib", "pathlib", "signal", "sqlite3", "typing"}
+    line = "from contextgraph.agents import hook; import contextgraph.trace.actions"
+    costly |= {"contextgraph.model.error", "contextgraph.model.trajectory"}
+    program = [sys.executable, "-I", "-S", "-c"]
+    loaded = subprocess.run(
+        [*program, f"import sys; sys.path.append({ROOT!r}); {line}; print(*sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "contextgraph.trace.actions" in loaded.stdout.split()
+    assert costly.isdisjoint(loaded.stdout.split())
+
+
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no form", marshal.dumps([1]), marshal.dumps({("a+", 0): (32, [1, 2], 0, {}, ())})],
+    [
+        b"",
+        b"no form",
+        marshal.dumps([1]),
+        marshal.dumps(({("a+", 0): (32, [1, 2], 0, {}, ())}, {})),
+        marshal.dumps(({("a+", 0): (32, b"12", 0, {}, ())}, {})),
+        marshal.dumps(({("a+", 0): ()}, {})),
+    ],
 )
 def test_damaged_forms_of_patterns_are_compiled_and_written_again(tmp_path, content):
     file = tmp_path / "patterns"
