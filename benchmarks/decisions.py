@@ -2,14 +2,23 @@
 
 FOLDER holds `sessions/*.jsonl` and `queries.jsonl` of sde-bench: lines with a `prompt` and the
 sessions (`gold`) with the decision, of which the last counts. `--with` mixes in other logs.
+
+``--fit benchmarks/judged/statements.jsonl`` prints the weights of ``knowledge/durability.py``, and
+how many statements are right if each project is rated with the weights of the others.
 """
 
 import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
 from contextgraph import AgentMemory
+from contextgraph.knowledge.durability import SURE, WEIGHTS
 from contextgraph.text import count_tokens
+
+_REGULARISATION = 0.3
 
 
 def measure(folder: Path, others: list[str]) -> str:
@@ -31,13 +40,46 @@ def measure(folder: Path, others: list[str]) -> str:
     return f"{right} of {len(asked)} right, {other} with another conversation, {mean:.0f} tokens"
 
 
+def fit(judged: Path) -> str:
+    """Return the weights fitted on *judged*, and how well those of the other projects do."""
+    rows = [json.loads(line) for line in judged.read_text("utf-8").splitlines()]
+    found = np.array([[row["signs"].get(name, 0.0) for name in WEIGHTS] for row in rows])
+    right = np.array([row["verdict"] == "right" for row in rows])
+    taken = np.array([row["taken"] for row in rows])
+    alone = np.array([row["stands_alone"] for row in rows])
+    projects = np.array([row["project"] for row in rows])
+    rated = np.zeros(len(rows))
+    for project in sorted({*projects.tolist()}):
+        own = projects == project
+        model = LogisticRegression(C=_REGULARISATION, max_iter=2_000)
+        model.fit(found[~own], right[~own])
+        rated[own] = model.predict_proba(found[own])[:, 1]
+    sure = taken & alone & (rated >= SURE)
+    counts = [int(count) for some in (taken, sure) for count in (right[some].sum(), some.sum())]
+    model = LogisticRegression(C=_REGULARISATION, max_iter=2_000).fit(found, right)
+    weights = (
+        f'    "{name}": {value:.2f},' for name, value in zip(WEIGHTS, model.coef_[0], strict=True)
+    )
+    return "\n".join(
+        [
+            f"BIAS = {model.intercept_[0]:.2f}",
+            *weights,
+            "{} of {} right; sure: {} of {}".format(*counts),
+        ]
+    )
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decisions", description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--fit", type=Path, help="what readers said of statements")
     parser.add_argument("--with", dest="others", action="append", default=[])
     given = parser.parse_args()
-    print(measure(given.folder, given.others))
+    if given.fit:
+        print(fit(given.fit))
+    if given.folder:
+        print(measure(given.folder, given.others))
 
 
 if __name__ == "__main__":
