@@ -293,7 +293,8 @@ _LOOKING = frozenset(
     "cd echo printf true false test [ less sort tr id whoami uname date basename dirname realpath "
     "readlink hostname nproc free df jq column ps lsof env printenv pushd popd set export unset "
     # The tools of agents with a window on a file.
-    "open goto create scroll_up scroll_down search_dir search_file find_file submit view".split()
+    "open goto create edit scroll_up scroll_down search_dir search_file find_file submit "
+    "view".split()
 )
 _BUILDING = frozenset(
     "pytest py.test tox nox nosetests nose2 unittest trial behave stestr ptw mypy pyright pyre "
@@ -477,6 +478,9 @@ def _is_general_form(action: RemedyAction) -> bool:
         return all(_are_packages(_PLACEHOLDER.sub("name", text)) for text in texts)
     if pattern.kind in (RemedyKind.RUN, RemedyKind.USE, RemedyKind.SEARCH, RemedyKind.SET_ENV):
         named = " ".join(_PLACEHOLDER.sub("name", text) for text in texts)
+        if pattern.replaced.endswith(Term.ITS_ARGUMENT):
+            # The program that the agent itself tried to run, in the same letters.
+            return _NAME.fullmatch(pattern.target) is not None and not _instructs(pattern.target)
         if _PLACEHOLDER.match(pattern.target):
             named = f"ls {named}"
         if pattern.kind is RemedyKind.USE and not _PLACEHOLDER.search(pattern.target):
