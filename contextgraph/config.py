@@ -115,7 +115,8 @@ class Settings:
         default="",
         metadata=_offered(
             "NAME",
-            "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N",
+            "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N; the last two "
+            "are sent masked tasks, notes and passages of sessions",
             "that of the memory",
         ),
     )

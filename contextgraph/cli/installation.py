@@ -374,7 +374,10 @@ def integrations(
     ] = "list",
     agents: Annotated[
         list[str] | None,
-        argument("[AGENT]...", "Those that the list names; or --auto. Of export: a folder."),
+        argument(
+            "[AGENT]...",
+            "Those that the list names; or --auto. To uninstall: else all. Of export: a folder.",
+        ),
     ] = None,
     *,
     auto: Annotated[bool, flag("All agents that are found on this machine.")] = False,
@@ -413,6 +416,8 @@ def integrations(
             exported, f"{folder}: a plug-in of Claude Code. Add it:\n  {add}\n  {install}"
         )
         return
+    if action == "uninstall" and not agents and not auto:
+        agents = _with_hooks(Path.cwd() if project else None)
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()
@@ -441,6 +446,15 @@ def integrations(
     if action == "install":
         HookFiles(settings).mark_used()
         _compile_now(common, settings)
+
+
+def _with_hooks(project: Path | None) -> list[str]:
+    """Return the agents that have hooks, all of which are to go where none is named."""
+    from contextgraph.agents.install import chosen_agents
+
+    known = chosen_agents([], all_known=True)
+    names = [agent.name for agent in known if hooks_of(agent, project).has_hooks()]
+    return names or fail("no agent has hooks of ContextGraph here; `integrations` lists them")
 
 
 def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":

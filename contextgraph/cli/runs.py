@@ -36,7 +36,7 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
-from contextgraph.model import SOURCE
+from contextgraph.model import SOURCE, is_subagent
 from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line, plain
@@ -120,7 +120,7 @@ def inspect(
             emit(inspection_record(inspection))
         elif step is not None:
             # The steps of its sub-agents have the same numbers.
-            if not (raw.instance_id in shown and raw.agent.endswith("/subagent")):
+            if not (raw.instance_id in shown and is_subagent(raw.agent)):
                 is_shown |= _show_step(inspection, step)
             shown.add(raw.instance_id)
         else:

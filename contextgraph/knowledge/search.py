@@ -1,7 +1,7 @@
 """Search by people: what is recalled, past runs and remedies, each with what opens it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from contextgraph.model import (
     Scope,
     Strategy,
     Trajectory,
+    is_subagent,
     run_text,
 )
 from contextgraph.ports import Store
@@ -87,11 +88,13 @@ def _others(
     # Those of a time are among the newest since it began.
     most = limit if period == ALWAYS else _OF_A_TIME
     newest = store.runs.listed(RunFilter(repo=repo, since=period.since), most)
-    for run in (*newest, *store.runs.for_text(terms, scope, _PROPOSED)):
+    proposed = {run.id: run for run in (*newest, *store.runs.for_text(terms, scope, _PROPOSED))}
+    for run, sub_agents in _sessions(store, proposed.values()):
         outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
         changed = f"changed {', '.join(run.files[:_FILES])}" if run.files else "no task"
         title = cut(" ".join(run.task.split()) or changed, _TITLE)
-        note = Note(run.id, run_text(run), repo_name(run.repo), run.agent, run.seen_at)
+        said = "\n".join(map(run_text, (run, *sub_agents)))
+        note = Note(run.id, said, repo_name(run.repo), run.agent, run.seen_at)
         kind, title = (
             "task" if run.files else "session",
             f"{title} ({outcome}{number_of(run.total_steps, 'step')})",
@@ -103,6 +106,26 @@ def _others(
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         note = Note(id_, f"{recovery.message} {title}", repo_, "", recovery.seen_at)
         yield id_, (note, "remedy", title, f"contextgraph explain {recovery.fragment_id}")
+
+
+def _sessions(
+    store: Store, found: Iterable[Trajectory]
+) -> Iterator[tuple[Trajectory, list[Trajectory]]]:
+    """Yield each run that was *found*, with its sub-agents that were, also where it was not.
+
+    A sub-agent whose session is not stored stands for itself.
+    """
+    sub_agents: dict[str, list[Trajectory]] = {}
+    runs: dict[str, Trajectory] = {}
+    for run in found:
+        of = run
+        if is_subagent(run.agent):
+            same = store.runs.trajectories(store.runs.ids(instance=run.instance_id)).values()
+            of = next((one for one in same if not is_subagent(one.agent)), run)
+            sub_agents.setdefault(of.id, []).extend([run] if of is not run else ())
+        runs.setdefault(of.id, of)
+    for id_, run in runs.items():
+        yield run, sub_agents.get(id_, [])
 
 
 def _passages(store: Store, question: str, repo: str | None) -> Iterator[tuple[str, _Described]]:

@@ -37,6 +37,7 @@ from contextgraph.model import (
     RawTrajectory,
     Recollection,
     StatementKind,
+    is_subagent,
 )
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import (
@@ -136,8 +137,11 @@ class Statements:
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Store what people said in *run*, which has the id *run_id*; *contributor* supplied it.
 
+        Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts.
         Doing it again changes nothing; what was rejected stays rejected.
         """
+        if is_subagent(run.agent):
+            return
         said = statements_in(run)
         self._keep_discussed(said, run, run_id, contributor)
         if not said.statements:

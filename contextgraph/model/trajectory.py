@@ -21,6 +21,11 @@ TRANSIENT = {"transient": True}
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
+def is_subagent(agent: str) -> bool:
+    """Return whether this is the name of a sub-agent, whose prompts another agent wrote."""
+    return agent.endswith("/subagent")
+
+
 def also_accepts(
     name: str, position: int, kind: type, fields_in: "Callable[[Any], Mapping[str, Any]]"
 ) -> "Callable[[type[Value]], type[Value]]":

@@ -8,7 +8,7 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.lazy import dataclass, field, replace
-from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step, is_subagent
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
     EmptyRunError,
@@ -137,7 +137,7 @@ class Conversation(NamedTuple):
     def _is_talk(self, agent: str) -> bool:
         """Whether a person spoke and was answered; sub-agents are spoken to by agents."""
         is_answered = any(step.thought for step in self.steps)
-        return bool(self.task) and is_answered and not agent.endswith("/subagent")
+        return bool(self.task) and is_answered and not is_subagent(agent)
 
 
 def lines_run(

@@ -812,6 +812,13 @@ def test_each_advice_tells_the_person_one_line(
     assert "systemMessage" not in json.loads(answer(json.dumps(other), str(store)))
 
 
+def test_uninstalling_takes_all_hooks_where_no_agent_is_named(store: Path) -> None:
+    (done,) = contextgraph("integrations", "uninstall", "--store", store, "--json").records
+    assert (done["agent"], done["changed"]) == ("claude-code", True)
+    nothing = contextgraph("integrations", "uninstall", "--store", store)
+    assert (nothing.code, "no agent has hooks" in nothing.err) == (1, True)
+
+
 def test_each_line_of_a_start_is_a_line_of_the_receipt() -> None:
     start = (
         "On this machine (data):\n- `python` failed; use `python3`\n- in `lib` already: no `cd`\n"

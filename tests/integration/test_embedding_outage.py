@@ -6,13 +6,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.errors import EmbeddingError
+from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
+from contextgraph.errors import EmbeddingError, NeverLearnedError
+from contextgraph.model import Action
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.model_server import (
     KEY,
@@ -95,6 +97,30 @@ def test_a_configured_memory_is_embedded_by_the_server(server: Server, tmp_path:
         assert all(int(case.instance_id.split("-")[1]) % 2 == 0 for case in found[:4])
         assert memory.get_stats().usage[MODEL].requests == len(server.requests)
     assert spaces(tmp_path / "memory.db") == [MODEL]
+
+
+def test_what_is_sent_of_a_session_is_masked_and_nothing_of_what_is_never_learned(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "ada/secret")
+    told = Step(
+        0,
+        f"The importer of barley asks for {token} twice, which takes a minute each time.",
+        Action("bash", "ls"),
+        "ok",
+    )
+    asked = Step(1, "", Action("", ""), None, user_message=f"Why does barley need {token} at all?")
+    session = RawTrajectory("claude-code", "talk", "ada/engine", "Barley", (told, asked))
+    with memory_at(tmp_path / "memory.db") as memory:
+        memory.learn(session)
+        hidden = replace(session, repo="ada/secret", instance_id="hidden", task="The quarry")
+        with pytest.raises(NeverLearnedError):
+            memory.learn(hidden)
+        memory.consolidate()
+        memory.search(f"why does barley need {token}", "ada/engine")
+    assert any("importer of barley" in text for text in server.texts)
+    assert not any(token in text or "quarry" in text for text in server.texts)
 
 
 def test_runs_learned_in_an_outage_are_embedded_after_it(server: Server, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.model import Action, Found, Outcome, RawTrajectory, Step
+from contextgraph.lazy import replace
+from contextgraph.model import Action, Found, NoteKind, NoteScope, Outcome, RawTrajectory, Step
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"
@@ -70,6 +71,28 @@ def test_what_says_the_same_and_what_is_new_of_one_session_stand_once(memory: Ag
     assert len({one.text for one in found}) == len(found) > 0
     newest = memory.search("what happened recently", SHOP)
     assert len({one.command for one in newest}) == len(newest) > 1
+
+
+def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
+    """Its prompt is no session, and what it was asked and wrote is nothing that a person said."""
+    told = Step(0, "I look for it.", Action("bash", "ls"), "ok", user_message="Always use tabs.")
+    asked = "The harvester of the ledger is slow, please look where the time goes."
+    steps = (told, Step(1, "It is slow in the importer of barley.", Action("", ""), None))
+    run = RawTrajectory("claude-code", "talk", SHOP, asked, steps, agent="claude-code")
+    prompt = "Search the quarry for every sourdough and report the paths."
+    said = Step(0, "", Action("bash", "ls"), "ok", user_message="Never touch the quarry.")
+    for order in (
+        (run,),
+        (replace(run, agent="claude-code/subagent", task=prompt, steps=(said,)),),
+    ):
+        memory.learn(order)
+    assert [one.note.content for one in memory.statements.of(SHOP)] == ["Always use tabs."]
+    found = memory.search("sourdough in the quarry", SHOP)
+    assert not any(prompt in one.text for one in found)
+    (session,) = (one for one in found if one.kind == "session")
+    assert session.text.startswith(asked)
+    (passage,) = memory.store.notes.newest(NoteScope(None, (NoteKind.SESSION,)), 10)
+    assert "barley" in passage.content
 
 
 def test_a_statement_is_found_by_its_words_before_those_of_its_session(memory: AgentMemory) -> None:
