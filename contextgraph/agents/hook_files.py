@@ -143,10 +143,11 @@ class HookFiles:
         The queue is moved aside first, so that a line that is appended meanwhile is not lost. What
         an interrupted process left is taken as well.
         """
+        from contextlib import suppress
         from pathlib import Path
 
-        if os.path.exists(self.queue):
-            aside = f"queue.{os.getpid()}.{os.urandom(4).hex()}.jsonl"
+        aside = f"queue.{os.getpid()}.{os.urandom(4).hex()}.jsonl"
+        with suppress(FileNotFoundError):  # nothing waits, or another process was faster
             os.rename(self.queue, os.path.join(self.folder, aside))
         taken = [path for path in self.waiting() if path != self.queue]
         lines = [line for path in taken for line in _lines(path)]

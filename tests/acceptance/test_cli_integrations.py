@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
 from itertools import permutations
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -817,6 +819,26 @@ def test_uninstalling_takes_all_hooks_where_no_agent_is_named(store: Path) -> No
     assert (done["agent"], done["changed"]) == ("claude-code", True)
     nothing = contextgraph("integrations", "uninstall", "--store", store)
     assert (nothing.code, "no agent has hooks" in nothing.err) == (1, True)
+
+
+def test_of_two_processes_that_take_the_queue_at_once_none_fails(tmp_path: Path) -> None:
+    """As where a session starts while `learn --queued` runs."""
+    files = HookFiles(Settings(store=str(tmp_path / "memory.db")))
+    log = tmp_path / "log.jsonl"
+    log.touch()
+    start = Barrier(8)
+
+    def take(_number: int) -> tuple[Sequence[str], Sequence[Path]]:
+        start.wait()
+        return files.take_queue()
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(200):
+            files.enqueue(str(log))
+            taken = [*pool.map(take, range(8))]
+            assert any(transcripts == [str(log)] for transcripts, _ in taken)
+            for path in {path for _, paths in taken for path in paths}:
+                path.unlink()
 
 
 def test_each_line_of_a_start_is_a_line_of_the_receipt() -> None:
