@@ -6,6 +6,7 @@ others are shown. Each attack is a function that is true where it succeeds.
 """
 
 import argparse
+import atexit
 import json
 import logging
 import os
@@ -17,8 +18,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -198,10 +199,14 @@ def service(folder: Path) -> Iterator[str]:
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
         url = f"http://127.0.0.1:{port}"
         try:
-            for _ in range(300):
-                if _status(f"{url}/healthz", None, {}) or server.poll() is not None:
+            for _ in range(600):
+                if _status(f"{url}/healthz", None, {}):
                     break
+                if server.poll() is not None:
+                    raise ChildProcessError("the service does not start")
                 time.sleep(0.1)
+            else:
+                raise TimeoutError("the service does not answer")
             yield url
         finally:
             server.terminate()
@@ -218,11 +223,19 @@ def _status(url: str, body: bytes | None, headers: Mapping[str, str]) -> int:
         return 0
 
 
+@cache
+def _attacked() -> str:
+    """Return the address of the one service of all pages: to start it takes most of the time."""
+    until_exit = ExitStack()
+    atexit.register(until_exit.close)
+    folder = until_exit.enter_context(tempfile.TemporaryDirectory())
+    return until_exit.enter_context(service(Path(folder)))
+
+
 def _is_taken(path: str, body: bytes, headers: Mapping[str, str], folder: Path) -> bool:
-    with service(folder) as url:
-        host = {"Host": headers["Host"]} if "Host" in headers else {}
-        status = _status(f"{url}{path}", body, {**FOREIGN, **headers, **host})
-        return 200 <= status < 400
+    host = {"Host": headers["Host"]} if "Host" in headers else {}
+    status = _status(f"{_attacked()}{path}", body, {**FOREIGN, **headers, **host})
+    return 200 <= status < 400
 
 
 def _written(run: RawTrajectory) -> bytes:
