@@ -231,6 +231,21 @@ def test_what_cannot_be_understood_alone_is_kept_but_not_sure(message: str) -> N
     assert not texts_in(message, SURE)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "We use pnpm, never npm",
+        "Don't add new dependencies",
+        "prefer small commits over large ones",
+        "never push to main",
+        "900 rows, never more in one batch",
+        "Postgres. We do not want a second database.",
+    ],
+)
+def test_a_short_rule_is_sure(rule: str) -> None:
+    assert texts_in(rule, SURE)
+
+
 def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: AgentMemory) -> None:
     vague = "Instead keep the newest of each day in `export.py`."
     memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
