@@ -131,7 +131,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
         if re.search(rf"\b(?:class|def) {name}\b", f"{attempt}\n{shown}"):
             return False
         if change.construct is Construct.IMPORT:
-            is_missing = _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None
+            has_text = _span(attempt) is not None and "\n" in attempt.strip()
+            is_missing = has_text and re.search(rf"\b{name}\b", attempt) is None
             by_another = rf"\bimport {name}(?:\.| as )"
             is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
             return not is_missing and is_set is None

@@ -101,6 +101,8 @@ def test_what_the_attempt_did_not_do_cannot_be_replaced(pattern, attempt, applie
         ("edit 4:5\nrates = load()\nend_of_edit", "", False),
         ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n8:rates = load()\n", False),
         ("edit 4:5\nassert rates == 2\nend_of_edit", "", True),
+        ("edit 4:5\nuse(prices)\nend_of_edit", "", False),
+        ("edit 4:5", "", True),  # without its text nothing is known of it
         ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n1:import rates as tax\n", False),
         ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n1:from rates import tax\n", True),
     ],
