@@ -278,15 +278,7 @@ def _answer(
         print_text(f"nothing useful known{_reason(memory, context, question.state, why=why)}")
     if why and context.silenced and not common.as_json:
         if details:
-            silences = ((remedy.description, *_silence(remedy)) for remedy in context.silenced)
-            texts = (
-                [
-                    styled(one_line(text, _TEXT_WIDTH)),
-                    styled((f"step '{step}': {reason}", "dim")),
-                ]
-                for text, step, reason in silences
-            )
-            print_panel("Found and not shown", texts)
+            print_panel("Found and not shown", map(_silenced, context.silenced))
         else:
             _show_silences(context.silenced)
     for reason in context.degraded:
@@ -314,11 +306,9 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
 
 def _show_summary(context: "MemoryContext") -> None:
     """Print what an agent would be shown, in about ten lines."""
-    from contextgraph.advising.wording import agreement_of, caveat
+    from contextgraph.advising.wording import agreement_of, caveat, playbook_lines, statement_lines
 
     if context.playbook:
-        from contextgraph.advising.wording import playbook_lines
-
         lines = [line.text for line in playbook_lines(context.playbook)]
         for line in lines[:_LINES]:
             print_text(one_line(line, _LINE_WIDTH))
@@ -338,6 +328,8 @@ def _show_summary(context: "MemoryContext") -> None:
             print_text(f"changed {one_line(', '.join(case.files), _LINE_WIDTH)}", indent=2)
     for note in context.notes[:_LINES]:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
+    for _, line in statement_lines(context.statements):
+        print_text(one_line(line, _LINE_WIDTH))
     if hidden := len(context.similar_cases) - len(cases):
         print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
     print_text((f"context {context.id}", "dim"))
@@ -345,10 +337,10 @@ def _show_summary(context: "MemoryContext") -> None:
 
 def _show(context: "MemoryContext") -> None:
     """Print the answer, each item with its reasons."""
+    from contextgraph.advising.wording import playbook_lines, statement_lines
+
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
-        from contextgraph.advising.wording import playbook_lines
-
         tasks = context.playbook.tasks
         source = f", from {number_of(tasks, 'earlier task')}" if tasks else ""
         lines = ([styled(line.text)] for line in playbook_lines(context.playbook))
@@ -357,6 +349,8 @@ def _show(context: "MemoryContext") -> None:
     print_panel("Before this command", ([styled(one.text)] for one in context.warnings))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("What people said", map(_note, context.notes))
+    said = statement_lines(context.statements)
+    print_panel("From earlier sessions", ([styled(line)] for _, line in said))
     print_text((f"context {context.id}", "dim"))
 
 
@@ -402,6 +396,25 @@ def _show_silences(remedies: "Sequence[Remedy]") -> None:
     counts = ((f"{count}", *silence) for silence, count in reasons)
     print_table("Reasons", ("remedies", "step", "reason"), counts, ("remedies",))
     print_text(("--details lists each remedy with its reason", "dim"))
+
+
+def _silenced(remedy: "Remedy") -> "list[Text]":
+    """Return a remedy that is not shown, with the reason, its probability and its origin."""
+    from contextgraph.trace import describe_remedy
+
+    step, reason = _silence(remedy)
+    # What only its own repository understands is not worded for another one.
+    text = remedy.description or describe_remedy(remedy.actions)
+    # None was computed of what cannot help.
+    chance = f"probability {remedy.probability:.2f}; " if remedy.probability else ""
+    origin = (
+        f"{number_of(remedy.why.support, 'run')}, one of {_run(remedy.repo, remedy.instance_id)}"
+    )
+    return [
+        styled(one_line(text, _TEXT_WIDTH)),
+        styled((f"step '{step}': {reason}", "dim")),
+        styled((f"{chance}{origin}", "dim")),
+    ]
 
 
 def _silence(remedy: "Remedy") -> tuple[str, str]:

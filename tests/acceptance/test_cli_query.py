@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from contextgraph.model import Action, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run
 
@@ -88,6 +89,28 @@ def test_a_silence_is_explained_by_its_step_and_reason(store: Path) -> None:
     assert re.search(r"1 +found +the run tried it, and got no further", explained.out)
     details = contextgraph(*asked, "--why", "--details").out
     assert re.search(r"set `PYTHONPATH=lib`.*\n.*step 'found': the run tried it", details)
+    assert re.search(r"the run tried it, and got no\s+further\n +3 runs, one of ", details)
+
+
+def test_people_see_the_rules_that_an_agent_is_told(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    rule = "Always run the linter over the whole project."
+    sessions = [
+        RawTrajectory(
+            "claude-code",
+            name,
+            "acme/shop",
+            f"Task {name}",
+            (Step(0, "", Action("bash", "make"), "ok", user_message=rule),),
+        )
+        for name in ("a", "b")
+    ]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", sessions), "--store", store)
+    asked = ("query", "--store", store, "--repo", "acme/shop", "--task", "Add a discount")
+
+    for details in ((), ("--details",)):
+        shown = " ".join(contextgraph(*asked, *details).out.split())
+        assert f'"{rule}" (said in 2 sessions)' in shown
 
 
 def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
