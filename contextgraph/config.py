@@ -285,7 +285,7 @@ def pattern_file(users: str = "") -> str:
 
     Other *users* have more of them, in a file of their own.
     """
-    name = f"{users}compiled.{sys.implementation.cache_tag}-{sys.hexversion:x}"
+    name = f"{users}patterns-2.{sys.implementation.cache_tag}-{sys.hexversion:x}"
     return os.path.join(_user_folder("cache"), name)
 
 

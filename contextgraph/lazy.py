@@ -13,6 +13,7 @@ import operator
 import os
 import re
 import sys
+import zlib
 from functools import cache
 
 # In place of that of `typing`, whose import takes a third of a hook; type checkers go by the name.
@@ -20,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-    from types import CodeType
     from typing import Any, AnyStr
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
@@ -44,26 +44,36 @@ class Regex:
 class Patterns:
     """Compiled forms of patterns in a file, as byte code is kept in ``__pycache__``.
 
-    And the byte code of what the classes of this module generate. Compiling takes a quarter of the
-    time of a hook. What the file lacks, or has damaged, is compiled, and written by `save`. The
-    form is that of one version of Python.
+    Compiling takes a quarter of the time of a hook. What the file lacks, or has damaged, is
+    compiled, and written by `save`. The form is that of one version of Python. It holds numbers and
+    names, no code: who can write the user's cache must not run anything in a hook.
     """
 
     def __init__(self) -> None:
         self._path = ""
         self._forms: dict[tuple[str, int], tuple[Any, ...]] = {}
-        self._codes: dict[str, CodeType] = {}
         self._is_new = False
 
     def keep(self, path: str) -> None:
-        """Keep the forms of all patterns of this process in the file *path*."""
-        self._path, self._is_new = path, False
+        """Keep the forms of all patterns of this process in the file *path*.
+
+        Not where others can write it, or where it is found by the folder one is in. What was not
+        written as a whole is ignored.
+        """
+        self._path, self._is_new, self._forms = "", False, {}
+        if not os.path.isabs(path):
+            return
+        self._path = path
         try:
             with open(path, "rb") as file:
-                forms, codes = marshal.loads(file.read())
-                self._forms, self._codes = dict(forms), dict(codes)
+                status, content = os.fstat(file.fileno()), file.read()
+            is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+            if not is_own or (os.name == "posix" and status.st_mode & 0o022):
+                self._path = ""
+            elif content[:4] == zlib.crc32(content[4:]).to_bytes(4, "big"):
+                self._forms = dict(marshal.loads(content[4:]))
         except (OSError, EOFError, TypeError, ValueError):
-            self._forms, self._codes = {}, {}
+            pass
 
     def compile(self, pattern: "Any", flags: int = 0) -> "re.Pattern[Any]":
         """Return `re.compile(pattern, flags)`."""
@@ -89,24 +99,20 @@ class Patterns:
         self._is_new = True
         return made
 
-    def code(self, source: str) -> "CodeType":
-        """Return the byte code of the statements *source*."""
-        if known := self._codes.get(source):
-            return known
-        code: CodeType = compile(source, "<generated>", "exec")
-        if self._path:
-            self._codes[source], self._is_new = code, True
-        return code
-
     def save(self) -> None:
         """Write the forms, where the file lacks some. Raises `OSError`."""
         if self._is_new:
             part = f"{self._path}.{os.getpid()}.part"
             os.makedirs(os.path.dirname(part), mode=0o700, exist_ok=True)
-            with open(part, "wb") as file:
-                file.write(marshal.dumps((self._forms, self._codes)))
+            content = marshal.dumps(self._forms)
+            with open(part, "wb", opener=_private) as file:
+                file.write(zlib.crc32(content).to_bytes(4, "big") + content)
             os.replace(part, self._path)
             self._is_new = False
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 patterns = Patterns()
@@ -280,7 +286,7 @@ if not TYPE_CHECKING:
             if hasattr(cls, "__post_init__"):
                 lines.append("self.__post_init__()")
             body = "; ".join(lines) or "pass"
-            exec(patterns.code(f"def __init__({', '.join(parameters)}): {body}"), scope)
+            exec(f"def __init__({', '.join(parameters)}): {body}", scope)
             init = scope["__init__"]
             init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
             kinds = {name: known.type for name, known in cls._lazy_fields.items()}

@@ -1,15 +1,16 @@
 """Regular expressions and dataclasses that are made at first use."""
 
-import builtins
 import copy
 import dataclasses
 import inspect
 import marshal
 import operator
+import os
 import pickle
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -173,18 +174,32 @@ def test_kept_patterns_are_those_that_compiling_gives(tmp_path):
     assert all(kept[one] == re.compile(*one) for one in known)
 
 
-def test_the_code_of_a_constructor_is_kept(tmp_path):
-    source = "def made(a): return a + 1"
+@pytest.mark.skipif(os.name != "posix", reason="files have no owner")
+def test_patterns_that_others_can_write_or_that_stand_in_the_folder_are_not_used(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     first = Patterns()
     first.keep(str(tmp_path / "patterns"))
-    first.code(source)
+    first.compile("a+")
     first.save()
+    file = tmp_path / "patterns"
+    assert file.stat().st_mode & 0o777 == 0o600
 
-    again, scope = Patterns(), dict[str, Callable[[int], int]]()
-    again.keep(str(tmp_path / "patterns"))
-    with patch.object(builtins, "compile", side_effect=AssertionError):
-        exec(again.code(source), scope)
-    assert scope["made"](1) == 2
+    for path, mode, is_used in (
+        (file, 0o600, True),
+        (file, 0o622, False),
+        ("patterns", 0o600, False),
+    ):
+        file.chmod(mode)
+        kept = Patterns()
+        kept.keep(str(path))
+        with patch.object(re, "compile", side_effect=AssertionError):
+            if is_used:
+                assert kept.compile("a+").fullmatch("aa")
+            else:
+                with pytest.raises(AssertionError):
+                    kept.compile("a+")
 
 
 def test_a_hook_loads_no_module_that_takes_longer_than_its_answer():
@@ -202,20 +217,23 @@ def test_a_hook_loads_no_module_that_takes_longer_than_its_answer():
     assert costly.isdisjoint(loaded.stdout.split())
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
 @pytest.mark.parametrize(
     "content",
     [
         b"",
         b"no form",
         marshal.dumps([1]),
-        marshal.dumps(({("a+", 0): (32, [1, 2], 0, {}, ())}, {})),
-        marshal.dumps(({("a+", 0): (32, b"12", 0, {}, ())}, {})),
-        marshal.dumps(({("a+", 0): ()}, {})),
+        marshal.dumps({("a+", 0): (32, [1, 2], 0, {}, ())}),
+        marshal.dumps({("a+", 0): (32, b"12", 0, {}, ())}),
+        marshal.dumps({("a+", 0): ()}),
     ],
 )
-def test_damaged_forms_of_patterns_are_compiled_and_written_again(tmp_path, content):
+def test_damaged_forms_of_patterns_are_compiled_and_written_again(tmp_path, content, is_whole):
     file = tmp_path / "patterns"
+    content = zlib.crc32(content).to_bytes(4, "big") + content if is_whole else content
     file.write_bytes(content)
+    file.chmod(0o600)
     kept = Patterns()
     kept.keep(str(file))
     assert kept.compile("a+").fullmatch("aa")
