@@ -951,6 +951,8 @@ class NetworkxNotes(_Part):
     def nearest(
         self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
     ) -> Sequence[Mapping[str, float]]:
+        if not vectors:
+            return []
         known = {note.id: self._vector(note) for note in self._within(scope)}
         embedded = {id_: one for id_, one in known.items() if isinstance(one, model.Vector)}
         own = {id_: one for id_, one in embedded.items() if one.space == vectors[0].space}
