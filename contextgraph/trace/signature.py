@@ -611,6 +611,7 @@ _FAMILY_OF_KIND = {
 _OTHER_RUNTIMES = frozenset(
     {"node", "deno", "ts-node", "tsx", "java", "go", "cargo", "ruby", "perl", "php", "julia"}
 )
+_CACHED_TEXT = 50_000  # longer answers are not kept in memory
 
 
 def recognise(
@@ -633,7 +634,8 @@ def recognise(
     is_display = _is_display(reading)
     if not is_display:
         text = without_banners(text)
-    finding = _found(text, reading.kind, is_display=is_display)
+    find = _found if len(text) <= _CACHED_TEXT else _found.__wrapped__
+    finding = find(text, reading.kind, is_display=is_display)
     if finding is None and _is_logged_failure(action, exit_code, is_error):
         finding = _unexplained(reading, text, exit_code)
     return signature_for(finding) if finding else None
