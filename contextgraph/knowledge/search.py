@@ -120,8 +120,11 @@ def _sessions(
     for run in found:
         of = run
         if is_subagent(run.agent):
-            same = store.runs.trajectories(store.runs.ids(instance=run.instance_id)).values()
-            of = next((one for one in same if not is_subagent(one.agent)), run)
+            ids = store.runs.ids(repo=run.repo, instance=run.instance_id) if run.instance_id else []
+            same = store.runs.trajectories(ids).values()
+            # Of several attempts at one task nothing says which began it.
+            sessions = [one for one in same if not is_subagent(one.agent)]
+            of = sessions[0] if len(sessions) == 1 else run
             sub_agents.setdefault(of.id, []).extend([run] if of is not run else ())
         runs.setdefault(of.id, of)
     for id_, run in runs.items():

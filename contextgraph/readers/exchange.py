@@ -8,8 +8,8 @@ import orjson
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex
-from contextgraph.model import Json, Outcome, RawTrajectory, Step
+from contextgraph.lazy import regex, replace
+from contextgraph.model import Json, Outcome, RawTrajectory, Step, is_subagent
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -122,7 +122,11 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     yield from each_row(steps, lambda step: turns.extend(_turns(step)), f"{ATIF} step", place)
     yield _run(root, turns, place)
     for inner in rows_at(root, "subagent_trajectories"):
-        yield from runs(inner, place)
+        for run in runs(inner, place):
+            if isinstance(run, ReadError) or is_subagent(run.agent):
+                yield run
+            else:
+                yield replace(run, agent=f"{run.agent}/subagent")
 
 
 def _header_of(steps: Sequence[Any]) -> Row:
