@@ -358,18 +358,24 @@ def _linked(
     return linked
 
 
+def waits(note: Note) -> bool:
+    """Return whether *note* is less sure, and neither accepted nor said in an earlier session."""
+    return note.kind is NoteKind.CANDIDATE and not note.targets(LinkType.REPEATS)
+
+
 def superseded_in(
     store: NoteStore, ids: Collection[str], as_of: datetime | None = None
 ) -> dict[str, str]:
     """Id -> the note that took its place, of those of *ids* that were superseded by *as_of*.
 
-    It is read from the links of what superseded it, so that it ends when that is deleted.
+    It is read from the links of what superseded it, so that it ends when that is deleted. What
+    waits takes no place: agents would be told neither.
     """
     wanted = {*ids}
     later = [
         note
         for note in store.linking([*wanted])
-        if note.is_live and (as_of is None or note.created_at <= as_of)
+        if note.is_live and not waits(note) and (as_of is None or note.created_at <= as_of)
     ]
     return {
         target: note.id

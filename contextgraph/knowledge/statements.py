@@ -25,7 +25,7 @@ from contextgraph.knowledge.extraction import (
     statements_in,
 )
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, may_amend, repo_name, statement_of
-from contextgraph.knowledge.recall import stem_counts, superseded_in
+from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.ways import ways_in
 from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
@@ -218,7 +218,7 @@ class Statements:
                 None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
                 _occurrences(repeats),
                 _rule_of(repeats),
-                not all(map(_waits, repeats)) or len({*map(_session_of, repeats)}) > 1,
+                not all(map(waits, repeats)) or len({*map(_session_of, repeats)}) > 1,
             )
             for id_, repeats in self._same(notes).items()
         ]
@@ -391,7 +391,7 @@ class Statements:
         """Return the statements of *said* that hold, the newest first."""
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
-        current = [it for it in proposed if it.id not in superseded and not _waits(it)]
+        current = [it for it in proposed if it.id not in superseded and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
 
@@ -601,11 +601,6 @@ def _is_listed(note: Note) -> bool:
     return note.kind in _KINDS and note.is_live
 
 
-def _waits(note: Note) -> bool:
-    """Return whether *note* is less sure, and neither accepted nor said in an earlier session."""
-    return note.kind is NoteKind.CANDIDATE and not note.targets(LinkType.REPEATS)
-
-
 def _is_seen(note: Note, as_of: datetime | None) -> bool:
     return as_of is None or note.created_at <= as_of
 
@@ -660,7 +655,7 @@ def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note
         replaced_by if replaced_by != run else "",
         [*stem_counts(notes[0].title)],
         _words_of(notes),
-        [quote_of(note, is_shown=not (note.id in superseded or _waits(note))) for note in notes],
+        [quote_of(note, is_shown=not (note.id in superseded or waits(note))) for note in notes],
         notes[0].contributor,
         len(stem_counts(notes[0].title.partition("\n")[0])),
     )

@@ -260,6 +260,25 @@ def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: Agen
     assert [one.note.content for one in shown] == [vague]
 
 
+def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
+    memory: AgentMemory,
+) -> None:
+    rule = "Batches of export.py always hold at most 640 rows."
+    change = "Instead batches of export.py always hold at most 900 rows."
+    memory.learn(talk("one", "Look at the export", ("It runs.", rule)))
+    later = MONDAY + timedelta(days=1)
+    memory.learn(talk("two", "Look at the batch", ("Done.", change), begins=later))
+
+    def told() -> list[str]:
+        return [one.note.content for one in memory.statements.naming(["export.py"], repo=SHOP)]
+
+    assert told() == [rule]
+    waits, holds = memory.statements.of(SHOP)
+    assert (waits.is_confirmed, holds.superseded_by) == (False, None)
+    memory.statements.accept([waits.note.id])
+    assert told() == [change]
+
+
 def test_an_accepted_statement_no_longer_waits(memory: AgentMemory) -> None:
     vague = "Instead keep the newest of each day in `export.py`."
     memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
