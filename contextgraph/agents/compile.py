@@ -224,11 +224,12 @@ class _Compiler:
         return {command: warning for command, warning in warnings.items() if warning[0]}
 
     def _said(self, repo: str) -> Sequence[model.Note]:
-        """The statements on *repo* that hold, the newest first."""
+        """The confirmed statements on *repo* that hold, the newest first."""
         try:
-            said = [one.note for one in self._statements.of(repo) if not one.superseded_by]
+            listed = self._statements.of(repo)
         except ContextGraphError:
             return ()
+        said = [one.note for one in listed if one.is_confirmed and not one.superseded_by]
         return readable(said, self._store, frozenset(), None)
 
     def _noted_files(

@@ -279,13 +279,24 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     assert told() == [change]
 
 
-def test_an_accepted_statement_no_longer_waits(memory: AgentMemory) -> None:
-    vague = "Instead keep the newest of each day in `export.py`."
-    memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
-    (waits,) = memory.statements.of(SHOP)
-    assert memory.statements.accept([waits.note.id]) == 1
-    (accepted,) = memory.statements.of(SHOP)
-    assert accepted.is_confirmed
+def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    vague = "Instead export.py always keeps the newest of each day.", "Instead never run `make old`."
+    for instance, text in zip("ab", vague, strict=True):
+        memory.learn(talk(instance, "Look at the export", ("It runs.", text)))
+
+    def told() -> list[bool]:
+        compile_advice(memory, tmp_path / "advice", repos=[SHOP])
+        with AdviceFile(tmp_path / "advice") as file:
+            shown = file.for_edit(SHOP, "export.py"), file.for_command(SHOP, "make old")
+        return [any(text in one.text for one in it) for text, it in zip(vague, shown, strict=True)]
+
+    waiting = [one.note.id for one in memory.statements.of(SHOP) if not one.is_confirmed]
+    assert (len(waiting), told()) == (2, [False, False])
+    assert memory.statements.accept(waiting) == 2
+    assert all(one.is_confirmed for one in memory.statements.of(SHOP))
+    assert told() == [True, True]
 
 
 def test_what_a_program_writes_after_each_step_is_not_read() -> None:
