@@ -227,13 +227,19 @@ class Statements:
             return tuple(sorted(listed, key=lambda one: (-one.sessions, one.note.id)))
         return tuple(sorted(listed, key=lambda one: one.note.created_at, reverse=True))
 
-    def _same(self, notes: Mapping[str, Note]) -> Mapping[str, Sequence[Note]]:
-        """*notes* that say the same, in the same words or others, by the id of the first."""
+    def _same(
+        self, notes: Mapping[str, Note], *, by_ways: bool = True
+    ) -> Mapping[str, Sequence[Note]]:
+        """*notes* that say the same, in the same words or others, by the id of the first.
+
+        With *by_ways* also those that require the same way of working.
+        """
         first = {
             note.id: next((id_ for id_ in note.targets(LinkType.REPEATS) if id_ in notes), note.id)
             for note in notes.values()
         }
-        rules = self._rules([note for note in notes.values() if first[note.id] == note.id])
+        firsts = [note for note in notes.values() if first[note.id] == note.id]
+        rules = self._rules(firsts) if by_ways else _rules(firsts, by_ways=False)
         same: defaultdict[str, list[Note]] = defaultdict(list)
         for note in notes.values():
             same[rules.get(first[note.id], first[note.id])].append(note)
@@ -257,8 +263,7 @@ class Statements:
         """`_rules` of *notes*, which are read again only where these have changed."""
         known_by = tuple((note.id, note.content) for note in notes)
         if self._grouped[0] != known_by:
-            in_time = sorted(notes, key=lambda note: (note.created_at, note.id))
-            self._grouped = known_by, _rules(in_time)
+            self._grouped = known_by, _rules(notes, by_ways=True)
         return self._grouped[1]
 
     def conversations(self, repo: str) -> Iterator[QuotedSession]:
@@ -297,26 +302,26 @@ class Statements:
     def reject(self, ids: Collection[str]) -> int:
         """Never show or store these statements again; returns how many wordings there were.
 
-        With each go those that say the same in other words, which `of` lists as one.
+        With each go those that say the same in other words, if nobody has reviewed them. One way
+        of working is required by several rules, so that it is no ground to delete another one.
         """
         chosen = {note.id: note for note in self._store.get([*ids]).values() if _is_listed(note)}
         for repo in {note.repo for note in chosen.values()}:
             notes = {note.id: note for note in self._store.newest(_scope(repo), _LISTED)}
-            for same in self._same(notes).values():
+            for same in self._same(notes, by_ways=False).values():
                 if any(note.id in ids for note in same):
-                    chosen |= {note.id: note for note in same}
-        waiting, named = [*chosen.values()], {*chosen}
+                    chosen |= {note.id: note for note in same if _may_go(note, ids)}
         repeats = [
             note
-            for note in self._store.linking([*named])
-            if not named.isdisjoint(note.targets(LinkType.REPEATS))
+            for note in self._store.linking([*chosen])
+            if not chosen.keys().isdisjoint(note.targets(LinkType.REPEATS)) and _may_go(note, ids)
         ]
         # Nothing of what was said, as it stays when the session is forgotten.
         now = self._now()
         mark = Note("", "rejected", "", SOURCE, now, kind=NoteKind.STATEMENT, archived_at=now)
-        ids = {id_ for note in (*waiting, *repeats) for id_ in _rejection_ids(note)}
-        self._store.change(new=[replace(mark, id=id_) for id_ in sorted(ids)])
-        gone = {note.id: note for note in (*waiting, *repeats)}
+        gone = chosen | {note.id: note for note in repeats}
+        marks = {id_ for note in gone.values() for id_ in _rejection_ids(note)}
+        self._store.change(new=[replace(mark, id=id_) for id_ in sorted(marks)])
         self._notes.forget([*gone])
         return len({_rejection_ids(note)[0] for note in gone.values()})
 
@@ -601,6 +606,11 @@ def _is_listed(note: Note) -> bool:
     return note.kind in _KINDS and note.is_live
 
 
+def _may_go(note: Note, named: Collection[str]) -> bool:
+    """Return whether *note* goes with a rule that is rejected: *named*, or reviewed by nobody."""
+    return note.id in named or note.credibility != _REVIEWED
+
+
 def _is_seen(note: Note, as_of: datetime | None) -> bool:
     return as_of is None or note.created_at <= as_of
 
@@ -705,12 +715,12 @@ def _name_others(text: str, other: str) -> bool:
     return bool(ours and theirs) and ours.isdisjoint(theirs)
 
 
-def _rules(notes: Sequence[Note]) -> dict[str, str]:
-    """Id -> that of the first of *notes* (in order of time) which gives the same rule.
+def _rules(notes: Sequence[Note], *, by_ways: bool) -> dict[str, str]:
+    """Id -> that of the first of *notes* in time which gives the same rule.
 
-    They require one way of working, or share what they are about: rare words that are most of both,
-    or the name that is all of the first ("session.go"). Fewer than twenty sessions do not show
-    which words are rare.
+    They require one way of working (with *by_ways*), or share what they are about: rare words that
+    are most of both, or the name that is all of the first ("session.go"). Fewer than twenty
+    sessions do not show which words are rare.
     """
     titles = {_session_of(note): note.title for note in notes}
     is_telling = len(titles) >= _TELLING_SESSIONS
@@ -732,13 +742,14 @@ def _rules(notes: Sequence[Note]) -> dict[str, str]:
         is_all = theirs <= ours and len(theirs) < _FEWEST_STEMS
         return bool(named) and is_all and weight(theirs) >= _RARE_NAME
 
-    for note in notes:
-        subject = _subject(note.content) | ways_in(note.content)
+    for note in sorted(notes, key=lambda note: (note.created_at, note.id)):
+        ways = ways_in(note.content) if by_ways else frozenset[str]()
+        subject = _subject(note.content) | ways
         known = {rule.id: rule for word in sorted(subject) for rule in having[word]}
         others = [one for one in known.values() if _may_repeat(note, one)]
         # What they are about says more than the way in which it is to be done.
         same = [one for one in others if is_about_same(note, one)] or [
-            one for one in others if not ways_in(note.content).isdisjoint(ways_in(one.content))
+            one for one in others if not ways.isdisjoint(ways_in(one.content))
         ]
         if rule := min(same, key=lambda one: (one.created_at, one.id), default=None):
             first[note.id] = rule.id

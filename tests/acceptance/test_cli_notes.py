@@ -116,10 +116,11 @@ def test_what_is_less_sure_is_listed_last(store: Path, tmp_path: Path) -> None:
 
 
 def test_rejecting_a_rule_says_that_its_other_wordings_go(store: Path, tmp_path: Path) -> None:
-    said = "Keep the code DRY.", "You copied the code again!"
+    said = "Be sure to keep it DRY.", "Why did I have to ask for DRY again?"
+    others = [f"Always sort the table of area{number}." for number in range(20)]
     runs = [
-        RawTrajectory("generic", name, "acme/shop", name, (replace(TURN, user_message=text),))
-        for name, text in zip("ab", said, strict=True)
+        RawTrajectory("generic", str(n), "acme/shop", str(n), (replace(TURN, user_message=text),))
+        for n, text in enumerate((*said, *others))
     ]
     at = ("--store", store)
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), *at)
@@ -127,7 +128,8 @@ def test_rejecting_a_rule_says_that_its_other_wordings_go(store: Path, tmp_path:
     rejected = contextgraph("decisions", "--reject", rule["id"], *at)
     assert "2 rejected" in rejected.out
     assert "1 of these rejected as it says the same in other words" in rejected.out
-    assert contextgraph("decisions", *at, "--json").records == []
+    left = contextgraph("decisions", *at, "--json").records
+    assert {one["text"] for one in left} == {*others}
 
 
 def test_what_people_decided_is_listed_and_reviewed(store: Path, tmp_path: Path) -> None:

@@ -282,7 +282,10 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
 def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
-    vague = "Instead export.py always keeps the newest of each day.", "Instead never run `make old`."
+    vague = (
+        "Instead export.py always keeps the newest of each day.",
+        "Instead never run `make old`.",
+    )
     for instance, text in zip("ab", vague, strict=True):
         memory.learn(talk(instance, "Look at the export", ("It runs.", text)))
 
@@ -677,12 +680,38 @@ def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
 
 
 def test_a_recurring_rule_is_rejected_in_all_its_words(memory: AgentMemory) -> None:
-    said = "Keep the code DRY.", "You copied the code again!", "Always squash before merging."
-    for instance, message in zip("abc", said, strict=True):
-        memory.learn(session(message, instance=instance))
+    repeated_rule(memory)
     (rule,) = memory.statements.of(SHOP, recurring=True)
+    before = memory.statements.of(SHOP)
     assert memory.statements.reject([rule.note.id]) == 2
-    assert [one.note.content for one in memory.statements.of(SHOP)] == [said[2]]
+    kept = {one.note.id for one in memory.statements.of(SHOP)}
+    assert kept == {one.note.id for one in before} - {rule.note.id}
+
+
+def test_rejecting_a_rule_keeps_what_was_accepted_or_only_asks_for_the_same_way(
+    memory: AgentMemory,
+) -> None:
+    repeated_rule(memory)
+    said = "Never commit for me.", "Stop pushing to the release branch."
+    for instance, message in zip("xy", said, strict=True):
+        memory.learn(session(message, instance=instance))
+    listed = memory.statements.of(SHOP, recurring=True)
+    ways = next(one for one in listed if one.note.content in said)
+    assert memory.statements.reject([ways.note.id]) == 1
+    (dry,) = memory.statements.of(SHOP, recurring=True)
+    first, again = sorted(
+        (
+            note
+            for note in memory.store.notes.all()
+            if note.session in {one.session for one in dry.occurrences}
+        ),
+        key=lambda note: note.session,
+    )
+    assert memory.statements.accept([first.id]) == 1
+    assert memory.statements.reject([again.id]) == 1
+    left = {one.note.content for one in memory.statements.of(SHOP)}
+    assert first.content in left
+    assert {*said} - {ways.note.content} <= left
 
 
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
