@@ -224,6 +224,7 @@ def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: 
         "Instead keep the newest of each day.",
         'Keep the word "draft in the name of every file.',
         "Option 2 should be the default for all exports.",
+        "A, but always with a test for each export.",
     ],
 )
 def test_what_cannot_be_understood_alone_is_kept_but_not_sure(message: str) -> None:
@@ -239,6 +240,7 @@ def test_what_cannot_be_understood_alone_is_kept_but_not_sure(message: str) -> N
         "prefer small commits over large ones",
         "never push to main",
         "900 rows, never more in one batch",
+        "A batch always holds at most 640 rows",
         "Postgres. We do not want a second database.",
     ],
 )
