@@ -226,6 +226,16 @@ class Common:
                 memory, Path(files.advice), whole=whole, consolidated=consolidated, repos=repos
             )
 
+    def note_shown(self, memory: "AgentMemory") -> None:
+        """Record in *memory* what hooks showed on this machine: to credit it, or to forget it.
+
+        A service has no hooks: each machine compiles advice of a memory of its own.
+        """
+        from contextgraph.agents.hook_files import HookFiles
+
+        if not memory.is_service:
+            HookFiles(self.settings()).note_shown(memory.store)
+
     def answer(self, record: "Mapping[str, Json]", text: str | Callable[[], object]) -> None:
         """Print *record* for programs, or else *text* for people: a function prints it."""
         if self.as_json:

@@ -519,16 +519,13 @@ class Learning:
         """Learn the runs in *spool*, then *records*."""
         from contextgraph.learning import RUNS_AT_ONCE
 
-        settings = self.common.settings()
         if self.ray or self.workers > 1:
             from contextgraph.agents.workers import WorkersReader
 
             embedder = str(self.common.flags["embedder"] or "")
             reader = WorkersReader(memory, self.workers, self.ray, embedder)
             results.intake.read_with(reader.read, reader.keep)
-        # A service has no hooks: each machine compiles advice of a memory of its own.
-        if not memory.is_service:
-            HookFiles(settings).note_shown(memory.store)
+        self.common.note_shown(memory)
         waiting, progress = results.waiting, results.progress
         with progress, memory.batch(progress.consolidating, results.reports.append):
             for run in spool or ():

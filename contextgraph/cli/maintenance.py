@@ -302,6 +302,7 @@ def forget(
             fail(f"no trajectory {of_them}in the memory")
         if selected and not yes:
             _confirm(selected)
+        common.note_shown(memory)  # else the next learn brings back what hooks said of them
         removed = memory.forget(run.id for run in selected)
         if removed:
             common.compile_for_hooks(memory, whole=True)

@@ -259,6 +259,7 @@ def reset(
             confirm(
                 f"Delete {f'what is noted {of}' if of else 'all notes'}?", "nothing was deleted"
             )
+        common.note_shown(memory)
         deleted = memory.notes.reset(repo=repo, source=source)
         if deleted:
             common.compile_for_hooks(memory, whole=True)
@@ -267,6 +268,7 @@ def reset(
 
 def _change(common: Common, changes: dict[str, list[str]]) -> None:
     with common.open(create=False) as memory:
+        common.note_shown(memory)
         notes = memory.notes
         known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
@@ -413,6 +415,7 @@ def _decide(
     common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
 ) -> None:
     with common.open(create=False) as memory:
+        common.note_shown(memory)
         known = memory.store.notes.get([*accept, *reject, edit])
         done = {
             "accepted": memory.statements.accept(accept),

@@ -637,11 +637,8 @@ def release(common: Common, *, identity: str) -> None:
 
 
 def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
-    from contextgraph.agents.hook_files import HookFiles
-
     with common.open(create=False) as memory:
-        if not memory.is_service:  # a session that goes on is not learned yet
-            HookFiles(common.settings()).note_shown(memory.store)
+        common.note_shown(memory)  # a session that goes on is not learned yet
         decide = memory.quarantine if status == "quarantined" else memory.release
         if not decide(advice):
             fail(f"nothing that was shown has the id {advice}; `contextgraph receipt` shows them")

@@ -138,6 +138,27 @@ def test_what_people_decided_is_said_at_a_prompt_and_before_an_edit(
     assert decided in shown(edit, store)
 
 
+@pytest.mark.parametrize("is_rejected", [False, True])
+def test_what_hooks_said_of_something_forgotten_does_not_come_back(
+    tmp_path: Path, project: Path, is_rejected: bool
+) -> None:
+    decided = "Never send more than 640 rows in one batch of export.py, their importer drops them."
+    step = Step(0, "How many rows fit in export.py?", Action("", ""), None, user_message=decided)
+    task = "The export sends too many rows"
+    at = ("--store", tmp_path / "decided.db")
+    learn(at[1], [RawTrajectory("claude-code", "a", "acme/shop", task, (step,))])
+    assert contextgraph("integrations", "install", "claude-code", *at).code == 0
+    asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
+    assert "640" in shown(asked, at[1])
+    ids = [one["id"] for one in contextgraph("decisions", *at, "--json").records]
+
+    what = ("decisions", "--reject", *ids) if is_rejected else ("forget", "--all", "--yes")
+    assert contextgraph(*what, *at).code == 0
+    learn(at[1], [recovering_run(1)])
+    with AgentMemory.open(at[1]) as memory:
+        assert [one.text for one in memory.store.exposures.all()] == [""]
+
+
 def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
     arguments = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
     (record,) = contextgraph(*arguments).records
