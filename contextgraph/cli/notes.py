@@ -425,7 +425,8 @@ def _decide(
         if repos := {note.repo for note in known.values()} - {""}:
             common.compile_for_hooks(memory, repos=repos)
     others = max(0, done["rejected"] - len({*reject}.intersection(known)))
-    if sum(done.values()) - others < len({*accept}) + len({*reject}) + bool(edit):
+    statements = {id_ for id_ in known if id_.startswith("statement_")}
+    if not statements.issuperset(filter(None, (*accept, *reject, edit))):
         warn("some of these statements are not in the memory, or were rejected before")
     said = ", ".join(f"{count} {what}" for what, count in done.items())
     they_say = "it says" if others == 1 else "they say"

@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.model import Action, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
 
@@ -113,6 +114,21 @@ def test_what_is_less_sure_is_listed_last(store: Path, tmp_path: Path) -> None:
     sure, less_sure = listed.split("less sure, not said to agents (1):")
     assert "squash" in sure
     assert "newest total" in less_sure
+
+
+def test_rejecting_two_statements_of_the_same_words_warns_of_nothing(
+    store: Path, tmp_path: Path
+) -> None:
+    step = replace(TURN, user_message="Always squash before merging.")
+    runs = [RawTrajectory("generic", name, "acme/shop", name, (step,)) for name in "ab"]
+    at = ("--store", store)
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), *at)
+    with AgentMemory.open(store) as memory:
+        ids = [note.id for note in memory.store.notes.all() if note.content == step.user_message]
+    assert len(ids) == 2
+    rejected = contextgraph("decisions", *(it for id_ in ids for it in ("--reject", id_)), *at)
+    assert "1 rejected" in rejected.out
+    assert "not in the memory" not in rejected.err
 
 
 def test_rejecting_a_rule_says_that_its_other_wordings_go(store: Path, tmp_path: Path) -> None:
