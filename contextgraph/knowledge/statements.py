@@ -111,8 +111,8 @@ class Statement:
     """A *note* of a conversation, the id of what superseded it, and every time it was said.
 
     *rule* says it to one who was not there: the words of the note, or the name of the way of
-    working that it requires; empty where neither does. *is_confirmed*: it is said to agents, as its
-    words are sure, people said it in two sessions, or accepted it.
+    working that it requires; empty where neither does. *is_confirmed*: its words are quoted to
+    agents, as they are sure, were said in two sessions, or accepted.
     """
 
     note: Note
@@ -125,6 +125,11 @@ class Statement:
     def sessions(self) -> int:
         """The number of sessions in which people said so."""
         return len({occurrence.session for occurrence in self.occurrences})
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stands at every start, in whatever words: people had to give the rule again."""
+        return self.sessions > 1 and bool(self.rule)
 
 
 class Statements:
@@ -218,7 +223,7 @@ class Statements:
                 None if (by := superseded.get(id_)) in {note.id for note in repeats} else by,
                 _occurrences(repeats),
                 _rule_of(repeats),
-                not all(map(waits, repeats)) or len({*map(_session_of, repeats)}) > 1,
+                not all(map(waits, repeats)),
             )
             for id_, repeats in self._same(notes).items()
         ]
@@ -254,7 +259,7 @@ class Statements:
         room, rules = STANDING_TOKENS, list[Recollection]()
         for one in sorted(said, key=lambda one: (-one.sessions, len(files_in(one.note.content)))):
             note = replace(one.note, content=one.rule)
-            if one.rule and (line := quote_of(note, sessions=one.sessions).line(room)):
+            if one.stands and (line := quote_of(note, sessions=one.sessions).line(room)):
                 rules.append(Recollection(note, 1.0, {"sessions": float(one.sessions)}))
                 room -= count_tokens(line)
         return tuple(rules)

@@ -281,6 +281,22 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     assert told() == [change]
 
 
+def test_less_sure_words_of_one_rule_are_not_quoted_but_the_rule_stands(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    said = "Instead keep export.py DRY.", "Otherwise never duplicate code in export.py."
+    for day, text in enumerate(said):
+        begins = MONDAY + timedelta(days=day)
+        memory.learn(talk(str(day), "Look at it", ("It runs.", text), begins=begins))
+    (rule,) = memory.statements.of(SHOP)
+    assert (rule.sessions, rule.is_confirmed, rule.stands) == (2, False, True)
+    assert memory.statements.standing(SHOP)
+    assert memory.statements.naming(["export.py"], repo=SHOP) == ()
+    compile_advice(memory, tmp_path / "advice")
+    with AdviceFile(tmp_path / "advice") as file:
+        assert not file.for_edit(SHOP, "export.py")
+
+
 def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
