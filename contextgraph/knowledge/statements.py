@@ -128,7 +128,7 @@ class Statement:
 
     @property
     def stands(self) -> bool:
-        """Whether it stands at every start, in whatever words: people had to give the rule again."""
+        """Whether it stands at every start: people gave it in two sessions, in any words."""
         return self.sessions > 1 and bool(self.rule)
 
 
@@ -142,10 +142,12 @@ class Statements:
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Store what people said in *run*, which has the id *run_id*; *contributor* supplied it.
 
-        Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts.
-        Doing it again changes nothing; what was rejected stays rejected.
+        Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts:
+        what was learned of it before that was known goes. Doing it again changes nothing; what was
+        rejected stays rejected.
         """
         if is_subagent(run.agent):
+            self.remove_run(run_id)
             return
         said = statements_in(run)
         self._keep_discussed(said, run, run_id, contributor)
@@ -203,7 +205,7 @@ class Statements:
             for note in self._store.linking([run_id])
             if note.kind in (*_KINDS, NoteKind.SESSION) and run_id in note.targets(LinkType.SAID_IN)
         ]
-        return self._notes.forget(said)
+        return self._notes.forget(said) if said else 0
 
     def of(
         self, repo: str | None = None, *, recurring: bool = False, as_of: datetime | None = None

@@ -680,6 +680,17 @@ def test_secrets_are_masked_and_instructions_to_the_reader_never_shown(
     assert not any("a1B2" in one.note.content for one in memory.statements.of(SHOP))
 
 
+def test_what_was_learned_of_a_sub_agent_goes_once_it_is_known_as_one(memory: AgentMemory) -> None:
+    run = export_talk()
+    part = replace(run, agent="claude-code/subagent")
+    receipt = memory.learn(part)
+    memory.statements.add(run, receipt.trajectory_id)  # as an earlier version did
+    assert memory.statements.of(SHOP)
+    memory.learn(part)
+    assert memory.statements.of(SHOP) == ()
+    assert not [*memory.store.notes.all()]
+
+
 def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
     run = session(RULE, "Always squash before merging.")
     memory.learn(run)
