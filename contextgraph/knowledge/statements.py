@@ -143,8 +143,8 @@ class Statements:
         """Store what people said in *run*, which has the id *run_id*; *contributor* supplied it.
 
         Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts:
-        what was learned of it before that was known goes. Doing it again changes nothing; what was
-        rejected stays rejected.
+        what was learned of it before that was known goes. Doing it again changes nothing but the
+        rating of what nobody reviewed; what was rejected stays rejected.
         """
         if is_subagent(run.agent):
             self.remove_run(run_id)
@@ -172,6 +172,13 @@ class Statements:
         ]
         if moved:
             self._store.change(moved, said_in)
+        rated = {note.id: note.kind for note in made}
+        if rerated := [
+            note.id
+            for note in known.values()
+            if note.credibility != _REVIEWED and note.kind != rated[note.id]
+        ]:
+            self._store.change(rerated, lambda note: replace(note, kind=rated[note.id]))
         if new:
             links = self._links(new, run_id)
             new = [replace(note, links=(*note.links, *links.pop(note.id, ()))) for note in new]

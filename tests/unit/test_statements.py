@@ -17,6 +17,7 @@ from contextgraph.knowledge.extraction import statements_in
 from contextgraph.model import (
     Action,
     LinkType,
+    NoteKind,
     Outcome,
     RawTrajectory,
     ScopeLevel,
@@ -295,6 +296,21 @@ def test_less_sure_words_of_one_rule_are_not_quoted_but_the_rule_stands(
     compile_advice(memory, tmp_path / "advice")
     with AdviceFile(tmp_path / "advice") as file:
         assert not file.for_edit(SHOP, "export.py")
+
+
+def test_learning_again_rates_anew_what_nobody_reviewed(memory: AgentMemory) -> None:
+    run = session("Always squash before merging. Instead keep the newest of each day.")
+    memory.learn(run)
+    listed = {one.note.id: one.is_confirmed for one in memory.statements.of(SHOP)}
+    assert sorted(listed.values()) == [False, True]
+    other = {NoteKind.STATEMENT: NoteKind.CANDIDATE, NoteKind.CANDIDATE: NoteKind.STATEMENT}
+    # As another version may have rated them.
+    memory.store.notes.change([*listed], lambda note: replace(note, kind=other[note.kind]))
+    memory.learn(run)
+    assert {one.note.id: one.is_confirmed for one in memory.statements.of(SHOP)} == listed
+    memory.statements.accept([*listed])
+    memory.learn(run)
+    assert all(one.is_confirmed for one in memory.statements.of(SHOP))
 
 
 def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
