@@ -12,9 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
-# As it was before each test got a home of its own. The compiler of Java that optimises most takes
-# more time than it saves in servers that live for some minutes.
-ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", **os.environ}
+ENVIRONMENT = dict(os.environ)  # as it was before each test got a home of its own
 GIVEN = "CONTEXTGRAPH_TEST_NEO4J"  # bolt://user:password@host:port, of an empty database
 VERSION = "CONTEXTGRAPH_TEST_NEO4J_VERSION"
 _HAVE_INDEXES = set[str]()
