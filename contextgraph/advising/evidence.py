@@ -435,7 +435,7 @@ class _Shown(NamedTuple):
 
     @classmethod
     def by(cls, state: State) -> "_Shown":
-        """Those of *state*."""
+        """Return the texts of *state*."""
         here = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
         return cls(here, f"{here}\n{state.open_file}\n{state.task_description}")
 

@@ -285,7 +285,7 @@ class LiveRun:
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
         self._already_shown: set[str] = set()
-        self._folders_told = False
+        self._folders_shown = False
         self._commands: set[str] = set()
         # What was run since the last edit; None before the first.
         self._checked: set[str] | None = None
@@ -451,12 +451,12 @@ class LiveRun:
             context = MemoryContext(new_context_id(), error=error)
             if is_new:
                 context = self._query(state)
-            if error is not None and self._folders_told and self._is_told(step, error):
-                told = (
+            if error is not None and self._folders_shown and self._was_shown_at_start(step, error):
+                others = (
                     one.silenced(PipelineStep.NEW, TOLD_AT_START) if one.silence is None else one
                     for one in context.remedies
                 )
-                context = replace(context, remedies=tuple(told))
+                context = replace(context, remedies=tuple(others))
             if error is not None:
                 self._errors.add((error.error_type, error.template))
             if alarm is None:
@@ -468,7 +468,7 @@ class LiveRun:
 
         return self._shown(search, STEP_TOKENS)
 
-    def _is_told(self, step: Step, error: ErrorSignature) -> bool:
+    def _was_shown_at_start(self, step: Step, error: ErrorSignature) -> bool:
         """Return whether the start named the folder as what *error* of *step* comes of."""
         folders = FolderCauses(replace(self._raw, steps=(*self._steps, step)))
         lesson = folders.lesson(step.index, error.error_type, error.message)
@@ -550,7 +550,7 @@ class LiveRun:
         text = self._memory.render(context, max_tokens)
         self._already_shown.update(sayings(context) if text else ())
         facts = context.playbook.facts if context.playbook and text else ()
-        self._folders_told |= any(fact.cause in FOLDER_PATTERNS for fact in facts)
+        self._folders_shown |= any(fact.cause in FOLDER_PATTERNS for fact in facts)
         return text
 
 

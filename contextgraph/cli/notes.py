@@ -392,8 +392,8 @@ def _list_statements(common: Common, repo: str | None, *, recurring: bool) -> No
             emit(statement_record(statement))
         return
     waiting = [one for one in listed if not (one.is_confirmed or one.stands)]
-    told = [one for one in listed if one.is_confirmed or one.stands]
-    for one in (*told, *waiting):
+    shown = [one for one in listed if one.is_confirmed or one.stands]
+    for one in (*shown, *waiting):
         if waiting and one is waiting[0]:
             print_text((f"less sure, not said to agents ({len(waiting)}):", "bold"))
         said = f"{one.note.created_at:%Y-%m-%d}"

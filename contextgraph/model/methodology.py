@@ -63,7 +63,7 @@ class RemedyPattern:
 
     # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
     def __hash__(self) -> int:
-        """Of its texts."""
+        """Hash the texts only: nearly all that differ do so in them."""
         return hash((self.target, self.replaced, self.parameters))
 
 
@@ -83,7 +83,7 @@ class RemedyAction:
     parameters: tuple[tuple[str, str], ...] = ()
 
     def __hash__(self) -> int:
-        """Of its texts, as of a pattern."""
+        """Hash the texts only, as a pattern does."""
         return hash((self.target, self.replaced, self.parameters))
 
     @property
