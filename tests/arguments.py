@@ -209,7 +209,11 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "trajectory_ids": some(TRAJECTORY_IDS),
     "until": st.none() | moments(),
     "vector": st.sampled_from(SPACES).flatmap(lambda space: vectors(space.name)),
-    "notes.vector": st.builds(Vector.of, st.sampled_from(NOTE_SPACES), st.sampled_from(_VECTORS)),
+    "notes.vectors": st.sampled_from(NOTE_SPACES).flatmap(
+        lambda space: st.lists(
+            st.builds(Vector.of, st.just(space), st.sampled_from(_VECTORS)), max_size=3
+        )
+    ),
     "verdicts": st.lists(
         st.builds(Verdict, st.sampled_from(ADVICE_IDS[1:]), st.booleans(), times())
     ),
