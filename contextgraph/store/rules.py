@@ -389,7 +389,8 @@ def reports_of(
     """Return the reports of *bundles* on what was *shown*: whether it cleared their error.
 
     A context is not reported when its run never met the error; of several runs the first decides.
-    Of one that is about no error, such as a start, the items are that an error was cleared as said.
+    A context that is about no error, such as a start, is reported by those of its items that later
+    cleared an error as they say.
     """
     waiting = {context.context_id: context for context in shown if context.helped is None}
     reported = []
