@@ -31,7 +31,8 @@ import orjson
 
 from contextgraph.errors import ReadError, SpaceMismatchError, StoreError
 from contextgraph.lazy import MISSING, fields, is_dataclass
-from contextgraph.model.methodology import RemedyAction, RemedyKind, RemedyPattern, Words
+from contextgraph.model.error import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model.methodology import Words
 from contextgraph.model.step import Json
 from contextgraph.model.trajectory import TRANSIENT
 

@@ -365,7 +365,7 @@ def decisions(
 
     Agents are shown it when a request or an edited file is about it; a later decision about the
     same takes its place. What may be of the moment comes last, and is not said to agents until it
-    is said again or accepted. What looks like an instruction to the reader is never shown.
+    is repeated or accepted. What looks like an instruction to the reader is never shown.
 
     \b
     Example:

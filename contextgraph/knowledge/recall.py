@@ -369,7 +369,7 @@ def superseded_in(
     """Id -> the note that took its place, of those of *ids* that were superseded by *as_of*.
 
     It is read from the links of what superseded it, so that it ends when that is deleted. What
-    waits takes no place: agents would be told neither.
+    waits takes no place: agents would be shown neither.
     """
     wanted = {*ids}
     later = [

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Self
 
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.lazy import dataclass, field
-from contextgraph.model.error import ErrorPattern
+from contextgraph.model.error import ErrorPattern, RemedyPattern
 from contextgraph.model.methodology import (
     NO_USAGE,
     CausedError,
     Fragment,
     Methodology,
     Recovered,
-    RemedyPattern,
     Usage,
 )
 from contextgraph.model.trajectory import (

@@ -10,16 +10,16 @@ from hashlib import sha256
 from typing import NamedTuple, Self
 
 from contextgraph.lazy import dataclass, field, replace
-from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
-from contextgraph.model.methodology import (
+from contextgraph.model.error import (
     Cause,
-    Fragment,
-    LoopInfo,
-    Methodology,
-    Phase,
+    ErrorPattern,
+    ErrorSignature,
+    Family,
     RemedyAction,
     RemedyPattern,
+    SignatureLevel,
 )
+from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import Json
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory

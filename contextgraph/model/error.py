@@ -1,4 +1,4 @@
-"""Error signatures."""
+"""Error signatures, and the actions that cleared an error."""
 
 from enum import StrEnum
 
@@ -116,3 +116,97 @@ class ErrorPattern:
     def signature(self, message: str = "") -> ErrorSignature:
         """This error as a *message* of it shows it, or without one."""
         return ErrorSignature(self.family, self.error_type, message, self.template, self.keywords)
+
+
+class Cause(StrEnum):
+    """Why something fails on a machine or in a harness, whatever the project is.
+
+    Kept folder: the shell is still in the folder to which a command changes again. That a command
+    ran in another folder than the one it needs is no fact of a machine; it is not said at an error
+    once the start has stated the kept folder.
+    """
+
+    FOLDER = "wrong folder"
+    KEPT_FOLDER = "kept folder"
+    CHECKOUT = "nothing cloned yet"
+    LAYOUT = "no such folder"
+    PROGRAM = "wrong program"
+    PACKAGE = "missing package"
+    EDIT = "refused edit"
+
+
+class RemedyKind(StrEnum):
+    """Kinds of action that clear an error."""
+
+    RUN = "run"
+    USE = "use"
+    CWD = "cwd"
+    SET_ENV = "set_env"
+    INSTALL = "install"
+    CREATE = "create"
+    OPEN = "open"
+    SEARCH = "search"
+    EDIT = "edit"
+    RESEND = "resend"
+    CONFIGURE = "configure"
+    REVERT = "revert"
+    DELETE = "delete"
+    RETRY = "retry"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RemedyPattern:
+    """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
+
+    Names, paths and code of one project stand in it as placeholders in angle brackets, such as
+    ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment
+    variables as they are. *parameters* qualify the action: flags that it adds, where *replaced* are
+    those that it leaves out; of an installation the version, and the program if not pip or conda.
+    """
+
+    kind: RemedyKind
+    target: str = ""
+    replaced: str = ""
+    parameters: tuple[str, ...] = ()
+
+    # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
+    def __hash__(self) -> int:
+        """Hash the texts only: nearly all that differ do so in them."""
+        return hash((self.target, self.replaced, self.parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyAction:
+    """One action of a remedy as it was done, and its *pattern*.
+
+    *target* is what it was done to or with, in words of that project: a command, a path, a
+    package, added code; *replaced* is what stood in its place in the attempt that failed.
+    *parameters* are pairs of a name and a value; one name can occur several times.
+    """
+
+    kind: RemedyKind
+    target: str
+    pattern: RemedyPattern
+    replaced: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def __hash__(self) -> int:
+        """Hash the texts only, as a pattern does."""
+        return hash((self.target, self.replaced, self.parameters))
+
+    @property
+    def general(self) -> "RemedyAction":
+        """The action with its pattern only: no name, path or code of its project."""
+        pattern = self.pattern
+        return RemedyAction(self.kind, pattern.target, pattern, pattern.replaced)
+
+    @property
+    def is_general(self) -> bool:
+        """True for what stands for all actions of its pattern, with placeholders for names."""
+        own = self.pattern
+        return not self.parameters and (self.target, self.replaced) == (own.target, own.replaced)
+
+    def values_of(self, name: str) -> tuple[str, ...]:
+        """The values of the parameter *name*, in order."""
+        return tuple([value for key, value in self.parameters if key == name])

@@ -22,7 +22,7 @@ class NoteKind(StrEnum):
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
     CANDIDATE = "candidate"
-    """a statement that may be of the moment: it waits until it is said again, or accepted"""
+    """a statement that may be of the moment: it waits until it is repeated or accepted"""
 
 
 class Strategy(StrEnum):
