@@ -99,7 +99,7 @@ def _playbook(playbook: model.RepositoryPlaybook) -> "Parts":
         parts["failing_tests"] = [
             {"test": test.name, "tasks": test.tasks} for test in playbook.failing_tests
         ]
-    commands = ("tests", "scripts", "setup", "checks")
+    commands = ("tests", "scripts", "setup")
     parts["commands"] = {name: getattr(playbook, name) for name in commands}
     notes = playbook.notes
     parts["notes"] = [{n: getattr(note, n) for n in ("id", "content", "source")} for note in notes]

@@ -69,8 +69,6 @@ _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 _LEAST_COST, _LEAST_OF_PART, _LEAST_SHARE = 0.1, 0.03, 0.03
 _REMEMBERED_RUNS = 4_096
 _PINNED = 20
-# Scripts and code that a run wrote, interpreters, and what is not there.
-_NO_CHECK = regex(r"<script>|<code>|^(?:python|node|bash|sh|curl|wget|echo|export|cd)\b")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 # Each playbook looks at all commands of its runs again.
@@ -139,7 +137,6 @@ class Playbooks:
                 for fact in self.facts(repo, exclude_instances, as_of, agent, environment)
                 if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
             ),
-            checks=tuple(_checks(runs)),
             environment=environment or usual_environment(run.facts.environment for run in runs),
             quarantined=tuple(
                 verdict.advice
@@ -511,27 +508,6 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
-
-
-def _checks(runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
-    """Return checks that a quarter of the tasks ran, as typed, and what they refused first."""
-    tasks = len({run.instance_id for run in runs})
-    several = any(run.source for run in runs)
-    uses: dict[str, list[_Use]] = {}
-    for run in runs:
-        for use in run.facts.commands:
-            is_check = use.kind in (ActionKind.RUN, ActionKind.OTHER)
-            if is_check and not use.folder and not _NO_CHECK.search(use.form):
-                uses.setdefault(use.form, []).append((run, use))
-    for command, same in sorted(uses.items()):
-        ran = {run.instance_id for run, _ in same}
-        refused = {run.instance_id for run, use in same if use.error_type}
-        is_common = len(ran) >= max(_ENOUGH_TASKS, _COMMON * tasks) and is_supported(
-            {run.source for run, _ in same}, several_sources=several
-        )
-        if is_common and ran > refused and len(refused) > 1:
-            reason = _most(Counter(use.error_type for _, use in same if use.error_type))
-            yield CommandRecord(command, "", len(ran - refused), len(ran), reason)
 
 
 def _as_typed(use: CommandUse) -> str:

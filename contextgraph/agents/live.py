@@ -19,7 +19,6 @@ from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
-    CommandRecord,
     Environment,
     ErrorSignature,
     FailureWarning,
@@ -287,8 +286,6 @@ class LiveRun:
         self._already_shown: set[str] = set()
         self._folders_shown = False
         self._commands: set[str] = set()
-        # What was run since the last edit; None before the first.
-        self._checked: set[str] | None = None
         self._is_finished = False
 
     def start(self) -> str:
@@ -325,10 +322,6 @@ class LiveRun:
         state, loop = self._states.push(read), self._loops.push(read)
         self._signs.push(read, loop)
         use = command_use(action.text)
-        if read.reading.kind.changes_files and read.succeeded:
-            self._checked = set()
-        elif use and self._checked is not None:
-            self._checked.add(use.form)
         if read.succeeded and use:
             self._commands.add(use.form)
         advice = self._advice(state, step, read.error, self._alarm(loop))
@@ -379,8 +372,7 @@ class LiveRun:
         That is: no existing file was edited, nothing was run since the last edit, no test of an
         edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
         runs in this memory that ended so were solved than of the others. The first call with such a
-        sign takes about a second. Besides: a check of the project, such as a linter, that was not
-        run since the last edit and that refused what earlier tasks had done.
+        sign takes about a second.
         """
         signs = self._signs.signs - self._warned
         return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
@@ -527,18 +519,7 @@ class LiveRun:
 
     def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
         self._warned.update(signs)
-        context = submission_context(self._memory.stats, signs, self._excluded)
-        if self._checked is None:
-            return context
-        playbook = self._memory.playbook(
-            self._raw.repo,
-            exclude_instances=self._excluded,
-            agent=self._raw.agent,
-            environment=self._states.state.environment,
-        )
-        missing = (one for one in playbook.checks if one.command not in self._checked)
-        warnings = (*context.warnings, *map(check_warning, missing))
-        return replace(context, warnings=warnings)
+        return submission_context(self._memory.stats, signs, self._excluded)
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
         """The text of what *search* finds without what the agent was shown before."""
@@ -565,16 +546,6 @@ def submission_context(
     rates = stats.get_solve_rates(exclude_instances) if shown else {}
     warnings = (submission_warning(sign, rates[sign]) for sign in shown if rates[sign].is_lower)
     return MemoryContext(new_context_id(), warnings=tuple(warnings))
-
-
-def check_warning(check: CommandRecord) -> FailureWarning:
-    """The warning that *check* was not run since the last edit."""
-    refused = check.tried - check.worked
-    text = (
-        f"`{check.command}` was not run since the last edit: it refused the work of {refused} of "
-        f"{check.tried} earlier tasks here (most often {check.error_type})"
-    )
-    return FailureWarning(text, refused, Why((), ScopeLevel.REPO, refused, ()))
 
 
 def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:

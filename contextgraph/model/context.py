@@ -144,10 +144,9 @@ class RepositoryPlaybook:
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
     Python with the imports of the project, *setup* are installations. *package* is the folder that
     *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
-    *degraded* says why they could not be read. *checks* are commands that tasks ran again and
-    again and that refused some, such as linters and builds: one *worked* where it refused nothing.
-    *facts* are those of the machine and the harness, the most costly first; *environment* is the
-    one whose runs were looked at. *quarantined* are the ids of lines that are never shown.
+    *degraded* says why they could not be read. *facts* are those of the machine and the harness,
+    the most costly first; *environment* is the one whose runs were looked at. *quarantined* are the
+    ids of lines that are never shown.
     """
 
     repo: str
@@ -163,7 +162,6 @@ class RepositoryPlaybook:
     notes: tuple[Note, ...] = ()
     degraded: str = ""
     facts: tuple[MachineFact, ...] = ()
-    checks: tuple[CommandRecord, ...] = ()
     environment: Environment = Environment()
     quarantined: tuple[str, ...] = ()
 

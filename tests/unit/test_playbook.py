@@ -585,20 +585,16 @@ def test_an_installation_worked_if_what_asked_for_it_then_ran(memory: AgentMemor
     assert setup == {"pip install pytest": 0, "apt-get install python3-pytest": 3}
 
 
-def test_before_submitting_stands_a_check_that_refused_earlier_work(memory: AgentMemory) -> None:
+def test_no_check_is_said_to_be_missing_before_submitting(memory: AgentMemory) -> None:
+    """Other lines than those of earlier tasks, such as `make lint build`, run the check as well."""
     refused = ("make lint", "a.c:1:1: error: line too long\nmake: *** [lint] Error 1\n", 2)
     for number in range(1, 5):
         memory.learn(one_run(number, *([refused] if number < 3 else []), ("make lint", "", 0)))
     live = memory.live(repo="acme/shop", instance_id="new-1", task=TASK)
     live.observe("ls", "a.c")
-    assert "make lint" not in (live.check_submit() or "")
     live.observe("sed -i s/a/b/ a.c", "", exit_code=0)
+    live.observe("make lint build", "", exit_code=0)
 
-    warning = live.check_submit() or ""
-
-    assert "`make lint` was not run since the last edit: it refused the work of 2 of 4" in warning
-    assert "make lint" not in (live.check_submit() or "")
-    live.observe("make lint", "", exit_code=0)
     assert "make lint" not in (live.check_submit() or "")
 
 
