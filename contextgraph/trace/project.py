@@ -305,7 +305,8 @@ def _most_common(counted: Counter[str]) -> str:
 
 
 _NOT_THERE = regex(
-    r"(?i:file|directory) not found$|No such file|can't open|not a valid editable|^git: fatal$"
+    r"^(?!env:).*(?:(?i:file|directory) not found$|No such file|can't open|not a valid editable)"
+    r"|^git: fatal$"
 )
 _UNNAMED = "File does not exist"
 _CLONES, _CLONE_WITHIN = "git clone", 2_000
@@ -314,9 +315,13 @@ FOLDER_PATTERNS = {
     Cause.CHECKOUT: RemedyPattern(RemedyKind.CWD, Term.AFTER_CLONE),
     Cause.LAYOUT: RemedyPattern(RemedyKind.SEARCH, Term.NO_SUCH_FOLDER),
 }
+# A path that a program says is not there, within quotes or without: the apostrophe of "can't open"
+# opens none, and a path that is named besides says nothing.
+_FOLDER, _ABSENT = r"(?:\./)?([A-Za-z][\w-]*)", r": (?:\[Errno \d+\] )?No such file"
 _MISSING_FOLDER = regex(
-    r"(?:Directory |File (?:name )?|['\u2018]|: )(?:\./)?([A-Za-z][\w-]*)"
-    r"(?=/[\w.-]|/?(?:['\u2019]| not found|: No))"
+    rf"(?<!\w)['\u2018]{_FOLDER}(?:/[^'\u2019\n]*)?['\u2019]{_ABSENT}"
+    rf"|(?:Directory |File (?:name )?|: ){_FOLDER}(?:/[^\s'\u2019:]*)?(?: not found|{_ABSENT})"
+    rf"|(?:[Nn]o such file or directory|does not exist): {_FOLDER}(?:/|$)"
 )
 
 
@@ -343,8 +348,9 @@ class FolderCauses:
         if index < self._cloned_at and re.search(rf"(?<![\w.-]){name}(?![\w.-])", text):
             return Lesson(Cause.CHECKOUT, posixpath.basename(self._checkout))
         missing = _MISSING_FOLDER.search(message)
-        if missing and not any(f"/{missing[1]}/" in shown for shown in self._shown):
-            return Lesson(Cause.LAYOUT, missing[1])
+        folder = next(filter(None, missing.groups())) if missing else ""
+        if folder and not any(f"/{folder}/" in shown for shown in self._shown):
+            return Lesson(Cause.LAYOUT, folder)
         return None
 
     @cached_property

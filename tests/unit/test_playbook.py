@@ -745,6 +745,44 @@ def test_a_folder_that_is_guessed_is_said_unless_the_repository_has_it(
     assert "`src`" not in start(memory, "acme/shop")
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "python: can't open file 'a.py': [Errno 2] No such file or directory",
+        "cat: file isn't here, doesn't exist: No such file or directory",
+        "File does not exist. Current working directory: ./work/shop",
+        "fatal: failed to encode 'work/a.py' from UTF-8 to latin-1",
+        "/usr/bin/env: 'node': No such file or directory",
+    ],
+)
+def test_no_folder_is_read_out_of_what_only_mentions_a_word(
+    memory: AgentMemory, output: str
+) -> None:
+    for number in range(4):
+        memory.learn(
+            folder_run(number, ("/", "python a.py", output), ("/", "python b/a.py", "1\n"))
+        )
+    assert "was not there" not in start(memory, "acme/shop")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "python: can't open file 'src/a.py': [Errno 2] No such file or directory",
+        "find: \u2018src\u2019: No such file or directory",
+        "bash: cd: src: No such file or directory",
+        "File src/a.py not found",
+        "Path does not exist: src",
+    ],
+)
+def test_a_folder_of_a_path_that_is_not_there_is_said(memory: AgentMemory, output: str) -> None:
+    for number in range(4):
+        memory.learn(
+            folder_run(number, ("/", "python src/a.py", output), ("/", "python lib/a.py", "1\n"))
+        )
+    assert "`src` was not there in 4 of 4 tasks" in start(memory, "acme/shop")
+
+
 NO_SRC = "find: 'src': No such file or directory"
 LOOKED_UP = (
     ("/shop", "find src -name a.py", NO_SRC),
