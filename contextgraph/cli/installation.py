@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import CommandRecord, HealthCheck, Json
     from contextgraph.ports import RunStore, Store
-    from contextgraph.readers import History
+    from contextgraph.readers import Discovered
 
 
 LIBRARIES = "click neo4j networkx numpy orjson rich scikit-learn zstandard".split()
@@ -533,7 +533,8 @@ def setup(
 
     Asks before each step; nothing is written without a yes, and nothing leaves this machine. The
     newest sessions are learned first: Ctrl-C ends learning, and what is learned stays. Run it
-    again at any time: only what is new is learned.
+    again at any time: only what is new is learned. Histories in git checkouts are left out and
+    named: others may have written them.
 
     \b
     Example:
@@ -543,9 +544,10 @@ def setup(
     from contextgraph.readers import discover
 
     settings = common.settings()
-    histories = discover(exclude=exclude or ())
+    discovered = discover(exclude=exclude or ())
+    histories = discovered.histories
     asked = _Questions(yes=yes, as_json=common.as_json)
-    _learn(common, settings, histories, asked)
+    _learn(common, settings, discovered, asked)
     card = None
     with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
         card = _card_of(memory)
@@ -567,6 +569,10 @@ def setup(
             {
                 "store": settings.address,
                 "histories": found,
+                "left_out": [
+                    {"folder": str(folder), "files": files}
+                    for folder, files in discovered.in_checkouts.items()
+                ],
                 "card": card.record() if card else None,
                 "agents": [{**one} for one in connected],
                 "try": [*steps],
@@ -594,18 +600,24 @@ class _Questions:
         return click.confirm(question, default=True, err=True)
 
 
-def _learn(
-    common: Common, settings: "Settings", histories: "Sequence[History]", asked: _Questions
-) -> None:
+def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Questions) -> None:
     """Learn the sessions that are new, the newest first."""
-    from contextgraph.cli.learn import Intake, Learning, Selection, learned_in, read_files
+    from contextgraph.cli.learn import (
+        Intake,
+        Learning,
+        Selection,
+        learned_in,
+        read_files,
+        warn_of_checkouts,
+    )
 
     known = read_files(settings)
-    files = [file for history in histories for file in history.files]
+    files = [file for history in found.histories for file in history.files]
     new = known.new(files, learned=partial(learned_in, common))
     if not common.as_json:
-        for history in histories:
+        for history in found.histories:
             print_text(f"{history.agent}: {number_of(history.runs, 'session')} in {history.folder}")
+    warn_of_checkouts(found)
     if not files:
         warn("no history of a coding agent found; `contextgraph learn PATH` learns runs")
     elif not new:

@@ -1,6 +1,7 @@
 """``contextgraph learn``, and the intake of runs that other commands read."""
 
 import os
+import shlex
 import sys
 import time
 from collections import Counter
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from contextgraph.learning.writer import Spool
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
-    from contextgraph.readers import ReadCounts, ReadFiles, SkippedError
+    from contextgraph.readers import Discovered, ReadCounts, ReadFiles, SkippedError
     from contextgraph.readers.sources import StrPath
 
     Record: TypeAlias = RawTrajectory | ReadError
@@ -284,7 +285,9 @@ def discovered_paths(
 
     from contextgraph.readers import discover
 
-    histories = discover(exclude=exclude)
+    found = discover(exclude=exclude)
+    histories = found.histories
+    warn_of_checkouts(found)
     if not histories:
         fail("no history of a coding agent found on this machine")
     rows = (
@@ -309,6 +312,23 @@ def discovered_paths(
     return [str(file) for file in unknown]
 
 
+def warn_of_checkouts(found: "Discovered") -> None:
+    """Report the histories in checkouts that were not discovered, and the command that asks."""
+    if not found.in_checkouts:
+        return
+    folders = sorted(found.in_checkouts, key=found.in_checkouts.__getitem__, reverse=True)
+    named = " ".join(shlex.quote(str(folder)) for folder in folders[:_FOLDERS_NAMED])
+    more = len(folders) - _FOLDERS_NAMED
+    rest = f" (and {number_of(more, 'more folder')}; `setup --json` lists all)" if more > 0 else ""
+    files = number_of(sum(found.in_checkouts.values()), "file")
+    warn(
+        f"left out: {files} of histories in git checkouts, which others may have written;"
+        f" if they are yours: contextgraph learn {named}{rest}"
+    )
+
+
+# Folders with histories in checkouts that one line names.
+_FOLDERS_NAMED = 5
 # Between two looks at a watched folder.
 _WATCH_SECONDS = 2.0
 # Of the runs in files; the others can be read again.
@@ -325,7 +345,11 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     *,
     discover: Annotated[
-        bool, flag("Learn what coding agents have recorded on this machine; asks first.")
+        bool,
+        flag(
+            "Learn what coding agents have recorded on this machine, but in git checkouts; asks"
+            " first."
+        ),
     ] = False,
     queued: Annotated[
         bool, flag("Learn the sessions that the hook of an agent reported as ended.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.readers.formats import FORMATS as FORMATS, all_formats as all_formats
     from contextgraph.readers.reading import (
+        Discovered as Discovered,
         History as History,
         ReadCounts as ReadCounts,
         ReadFiles as ReadFiles,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 # Resolved at first use: a hook that only names a repository must not load all readers.
 _MODULES = {
+    "Discovered": "reading",
     "FORMATS": "formats",
     "ForeignError": "format",
     "Format": "format",

@@ -316,6 +316,8 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
 
 def session_shown(file: Path) -> str:
     """The id of the first session that a page shows; empty where it names none."""
+    if not file.is_file():  # a pipe would be waited for
+        return ""
     try:
         with file.open(encoding="utf-8", errors="replace") as page:
             session = _SESSION.search(page.read(_HEAD))

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from fnmatch import fnmatch
+from functools import cache
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -471,12 +473,27 @@ class History:
     experimental: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The histories on a machine, and how many files of each folder *in_checkouts* are in none.
+
+    A history in a git checkout comes with a clone or a pull, and may be anyone's words: it is
+    learned where its folder is named.
+    """
+
+    histories: tuple[History, ...]
+    in_checkouts: Mapping[Path, int]
+
+
 def discover(
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-) -> list[History]:
-    """The histories on this machine, without the files that match a pattern in *exclude*.
+) -> Discovered:
+    """Return the histories on this machine, without files that match a pattern in *exclude*.
+
+    Files in a git checkout are counted apart. A checkout that also holds *home*, or the folder in
+    *home* where an agent keeps its sessions by default, is the user's own, such as one of settings.
 
     Only names and sizes are looked at, and which session a page of SpecStory shows: it is left out
     where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
@@ -484,18 +501,62 @@ def discover(
     """
     home = home or Path.home()
     environment = os.environ if environment is None else environment
-    histories, kept = list[History](), set[str]()
+    histories, kept, foreign = list[History](), set[str](), _Checkouts()
     for agent, variable, default, patterns in _PLACES:
         folder = Path(environment.get(variable) or home / default)
-        files = tuple(_files(folder, patterns, exclude))
-        if agent == SPECSTORY:
-            files = tuple(file for file in files if session_shown(file)[-_ID_CHARS:] not in kept)
+        files = list[Path]()
+        for pattern in patterns:
+            own = _fixed_folder(folder, pattern) if folder == home / default else home
+            for file in _files(folder, pattern, exclude):
+                if agent == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
+                    continue
+                if not foreign.has(file, own):
+                    files.append(file)
         kept.update(file.stem[-_ID_CHARS:] for file in files)
         if files:
             runs = sum(map(_sessions, files))
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental
-            histories.append(History(agent, folder, files, runs, size_of(files), experimental))
-    return histories
+            some = tuple(files)
+            histories.append(History(agent, folder, some, runs, size_of(some), experimental))
+    return Discovered(tuple(histories), foreign.counts())
+
+
+class _Checkouts:
+    """Collects files that lie in a git checkout, by checkout."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, set[Path]] = {}
+        self._is_root = cache(_is_checkout)
+
+    def has(self, file: Path, own: Path) -> bool:
+        """Return True, and keep *file*, where it is in a checkout that does not hold *own*.
+
+        Both the path and what its links lead to count.
+        """
+        for path, top in ((file.absolute(), own), (file.resolve(), own.resolve())):
+            for folder in path.parents:
+                if self._is_root(folder) and not top.is_relative_to(folder):
+                    self._files.setdefault(folder, set()).add(path)
+                    return True
+        return False
+
+    def counts(self) -> dict[Path, int]:
+        """Return, for each checkout, the folder that holds all its kept files, and their number."""
+        return {
+            Path(os.path.commonpath([file.parent for file in files])): len(files)
+            for files in self._files.values()
+        }
+
+
+def _is_checkout(folder: Path) -> bool:
+    """Return True for the top of a git work tree; in a worktree or submodule `.git` is a file."""
+    return os.path.lexists(folder / ".git")
+
+
+def _fixed_folder(folder: Path, pattern: str) -> Path:
+    """Return the deepest folder that all files at *pattern* below *folder* are in."""
+    parts = Path(pattern).parts[:-1]
+    return folder.joinpath(*takewhile(lambda part: not glob.has_magic(part), parts))
 
 
 class ReadFiles:
@@ -571,11 +632,10 @@ def _digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _files(folder: Path, patterns: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
-    for pattern in patterns:
-        for name in sorted(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True)):
-            if not any(fnmatch(name, excluded) for excluded in exclude):
-                yield Path(name)
+def _files(folder: Path, pattern: str, exclude: Sequence[str]) -> Iterator[Path]:
+    for name in sorted(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True)):
+        if not any(fnmatch(name, excluded) for excluded in exclude):
+            yield Path(name)
 
 
 def _sessions(file: Path) -> int:

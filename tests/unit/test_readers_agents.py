@@ -691,12 +691,12 @@ def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     folder.mkdir(parents=True)
     (folder / "page.md").write_bytes((SAMPLES / "specstory/page.md").read_bytes())
     assert {run.repo for run in read_all(folder)[0]} == {"local/kettle"}
-    (found,) = discover(tmp_path, {})
+    (found,) = discover(tmp_path, {}).histories
     assert (found.agent, found.runs) == ("specstory", 1)
     own = tmp_path / ".claude/projects/kettle"
     own.mkdir(parents=True)
     (own / "5e55-1.jsonl").write_text("{}")
-    assert [found.agent for found in discover(tmp_path, {})] == ["claude-code"]
+    assert [found.agent for found in discover(tmp_path, {}).histories] == ["claude-code"]
 
 
 def test_of_folders_named_equally_often_the_first_is_that_of_the_run(tmp_path):
@@ -792,7 +792,8 @@ def test_histories_on_the_machine_are_listed_but_for_those_excluded(tmp_path):
     )
     (tmp_path / "share/opencode").mkdir(parents=True)
     (tmp_path / "data.db").rename(tmp_path / "share/opencode/opencode.db")
-    found = discover(tmp_path, {"XDG_DATA_HOME": str(tmp_path / "share")}, exclude=["*/secret/*"])
+    environment = {"XDG_DATA_HOME": str(tmp_path / "share")}
+    found = discover(tmp_path, environment, exclude=["*/secret/*"]).histories
     assert [(one.agent, one.runs) for one in found] == [
         ("claude-code", 2),
         ("opencode", 2),
