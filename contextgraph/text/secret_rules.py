@@ -594,7 +594,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.
 _NAME_END = (
-    r"(?i:(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3}+s?+(?:_?[0-9]{1,2}+)?+)"
+    r"(?i:(?>(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3})s?+(?>(?:_?[0-9]{1,2}+)?))"
     r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27])?\]?"
 )
 _ANNOTATION = r"(?:\s{0,3}:\s{0,3}[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
@@ -607,7 +607,7 @@ _LINE = r"(?P<line>[^\"'`\s\\<>(){}\[\]&]{8,256}+)(?=[ \t]{0,9}(?:\r?\n|\\n|\Z))
 _BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
-    r"|(?P<words>[a-z]{3,12}(?: [a-z]{3,12}){3,23}+)(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
+    r"|(?P<words>[a-z]{3,12}(?>(?: [a-z]{3,12}){3,23}))(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
 )
 # `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
 _MARKED_UP = (
@@ -722,7 +722,7 @@ _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = (
     r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
-    r"(?P<scheme>(?:bearer|basic|(?:api-)?token|apikey|ssws|bot)\s{1,4})?+"
+    r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot)\s{1,4})?))"
     r"(?P<secret>[A-Za-z0-9._~+/=@-]{8,}+)(?![(\[{<$%*])"
 )
 _URL = (
@@ -731,7 +731,7 @@ _URL = (
 )
 _COOKIE = (
     r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{1,256}+"
-    r"(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}+)"
+    r"(?>(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}))"
 )
 _COOKIE_JAR = (
     r"[^\t\n]{0,200}\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{8,2000}+)"
@@ -743,8 +743,8 @@ _WEBHOOK = (
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
 _LINE_END = r"(?:\\+(?:[nr]|x0[ad])|[\s\"'+,|>:0-9-])"
 _PRIVATE_KEY = (
-    r"(?P<secret>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*+"
-    rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})++"
+    r"(?P<secret>(?>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*)"
+    rf"(?>(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})+)"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/=]{{1,64}}+(?={_LINE_END}{{0,40}}?-----END|\s*\Z))?)"
 )
 
@@ -795,7 +795,7 @@ _RULES = {
     "discord": Rule("discord-token", r"\.(?P<secret>[\w-]{6,7}\.[\w-]{27,40})", _start, _random),
     "putty": Rule(
         "private-key",
-        r"(?P<secret>(?:[0-9]{1,3}(?:\\+[nr]|\s)|)(?:[A-Za-z0-9+/=]{16,64}(?:\\+[nr]|\s){0,2})++)",
+        r"(?P<secret>(?:[0-9]{1,3}(?:\\+[nr]|\s)|)(?>(?:[A-Za-z0-9+/=]{16,64}(?:\\+[nr]|\s){0,2})+))",
         _after,
         lambda match: True,
     ),

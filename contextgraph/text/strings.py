@@ -140,7 +140,8 @@ _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
 _FENCE = regex(
     rf"{_LESS}(?:(?P<close>\\{{0,8}}/)(?:{_ANY})\s{{0,8}}"
-    rf"|(?:{_ANY})(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
+    rf"|(?:{_ANY})(?P<attributes>(?>(?:(?!{_MORE})[^\n<>\w-](?>(?:(?!{_MORE})[^\n<>]){{0,300}}))?)))"
+    rf"{_MORE}"
 )
 _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
 _ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")

@@ -251,10 +251,10 @@ _MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
 
 # A word without code that a shell would run, and redirections that write nothing of the project.
 _SAFE_WORD = regex(
-    r"""(?:[^'"\\`$\#]|(?<=[\w.])\#|\$(?:\w++|\{\w++\})
+    r"""(?>(?:[^'"\\`$\#]|(?<=[\w.])\#|\$(?:\w++|\{\w++\})
     |'[^'\n]*+'
-    |"(?:[^"\\$`\n]|\$(?:\w++|\{\w++\}|\(pwd\))|\\[^\n])*+"
-    )++""",
+    |"(?>(?:[^"\\$`\n]|\$(?:\w++|\{\w++\}|\(pwd\))|\\[^\n])*)"
+    )+)""",
     re.VERBOSE,
 )
 _HARMLESS_REDIRECTION = regex(
@@ -287,7 +287,7 @@ _PACKAGE = regex(
     r"(?:(?:[=<>!~]=?|===)[\w.*+!-]+(?:,(?:[=<>!~]=?)[\w.*+!-]+)*|@[\^~]?[\w.-]+|:\w+)?"
 )
 _REQUIREMENTS = regex(r"(?!/)[\w./-]*\w\.(?:txt|toml|ya?ml|lock|json|in)")
-_IN_PROJECT = regex(r"\.{1,2}(?:/[\w-]+)*+/?(?:\[[\w,.-]+\])?")
+_IN_PROJECT = regex(r"\.{1,2}(?>(?:/[\w-]+)*)/?(?:\[[\w,.-]+\])?")
 
 _LOOKING = frozenset(
     "ls cat head tail grep egrep fgrep rg ag wc pwd which type file stat diff du tree uniq cut nl "

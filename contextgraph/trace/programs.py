@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 _CONTROL = regex(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"
-_REPORT = r"(?:(?![ \t]*Remainder of file)(?:[ \t][^\n]*)?\n)*+"
+_INDENTED = r"(?>(?:(?:[ \t][^\n]*)?\n)*)"
+_REPORT = r"(?>(?:(?![ \t]*Remainder of file)(?:[ \t][^\n]*)?\n)*)"
 _BROKEN_PTH = r"Error processing line \d+"
 # Up to the next one: a report that held all that follow would be read once for each of them.
 _OWN_REPORT = _REPORT.replace("(?:", rf"(?:(?![^\n]*{_BROKEN_PTH})", 1)

@@ -14,7 +14,7 @@ TOKEN = regex(
     |(?P<heredoc><<-?[ \t]*+(?P<quote>['"]?)(?P<tag>[A-Za-z_][\w.-]*+)(?P=quote))
     |(?P<redirect>\d?(?:&>>?|>>|>\||>&|<<<|<&|>|<))
     |(?P<operator>&&|\|\||;;|\|&|[;|&\n()])
-    |(?P<word>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|['"\\])""",
+    |(?P<word>(?>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?>(?:[^"\\]|\\.)*)")+)|['"\\])""",
     re.VERBOSE | re.DOTALL,
 )
 _SETTING = regex(r"[A-Za-z_]\w*+=")
@@ -35,7 +35,7 @@ _ENDS = frozenset({"&&", "||", ";", ";;", "\n"})
 _JOINED = {";": "; ", "\n": "\n"}
 _LONGEST = 4_000
 _BARE = regex(r"[^\s'\"\\]+")
-_QUOTATION = regex(r"'([^']*)'|\"((?:[^\"\\]|\\.)*+)\"", re.DOTALL)
+_QUOTATION = regex(r"'([^']*)'|\"((?>(?:[^\"\\]|\\.)*))\"", re.DOTALL)
 _ESCAPED_QUOTE = regex(r"\\([\"\\])")
 
 _REQUIREMENT = regex(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")

@@ -1,5 +1,6 @@
 """Layers, imports, locks and version of the project agree with one another."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import contextgraph
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = tuple(ROOT / "requirements" / name for name in ("runtime.txt", "server.txt", "dev.txt"))
+# A quantifier with a `+` behind a group, behind what a placeholder may fill with one, or first.
+POSSESSIVE_GROUP = re.compile(r"(?:\)|^(?!\+{3}))(?:[*+?]|\{\d*,?\d*\})\+")
+NO_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes
 HEAVY = ("click", "networkx", "numpy", "pyarrow", "pydantic", "rich", "sklearn")
 
 
@@ -48,6 +52,22 @@ def imported_by(statement: str) -> set[str]:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     return set(HEAVY) & set(loaded.stdout.split())
+
+
+def strings_in(path: Path) -> list[str]:
+    """The strings in this module, with a group for each placeholder."""
+
+    def text(node: ast.expr) -> str:
+        return str(node.value) if isinstance(node, ast.Constant) else "()"
+
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    found = [text(node) for node in nodes if isinstance(node, ast.Constant)]
+    joined = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
+    return found + ["".join(map(text, parts)) for parts in joined]
+
+
+def repeats_group_possessively(pattern: str) -> bool:
+    return POSSESSIVE_GROUP.search(NO_GROUP.sub("x", pattern)) is not None
 
 
 def test_every_package_has_a_layer() -> None:
@@ -100,3 +120,27 @@ def test_the_development_lock_extends_the_others() -> None:
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
 def test_a_lock_names_no_host(lock: Path) -> None:
     assert not re.search(r"://|--(extra-)?index-url|--find-links", lock.read_text())
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    # Python 3.11.0 to 3.11.4 match `(?:ab?c)*+` wrongly (CPython issue 106052), and are in use:
+    # Debian 12 has 3.11.2. `(?>(?:ab?c)*)` is the same, and right in all of them.
+    found = {
+        text: path.name
+        for path in (ROOT / "contextgraph").rglob("*.py")
+        for text in strings_in(path)
+        if repeats_group_possessively(text)
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize("pattern", ["(?:ab?c)*+", "(a|b)?+", "(?:ab){2,}+", "(?:ab){0,3}+c", "*+"])
+def test_a_possessive_group_is_recognised(pattern: str) -> None:
+    assert repeats_group_possessively(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"[^)]*+", r"\)*+", "[()]++", "(?>(?:ab?c)*)", "(a)+b+", r"\w++"]
+)
+def test_other_repetitions_are_not(pattern: str) -> None:
+    assert not repeats_group_possessively(pattern)
