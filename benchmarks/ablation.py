@@ -17,7 +17,7 @@ many runs are replayed.
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TypeAlias
 from unittest.mock import patch
 
 import numpy as np
+from msgspec.structs import astuple, fields
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -42,6 +43,7 @@ from contextgraph.learning.gate_fitting import JudgedRemedy
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Cause, MachineFact, RawTrajectory, RemedyFeatures
 from contextgraph.trace import trace
+from contextgraph.values import replace
 
 PLACES = (1, 3, 5)
 _EVIDENCE = "contextgraph.advising.evidence"

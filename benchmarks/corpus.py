@@ -1,7 +1,6 @@
 """The runs to measure on: the examples, or a file of yours, multiplied to any size."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, islice
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from contextgraph.learning import bundle_of
 from contextgraph.model import Bundle, RawTrajectory
 from contextgraph.readers import read
+from contextgraph.values import replace
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "trajectories"
 START = datetime(2026, 1, 1, tzinfo=UTC)

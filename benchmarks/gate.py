@@ -12,12 +12,12 @@ how often a gate answers, is right among the first three shown, and its Brier sc
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, fields
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from msgspec.structs import astuple, fields
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression

@@ -21,7 +21,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -43,6 +43,7 @@ from contextgraph.readers import to_record, write_jsonl
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.store.sqlite.database import Connections
+from contextgraph.values import replace
 from contextgraph.wiring import build
 
 OLD_MEMORY = Path(__file__).parents[1] / "tests" / "data" / "memory_0_1.sql"

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from contextgraph.config import Settings, load_settings
 from contextgraph.knowledge.recall import Question, recollections
 from contextgraph.model import Note, NoteScope, Vector
 from contextgraph.ports import NoteStore
+from contextgraph.values import replace
 
 SPACE = "made/up@384"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

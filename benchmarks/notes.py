@@ -10,7 +10,7 @@ import random
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from contextgraph import AgentMemory
 from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import Link, LinkType, Note, NoteStatus
 from contextgraph.text import stems
+from contextgraph.values import replace
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,6 +11,7 @@ from benchmarks.measure import Row, cost, percentile
 from contextgraph import AgentMemory, State
 from contextgraph.model import RawTrajectory
 from contextgraph.trace import states_of
+from contextgraph.values import replace
 
 QUERIES = 200
 LARGEST = 100_000  # fragments: the size that the budgets are for

@@ -1,6 +1,7 @@
 """ContextGraph: the long-term memory of coding agents."""
 
-TYPE_CHECKING = False  # as in contextgraph.lazy
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever

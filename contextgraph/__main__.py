@@ -5,8 +5,8 @@ Hooks run this file with ``python -I -S``: without `site`, which takes a third o
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # as in contextgraph.lazy
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec

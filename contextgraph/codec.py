@@ -6,6 +6,7 @@ bytes base64, tuples lists, mappings and dataclasses objects.
 
 import base64
 import binascii
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
@@ -28,9 +29,9 @@ from typing import (
 )
 
 import orjson
+from msgspec import NODEFAULT, Struct, structs
 
 from contextgraph.errors import ReadError, SpaceMismatchError, StoreError
-from contextgraph.lazy import MISSING, fields, is_dataclass
 from contextgraph.model.error import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.methodology import Words
 from contextgraph.model.step import Json
@@ -111,10 +112,15 @@ class _InvalidError(Exception):
         return self
 
 
+def is_record(kind: object) -> bool:
+    """Return True for a class whose values have fields: a Struct or a dataclass."""
+    return isinstance(kind, type) and (issubclass(kind, Struct) or dataclasses.is_dataclass(kind))
+
+
 @cache
 def _encoder(kind: Any) -> Encoder:
     """Return the function that encodes values whose class is *kind*."""
-    if is_dataclass(kind):
+    if is_record(kind):
         return partial(_encoded_fields, *_fields_given(kind))
     if issubclass(kind, Enum):
         return lambda value, forms: cast(Json, value.value)
@@ -138,7 +144,7 @@ def _time_text(value: datetime, _: Forms | None) -> Json:
 
 
 class FieldOf(NamedTuple):
-    """A field of a dataclass; *default* is MISSING where it has to be given."""
+    """A field of a dataclass; *default* is NODEFAULT where it has to be given."""
 
     name: str
     hint: Any
@@ -161,10 +167,15 @@ def fields_of(kind: type) -> tuple[FieldOf, ...]:
 @cache
 def _defaults(kind: Any) -> Mapping[str, object]:
     """The names of `fields_of` the dataclass *kind* with their defaults."""
+    if issubclass(kind, Struct):
+        return {
+            item.name: item.default if item.default_factory is NODEFAULT else item.default_factory()
+            for item in structs.fields(kind)
+        }
     return {
-        item.name: item.default if item.default_factory is MISSING else item.default_factory()
-        for item in fields(kind)
-        if item.init and item.metadata != TRANSIENT
+        item.name: NODEFAULT if item.default is dataclasses.MISSING else item.default
+        for item in dataclasses.fields(kind)
+        if item.metadata != TRANSIENT  # none of those that can be decoded has a factory
     }
 
 
@@ -202,14 +213,14 @@ def _told(defaults: Defaults, values: tuple[Any, ...]) -> dict[str, Any]:
         name: given
         for (name, default), given in zip(defaults, values, strict=True)
         # Most often a field is its default itself; comparing values would take longer.
-        if given is not None and given is not default and (default is MISSING or given != default)
+        if given is not None and given is not default and (default is NODEFAULT or given != default)
     }
 
 
 @cache
 def _decoder(hint: Any, strict: bool) -> Decoder:
     """Return the function that decodes a value of the type *hint*."""
-    if is_dataclass(hint):
+    if is_record(hint):
         return partial(_dataclass, hint, strict)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -319,7 +330,7 @@ def _dataclass(kind: Any, strict: bool, record: Json) -> Any:
 @cache
 def _field_decoders(kind: Any, strict: bool) -> Mapping[str, tuple[Decoder, bool, type | None]]:
     return {
-        name: (_decoder(hint, strict), default is not MISSING, hint if hint in _SCALARS else None)
+        name: (_decoder(hint, strict), default is not NODEFAULT, hint if hint in _SCALARS else None)
         for name, hint, default in fields_of(kind)
     }
 
@@ -404,7 +415,7 @@ def _for_orjson(value: Any) -> object:
 @cache
 def _field_getters(kind: Any) -> tuple[Defaults, Getter] | None:
     """Return what `_fields_given` does for a dataclass, None for another *kind* of value."""
-    return _fields_given(kind) if is_dataclass(kind) else None
+    return _fields_given(kind) if is_record(kind) else None
 
 
 def json_of(value: Any) -> str:
@@ -472,10 +483,10 @@ class Columns(Generic[Value]):
             (
                 field.name,
                 None if form is _AS_IT_IS else form[1],
-                None if field.default is MISSING else field.default,
+                None if field.default is NODEFAULT else field.default,
             )
             for field, form in zip(fields, field_forms, strict=True)
-            if form is not _AS_IT_IS or field.default is not MISSING
+            if form is not _AS_IT_IS or field.default is not NODEFAULT
         )
 
     def row(self, value: Value) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ There are two such files: the user's own, and one in the current folder. The lat
 clone: until the user trusts it (`trust`), it can lower limits and nothing else.
 """
 
+import dataclasses
 import os
 import re
 import stat
@@ -11,10 +12,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
 
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field, fields, replace
 from contextgraph.text import mask_secrets, plain
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,8 +62,7 @@ DEFAULT = "default"  # the configuration that changes nothing, unless the file d
 _CONFIGURATIONS = "configurations"
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """A named variant of retrieval, for ablation; empty fields leave the defaults.
 
     *channels* are those in use, *weights* theirs in the fusion, *gate* the thresholds that differ.
@@ -83,7 +86,7 @@ GRAPH = "networkx:"
 IN_MEMORY = (":memory:", GRAPH)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """The settings that a memory is built from.
 
@@ -107,11 +110,11 @@ class Settings:
 
     store: str = ""
     tenant: str = "default"
-    auth: tuple[str, str] | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    qdrant_key: str | None = field(default=None, repr=False)
-    embedding_api_key: str | None = field(default=None, repr=False)
-    embedder: str = field(
+    auth: tuple[str, str] | None = dataclasses.field(default=None, repr=False)
+    token: str | None = dataclasses.field(default=None, repr=False)
+    qdrant_key: str | None = dataclasses.field(default=None, repr=False)
+    embedding_api_key: str | None = dataclasses.field(default=None, repr=False)
+    embedder: str = dataclasses.field(
         default="",
         metadata=_offered(
             "NAME",
@@ -120,30 +123,30 @@ class Settings:
             "that of the memory",
         ),
     )
-    api_url: str = field(default="", repr=False)
+    api_url: str = dataclasses.field(default="", repr=False)
     embedding_price: float | None = None
-    summarizer: str = field(
+    summarizer: str = dataclasses.field(
         default="", metadata=_offered("NAME", "template or openai/MODEL", "template")
     )
     conflict_judge: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
-    max_cost: float | None = field(
+    max_cost: float | None = dataclasses.field(
         default=None, metadata=_offered("DOLLARS", "The most to spend on models", min=0)
     )
-    max_run_size: float = field(
+    max_run_size: float = dataclasses.field(
         default=256,
         metadata=_offered("MIB", "The most that one run may have, decompressed", "256", min=1),
     )
     keyed_root: str = ""
-    notes: str = field(default="", repr=False)
+    notes: str = dataclasses.field(default="", repr=False)
     http_hosts: str = ""
-    configuration: Configuration = field(
+    configuration: Configuration = dataclasses.field(
         default_factory=Configuration,  # made by a hook once the code of its class is at hand
         metadata=_offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT),
     )
-    source: str = field(default="", metadata=_offered("NAME", "The source to record"))
-    withhold: float = field(
+    source: str = dataclasses.field(default="", metadata=_offered("NAME", "The source to record"))
+    withhold: float = dataclasses.field(
         default=0.0,
         metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
     )
@@ -226,10 +229,12 @@ class Settings:
 # What ``contextgraph.toml`` may hold.
 _TEXTS = tuple(
     item.name
-    for item in fields(Settings)
+    for item in dataclasses.fields(Settings)
     if item.type in (str, Configuration) and item.name not in _FROM_ENVIRONMENT_ONLY
 )
-_NUMBERS = tuple(item.name for item in fields(Settings) if item.type in (float, float | None))
+_NUMBERS = tuple(
+    item.name for item in dataclasses.fields(Settings) if item.type in (float, float | None)
+)
 # Texts with commas in an environment variable, also lists in a file.
 _LISTS = frozenset({"http_hosts", "never_learn"})
 _KNOWN = (*_TEXTS, *_NUMBERS, _CONFIGURATIONS)
@@ -239,8 +244,7 @@ _VARIABLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SettingInForce:
+class SettingInForce(Struct, frozen=True):
     """The *value* of a setting, secrets masked, and its *origin*.
 
     That is ``option``, an environment variable, ``contextgraph.toml`` (of the current folder), the
@@ -280,15 +284,6 @@ def usage_log_file() -> str:
 _XDG = {"config": "~/.config", "data": "~/.local/share", "cache": "~/.cache"}
 
 
-def pattern_file(users: str = "") -> str:
-    """The file in which hooks keep compiled patterns, for this version of Python only.
-
-    Other *users* have more of them, in a file of their own.
-    """
-    name = f"{users}patterns-2.{sys.implementation.cache_tag}-{sys.hexversion:x}"
-    return os.path.join(_user_folder("cache"), name)
-
-
 def _user_folder(kind: str) -> str:
     if _IS_LINUX:  # as platformdirs has it, whose import takes longer than most of a hook
         folder = os.environ.get(f"XDG_{kind.upper()}_HOME", "").strip() or _XDG[kind]
@@ -320,7 +315,7 @@ def settings_in_force(
 ) -> list[SettingInForce]:
     """Each setting that `load_settings` loads, with its origin. Raises the same errors."""
     settings, origins = _loaded(environment, folder, flags)
-    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    values = {item.name: getattr(settings, item.name) for item in dataclasses.fields(settings)}
     values |= {"store": settings.address, "configuration": settings.configuration.name}
     values |= {name: "set" for name in ("auth", *_SECRETS) if values[name]}
     return [
@@ -379,7 +374,7 @@ def _without_unbound_secrets(
     for secret, server in _SERVER_OF.items():
         if not getattr(settings, secret) or origins.get(server) != SETTINGS_FILE:
             continue
-        settings = replace(settings, **{secret: None})  # type: ignore[arg-type]  # all may be None
+        settings = replace(settings, **{secret: None})
         path = plain(os.path.join(folder, SETTINGS_FILE))
         _warn_once(
             f"{path}: {origins[secret]} is not sent to the {server} "
@@ -481,8 +476,7 @@ def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[st
     return table, configurations
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFile:
+class ProjectFile(Struct, frozen=True):
     """The settings file at *path*, in a folder that may be a clone, with its *content*."""
 
     path: str
@@ -563,7 +557,7 @@ def _configuration(name: str, given: object) -> Configuration:
 
     where = f"{SETTINGS_FILE}: {_CONFIGURATIONS}.{name}"
     table = _table(where, given)
-    known = tuple(item.name for item in fields(Configuration) if item.name != "name")
+    known = tuple(item.name for item in structs.fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
     if "gate" in table:
         table["gate"] = _table(f"{where}: gate", table["gate"])
@@ -626,11 +620,11 @@ def _auth(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
-    known = {item.name for item in fields(Settings)}
+    known = {item.name for item in dataclasses.fields(Settings)}
     unknown = sorted(set(values) - known)
     if unknown:
         raise SettingsError(f"unknown setting {unknown[0]!r}")
-    return replace(settings, **values)  # type: ignore[arg-type]  # keys checked above
+    return replace(settings, **values)
 
 
 NEVER_LEARNED = "never learned: the setting never_learn names its repository or folder"

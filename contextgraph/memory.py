@@ -36,7 +36,6 @@ from contextgraph.errors import (
 )
 from contextgraph.governance import EvictionPolicy
 from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
-from contextgraph.lazy import replace
 from contextgraph.learning import (
     RUNS_AT_ONCE,
     Inspection,
@@ -76,6 +75,7 @@ from contextgraph.processes import no_fork, operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
+from contextgraph.values import replace
 from contextgraph.wiring import Parts, build, has_keyed, item_file, keyed_memory, maintenance_policy
 from contextgraph.working_tree import WorkingTree
 

@@ -31,8 +31,9 @@ from typing import (
     get_type_hints,
 )
 
+from msgspec import NODEFAULT, Struct, field
+
 from contextgraph.errors import AmbiguousRunError, NotFoundError, ReadError
-from contextgraph.lazy import MISSING, dataclass, field, replace
 from contextgraph.model import (
     Action,
     Json,
@@ -45,6 +46,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.records import context_record, friction_record, record_of, statement_record
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
@@ -68,8 +70,7 @@ ADMIN_ARGUMENTS = frozenset({"pinned"})
 """Arguments that need the scope admin, whatever the scope of the operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """A function of a memory, of its *part*, or of a live run (*part* "live").
 
     *target* is the function, or its place: ``module:Class.method``. Tokens need *scope*. *route* is
@@ -132,7 +133,7 @@ class Operation:
 
 def _bounded(kind: Any) -> Any:
     """Return the type of an argument of a method, read as the library writes it."""
-    from pydantic import Field, PlainValidator
+    from pydantic import Field, JsonValue, PlainValidator
 
     from contextgraph.codec import decoded
 
@@ -146,7 +147,15 @@ def _bounded(kind: Any) -> Any:
             raise ValueError(error.reason) from error
 
     described = Sequence[str] if kind == Collection[str] else kind
+    if _has_struct(kind):  # of which pydantic knows no schema
+        described = JsonValue
     return Annotated[kind, PlainValidator(value, json_schema_input_type=described)]
+
+
+def _has_struct(kind: Any) -> bool:
+    return (isinstance(kind, type) and issubclass(kind, Struct)) or any(
+        map(_has_struct, get_args(kind))
+    )
 
 
 class ArgumentField:
@@ -183,7 +192,7 @@ def checked_type(kind: Any) -> Any:
         taken: Any = {
             one.name: (
                 checked_type(hints[one.name]),
-                ... if one.default is MISSING else one.default,
+                ... if one.default is NODEFAULT else one.default,
             )
             for one in fields_of(kind)
         }
@@ -291,8 +300,7 @@ Ignored = Annotated[Names, ArgumentField(metavar="ID", description="Ignore runs 
 AsOf = Annotated[datetime | None, ArgumentField(description="Ignore newer runs.")]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolBody:
+class ToolBody(Struct, frozen=True):
     """The call of a tool that is not a shell."""
 
     tool: Name

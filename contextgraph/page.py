@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import dataclass
+from contextgraph.model import LoopInfo, Phase, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.text import number_of, one_line, plain
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from contextgraph.learning import Inspection
-    from contextgraph.model import LoopInfo, Phase, RawTrajectory
     from contextgraph.trace import Recovery, StepTrace
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -77,8 +77,7 @@ def write_page(path: Path, template: str, /, **values: object) -> None:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class StepView:
+class StepView(Struct, frozen=True):
     """A step of the reader: its *action* on one line, *notes* by kind, and texts by name."""
 
     index: int
@@ -100,8 +99,7 @@ class StepView:
         return one_line(f"{self.index} {self.phase}: {self.action}", _SUMMARY_WIDTH)
 
 
-@dataclass(frozen=True, slots=True)
-class StepGroup:
+class StepGroup(Struct, frozen=True):
     """Steps that are shown together; quiet ones are collapsed."""
 
     steps: Sequence[StepView]
@@ -114,8 +112,7 @@ class StepGroup:
         return f"{len(self.steps)} quiet steps ({first}–{last})"
 
 
-@dataclass(frozen=True, slots=True)
-class PartView:
+class PartView(Struct, frozen=True):
     """A fragment of a run."""
 
     title: str
@@ -123,8 +120,7 @@ class PartView:
     groups: Sequence[StepGroup]
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(Struct, frozen=True):
     """A run as the reader shows it."""
 
     raw: "RawTrajectory"
@@ -234,8 +230,7 @@ def recovery_line(recovery: "Recovery") -> str:
     return f"{how} {error}{doubt}: {one_line(describe_remedy(recovery.actions), 200)}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPart:
+class ReportPart(Struct, frozen=True):
     """A part of a report: a table, or a *drawing* in SVG; *texts* are opened by a click."""
 
     title: str

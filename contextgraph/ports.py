@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contextgraph import model
 from contextgraph.errors import StoreError
-from contextgraph.lazy import replace
 from contextgraph.processes import Process
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Condition, Lock, get_ident
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
-from contextgraph.lazy import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer, TracerProvider
@@ -76,8 +76,7 @@ def load(*modules: str) -> None:
             import_module(module)
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A process that no other is equal to, on any machine.
 
     *machine* is one start of a machine and what process numbers mean in it, empty where unknown.

@@ -7,9 +7,8 @@ from itertools import zip_longest
 from math import exp, log, sqrt
 from typing import NamedTuple, TypeVar
 
-from contextgraph.lazy import regex
 from contextgraph.model import Note, StatementKind
-from contextgraph.text import count_tokens, gives_instructions, stems
+from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import overlap, rarity
 
 # Of reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from contextgraph.errors import MissingExtraError, RemoteError
-from contextgraph.lazy import dataclass
 from contextgraph.model import Usage
 from contextgraph.text import clip, mask_secrets
 
@@ -49,8 +50,7 @@ _MAX_ANSWER_BYTES = 64 << 20  # the vectors of the largest batch take a third of
 UNLIMITED = "contextgraph.unlimited"
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How long a call is retried, in seconds.
 
     *timeout* is for one answer, *outage* for a server that does not answer, *rate_limit* for one
@@ -100,8 +100,7 @@ _BREAK_SECONDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A failed attempt; *retry_after* is the delay in seconds that the server asks for."""
 
     kind: FailureKind

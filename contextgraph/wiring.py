@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_notes, by_statements
 from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
@@ -25,7 +28,6 @@ from contextgraph.errors import OF_STORE, SettingsError
 from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
 from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
-from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine
@@ -43,6 +45,7 @@ from contextgraph.remote import (
     RetryPolicy,
     UsageLog,
 )
+from contextgraph.values import replace
 
 # What the first run that is learned needs.
 _LATER = ("tomllib", "contextgraph.text.secret_rules")
@@ -53,8 +56,7 @@ _ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT
 _OF_LOOPS = ("error", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """All that a memory is made of, sharing one store; *settings* say what is not made here."""
 
     store: Store

@@ -4,30 +4,25 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
+from pathlib import Path
+from typing import Self
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Self
+from msgspec import Struct, field
 
 # Longer files are generated; their symbols are taken to be there.
 _LONGEST_FILE = 2_000_000
 _ELSEWHERE = ("/", "..", "~")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingTree:
+class WorkingTree(Struct, frozen=True):
     """The files below *root*. Paths that lead outside it are taken to be right.
 
     *recorded* are content hashes of files by path, from earlier runs, maybe abbreviated.
     """
 
     root: "Path | str"
-    recorded: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
-    _unchanged: dict[str, bool | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    recorded: Mapping[str, Collection[str]] = field(default_factory=dict)
+    _unchanged: dict[str, bool | None] = field(default_factory=dict)
 
     @classmethod
     def around(cls, folder: "Path | str") -> "Self":

@@ -137,7 +137,7 @@ def class_blocks(value: type) -> Iterator[str]:
 def field_of(entry: ast.AnnAssign) -> str:
     """A field with its default; of one made by `field` without how it is compared and stored."""
     given = entry.value
-    if isinstance(given, ast.Call) and ast.unparse(given.func) == "field":
+    if isinstance(given, ast.Call) and ast.unparse(given.func).endswith("field"):
         defaults = {word.arg: word.value for word in given.keywords}
         default = defaults.get("default")
         return ast.unparse(ast.AnnAssign(entry.target, entry.annotation, default, simple=1))

@@ -1,7 +1,7 @@
 """Arguments for the operations of the ports, drawn by the names or types of their parameters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 from typing import Any
@@ -26,6 +26,7 @@ from contextgraph.model import (
     Vector,
     Verdict,
 )
+from contextgraph.values import replace
 from tests.strategies import (
     ADVICE_IDS,
     CONTEXT_IDS,

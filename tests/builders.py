@@ -1,8 +1,9 @@
 """Small runs and values for tests, with everything but the point of the test filled in."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
+
+from msgspec.structs import asdict
 
 from contextgraph.model import (
     Action,
@@ -142,7 +143,7 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
 def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:
     """Return the candidate that a store has for a recovery of *run*."""
     return RecoveryCandidate(
-        **{field.name: getattr(recovered, field.name) for field in fields(recovered)},
+        **asdict(recovered),
         words=scored_words(recovered.message, recovered.actions),
         family=error.family,
         error_type=error.error_type,

@@ -1,7 +1,7 @@
 """Two stores that get the same calls and must give the same results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, cast
@@ -12,6 +12,7 @@ from contextgraph.errors import ContextGraphError
 from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
 from contextgraph.ports import Store
 from contextgraph.store.graph import without_values
+from contextgraph.values import replace
 
 NONE: Mapping[str, object] = MappingProxyType({})
 

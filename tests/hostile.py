@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from importlib import import_module
 from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from contextgraph.lazy import Regex
+from msgspec import Struct, structs
+
+from contextgraph.text.strings import Regex
 
 # Type stubs do not agree whether the standard library has these.
 code, parser = import_module("re._constants"), import_module("re._parser")
@@ -64,14 +65,14 @@ def _literals(compiled: CodeType) -> Iterator[str]:
 def _patterns(value: object) -> Iterator[re.Pattern[str]]:
     if isinstance(value, Regex):
         yield re.compile(value.pattern, value.flags)
-    elif is_dataclass(value) and isinstance(pattern := getattr(value, "pattern", None), str):
+    elif isinstance(value, Struct) and isinstance(pattern := getattr(value, "pattern", None), str):
         yield re.compile(pattern, re.MULTILINE)
     elif isinstance(value, dict):
         yield from chain.from_iterable(map(_patterns, value.values()))
     elif isinstance(value, tuple | list | frozenset):
         yield from chain.from_iterable(map(_patterns, value))
-    elif is_dataclass(value):
-        yield from chain.from_iterable(_patterns(getattr(value, one.name)) for one in fields(value))
+    elif isinstance(value, Struct):
+        yield from chain.from_iterable(map(_patterns, structs.astuple(value)))
 
 
 def _repetitions(pattern: re.Pattern[str]) -> list[tuple[str, str]]:

@@ -4,12 +4,12 @@ import re
 import string
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from random import Random
 from re._parser import parse  # type: ignore[import-not-found]
 from typing import Any, TypeAlias
 
 from contextgraph.model import Action, RawTrajectory
+from contextgraph.values import replace
 from tests.builders import run
 
 # Draws a text that holds a secret, and the secret itself.
@@ -204,7 +204,7 @@ def _with_action(raw: RawTrajectory, action: Action) -> RawTrajectory:
 
 def _with_step(raw: RawTrajectory, **fields: str) -> RawTrajectory:
     first, *rest = raw.steps
-    return replace(raw, steps=(replace(first, **fields), *rest))  # type: ignore[arg-type]
+    return replace(raw, steps=(replace(first, **fields), *rest))
 
 
 _FAILED = "ModuleNotFoundError: No module named 'x'\n{}\n"

@@ -21,6 +21,8 @@ from operator import mul
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from contextgraph.advising.channels import (
     CaseHit,
     Query,
@@ -39,7 +41,6 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     ChannelRank,
     Outcome,
@@ -54,8 +55,9 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import blend
-from contextgraph.text import TASK_CHARS, stem, stems, word_counts, words
+from contextgraph.text import TASK_CHARS, regex, stem, stems, word_counts, words
 from contextgraph.trace import ProjectFacts
+from contextgraph.values import replace
 
 FRAGMENTS_SHOWN = 3
 # For how many tasks the typical rank of a related task in time counts beside the one that is seen.
@@ -287,8 +289,7 @@ _FILES_SHOWN = 3
 _TEST_FILE = regex(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRun:
+class KnownRun(Struct, frozen=True):
     """A run of the repository: its instance, and what it shows of the project.
 
     *changed*, *opened* and *listed* are the files of the project itself that it changed, looked at

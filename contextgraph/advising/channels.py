@@ -9,10 +9,11 @@ from math import log, sqrt
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct, field
+
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
 from contextgraph.governance import age_weight
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     EXCEPTIONS,
     ChannelRank,
@@ -54,6 +55,7 @@ from contextgraph.text import (
     words,
 )
 from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
+from contextgraph.values import replace
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
@@ -64,8 +66,7 @@ def no_embedder() -> None:
     """An `EmbedderSource` for a memory without vectors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A state as the channels need it.
 
     *is_at_error*: it is about an error, recognised or not. *scopes* are tried in order, the
@@ -89,8 +90,8 @@ class Query:
     embedder: EmbedderSource
     gate: FittedGate
     asked_at: datetime | None = None
-    recoveries: list[RecoveryCandidate] = field(default_factory=list, init=False, compare=False)
-    _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    recoveries: list[RecoveryCandidate] = field(default_factory=list)
+    _overlaps: dict[str, float] = field(default_factory=dict)
 
     @property
     def task_type(self) -> TaskType | None:
@@ -171,8 +172,7 @@ OVERFETCH = 48
 _SAME_REPO, _SAME_TYPE = 0.15, 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class CaseHit:
+class CaseHit(Struct, frozen=True):
     """A past run that a channel found, with its evidence (0 to 1) and the similarity of its task.
 
     *similarity* is the cosine of the vectors, where vectors were compared.
@@ -185,8 +185,7 @@ class CaseHit:
     similarity: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """Findings of one channel; *degraded* says what it could not do, and why.
 
     Recoveries are candidates in no order that counts; the rest is best first.

@@ -9,6 +9,8 @@ from functools import cache, cached_property, lru_cache, partial
 from math import fsum
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.advising.channels import (
     SAME_TEMPLATE,
     Query,
@@ -25,7 +27,6 @@ from contextgraph.advising.gate import (
     kind_of,
     probability,
 )
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Agreement,
@@ -46,7 +47,7 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.text import FixedCounts, bm25, quoted_names, word_counts
+from contextgraph.text import FixedCounts, bm25, quoted_names, regex, word_counts
 from contextgraph.text.strings import is_cut
 from contextgraph.trace import (
     EDITED,
@@ -71,6 +72,7 @@ from contextgraph.trace import (
     shows_cause,
 )
 from contextgraph.trace.advice import INSTEAD, Term
+from contextgraph.values import replace
 
 NAMED_RUNS = 10
 # So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
@@ -101,8 +103,7 @@ _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 Actions: TypeAlias = tuple[RemedyAction, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wording:
+class Wording(Struct, frozen=True, eq=False):
     """Some *actions* as they may be said, with their *description*.
 
     The *key* decides which remedies are the same: see `contextgraph.trace.advice`.

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -26,7 +25,9 @@ from contextgraph.model import (
     Silence,
     SimilarCase,
 )
+from contextgraph.text import regex
 from contextgraph.trace import describe_remedy, files_changed, folder_of, names_in, project_facts
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 
 # As of `pip install NAME`.

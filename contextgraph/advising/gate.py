@@ -12,7 +12,8 @@ from math import exp, log1p, sqrt
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from contextgraph.lazy import dataclass, field, regex, replace
+from msgspec import Struct
+
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -31,6 +32,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import ALL, Store
 from contextgraph.ranking import PROBABLE
+from contextgraph.text import regex
 from contextgraph.trace import (
     EDITED,
     IMPORTS,
@@ -41,6 +43,7 @@ from contextgraph.trace import (
     read_action,
 )
 from contextgraph.trace.advice import leaves_open
+from contextgraph.values import replace
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
@@ -190,8 +193,7 @@ def expected_worth(
     return gain - (1 - probability) * HARM - READING
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Decides what may be shown to an agent that asks.
 
     *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
@@ -255,16 +257,11 @@ Z = 1.645
 TWO_SIDED = 1.96
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(Struct, frozen=True):
     """How often advice *helped* and *failed* where it was tried, in shares of what was reported.
 
     *base* is how often the errors that it was about are cleared. *by_hand*: it was quarantined by
     hand. *accusers* is how many sources reported failures.
-
-    *trust*, 0 to 1, is its successes over those at the base rate, both with a prior of one, so that
-    silence costs nothing. *is_quarantined*: it clears errors far less often than they are cleared
-    anyway, or was quarantined by hand.
     """
 
     helped: float = 0.0
@@ -272,14 +269,20 @@ class Credit:
     base: float = UNKNOWN_RATE
     by_hand: bool = False
     accusers: int = 0
-    trust: float = field(init=False)
-    is_quarantined: bool = field(init=False)
 
-    def __post_init__(self) -> None:
+    @property
+    def trust(self) -> float:
+        """Its successes over those at the base rate, 0 to 1.
+
+        Both with a prior of one, so that silence costs nothing.
+        """
         expected = (self.helped + self.failed) * self.base
-        trust = min(1.0, (self.helped + PRIOR_SUCCESSES) / (expected + PRIOR_SUCCESSES))
-        object.__setattr__(self, "trust", trust)
-        object.__setattr__(self, "is_quarantined", self.by_hand or trust < QUARANTINE_BELOW)
+        return min(1.0, (self.helped + PRIOR_SUCCESSES) / (expected + PRIOR_SUCCESSES))
+
+    @property
+    def is_quarantined(self) -> bool:
+        """True where it clears errors far less often than they are cleared anyway, or by hand."""
+        return self.by_hand or self.trust < QUARANTINE_BELOW
 
 
 # Of advice of which nothing was reported.
@@ -482,8 +485,7 @@ def confidence(successes: float, trials: float, base_successes: float, base_tria
     return max(0.0, difference(successes, trials, base_successes, base_trials)[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Credits:
+class Credits(Struct, frozen=True):
     """The credit of advice by its id, and whether the runs of the memory have several sources.
 
     What *distrusted* ones supplied counts for nothing.
@@ -593,8 +595,7 @@ _IDENTIFIER = regex(r"[A-Za-z_]\w+")
 _CODE_KINDS = frozenset({RemedyKind.EDIT, RemedyKind.CONFIGURE, RemedyKind.RESEND})
 
 
-@dataclass(frozen=True, slots=True)
-class RepoRemedy:
+class RepoRemedy(Struct, frozen=True):
     """The *actions* of one remedy that can be advice, as done in *repo*."""
 
     repo: str

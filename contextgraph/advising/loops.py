@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from msgspec import Struct
+
 from contextgraph.advising.channels import harness
 from contextgraph.advising.gate import SHIPPED, stored_gate
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
@@ -45,6 +46,7 @@ from contextgraph.trace import (
     states_of,
 )
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER
+from contextgraph.values import replace
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.
@@ -81,8 +83,7 @@ class Retriever(Protocol):
         """Return what fits *current_state*, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Escape:
+class Escape(Struct, frozen=True):
     """Something done in *runs* (instance and repository, the newest first).
 
     *id* is that of the methodology or fragment; *is_near*: a run is of the repository that asks.
@@ -115,8 +116,7 @@ class Escape:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class EscapeFinder:
+class EscapeFinder(Struct, frozen=True):
     """Finds escapes in *store*, none from runs of *exclude_instances*."""
 
     store: Store
@@ -272,8 +272,7 @@ class EscapeFinder:
         return _PastRuns(names, frozenset(left))
 
 
-@dataclass(frozen=True, slots=True)
-class _PastRuns:
+class _PastRuns(Struct, frozen=True):
     """Run id -> instance and repository; *left* are the runs that left a loop."""
 
     names: Mapping[str, tuple[str, str]]

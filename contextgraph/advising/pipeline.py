@@ -24,6 +24,8 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.advising.cases import cases_of
 from contextgraph.advising.channels import (
     CHANNELS,
@@ -60,7 +62,6 @@ from contextgraph.advising.wording import (
     unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Cause,
     ErrorSignature,
@@ -85,6 +86,7 @@ from contextgraph.model import (
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
 from contextgraph.trace import MISSING_PROGRAM, Lesson, error_of, lessons_of, signature_of
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
@@ -492,8 +494,7 @@ def _pays(remedy: Remedy) -> Remedy | Silence:
     return remedy
 
 
-@dataclass(slots=True)
-class _New:
+class _New(Struct):
     """Silences what this agent was shown before, in this answer or an earlier one of the run."""
 
     already_shown: set[str]

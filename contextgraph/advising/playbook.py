@@ -15,7 +15,6 @@ from contextgraph.advising.channels import harness, readable
 from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
-from contextgraph.lazy import regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -37,7 +36,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import Store
-from contextgraph.text import mask_secrets, masked_name
+from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
     FOLDER_PATTERNS,
     SCRIPT,
@@ -57,6 +56,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.actions import TESTS, CommandUse, command_use
 from contextgraph.trace.advice import wording_of
+from contextgraph.values import replace
 
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
 RUNS = 32

@@ -5,9 +5,10 @@ from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
-from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -37,8 +38,9 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ranking import QUOTED_TOKENS, fitting, quote_of
-from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of
+from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of, regex
 from contextgraph.trace import SCRIPT, advice_id
+from contextgraph.values import replace
 
 MAX_TOKENS = 800
 # How ids of warnings before a command begin.
@@ -119,8 +121,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
-@dataclass(slots=True)
-class Room:
+class Room(Struct):
     """Ranks at most *limit* remedies, and silences what the text of an error has no room for.
 
     Further remedies are rarely right, and none of them costs nothing: an error interrupts an agent

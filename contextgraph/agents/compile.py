@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import orjson
+from msgspec import Struct
 
 from contextgraph import model
 from contextgraph.advising.channels import OF_CODE, readable
@@ -40,13 +41,13 @@ from contextgraph.agents.live import submission_warning
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, SettingsError
 from contextgraph.knowledge.statements import is_rule_of, says_of, words_beside
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.ports import Store
 from contextgraph.ranking import QuotedSession, quote_of
-from contextgraph.text import gives_instructions, number_of, one_line, quoted_names
+from contextgraph.text import gives_instructions, number_of, one_line, quoted_names, regex
 from contextgraph.trace import replaced_program
 from contextgraph.trace.ordered import command_words
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -59,8 +60,7 @@ _MOST_SAID = 3
 _NO_TREE = WorkingTree(Path(os.devnull))
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledAdvice:
+class CompiledAdvice(Struct, frozen=True):
     """The compiled file, and the number of errors and repositories it has a text for."""
 
     path: Path

@@ -12,17 +12,16 @@ import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from contextgraph.agents.hook_files import Advice, AdviceFile, HookFiles, HookRecord, now
-from contextgraph.config import Settings, load_settings, pattern_file
-from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex, replace
+from contextgraph.config import Settings, load_settings
+from contextgraph.model import Action, ErrorSignature, Json, RawTrajectory, Step
+from contextgraph.text import regex
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
-
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
-    from contextgraph.model import Action, ErrorSignature, Json, RawTrajectory, Step
-
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
 _FORGETTING = ("compact", "clear")
@@ -48,8 +47,7 @@ _GEMINI_CLI = {
 _USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class HookEvent:
+class HookEvent(Struct, frozen=True):
     """One event as an agent describes it; what it does not say is empty.
 
     OpenHands names the event `event_type`, all others `hook_event_name`.
@@ -257,13 +255,11 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 
 def main(store: str | None = None, tenant: str | None = None) -> None:
     """Answer the event on standard input, or nothing where that takes more than a second."""
-    patterns.keep(pattern_file())
     try:
         with _Deadline():
             if text := _event():
                 sys.stdout.write(answer(text, store, tenant))
                 sys.stdout.flush()
-            patterns.save()
     except (_TooLateError, OSError):
         pass
 

@@ -8,19 +8,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import fields
 
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field, fields, regex
-from contextgraph.text import mask_secrets
+from contextgraph.model import ErrorPattern, ErrorSignature, Exposure, Json
+from contextgraph.text import mask_secrets, regex
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from _sqlite3 import Connection
     from pathlib import Path
-    from typing import Any, Self, TypeAlias
 
     from contextgraph.config import Settings
-    from contextgraph.model import ErrorPattern, ErrorSignature, Exposure, Json
     from contextgraph.ports import Store
     from contextgraph.ranking import QuotedSession
 
@@ -35,8 +37,7 @@ _MOST_BYTES = 1 << 19
 _REFRESHED_AFTER, _CLOSED_WITHIN = 3600, 2
 
 
-@dataclass(frozen=True, slots=True)
-class HookRecord:
+class HookRecord(Struct, frozen=True):
     """One event of a session: which error the agent met, and what it was shown.
 
     *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
@@ -305,8 +306,7 @@ ErrorKey: "TypeAlias" = tuple[str, str, str, str, str]
 """Repository in lower case, family, type, template, names; what is not known is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
     An empty *text* means that there is no advice.
@@ -316,8 +316,7 @@ class Advice:
     items: "Sequence[Json]" = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRemedy:
+class CompiledRemedy(Struct, frozen=True):
     """One remedy of an error: its *line* in a text, what that *says*, and its *item*.
 
     *installs*: it advises to install something; *programs* are those that it replaces, *paths*
@@ -334,8 +333,7 @@ class CompiledRemedy:
     general: "Sequence[Json]" = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorAdvice:
+class ErrorAdvice(Struct, frozen=True):
     """Remedies for an error, best first; a text has room for *most* of the *remedies*.
 
     *heads* stand before a single remedy, and before several.
@@ -351,8 +349,7 @@ class ErrorAdvice:
 Line: "TypeAlias" = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]], "Json"]
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryAdvice:
+class RepositoryAdvice(Struct, frozen=True):
     """The advice for a repository.
 
     *text* precedes *lines*. *commands* are texts and forms of commands that do not run, each with
@@ -364,10 +361,8 @@ class RepositoryAdvice:
 
     text: str = ""
     lines: Sequence[Line] = ()
-    commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict, hash=False)
-    files: Mapping[str, Sequence[tuple[str, Sequence[str], str]]] = field(
-        default_factory=dict, hash=False
-    )
+    commands: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
+    files: Mapping[str, Sequence[tuple[str, Sequence[str], str]]] = field(default_factory=dict)
     orders: Sequence[tuple[str, Sequence[str], str, str]] = ()
 
 
@@ -638,12 +633,10 @@ def _put_conversations(
 
 def _written(advice: ErrorAdvice | RepositoryAdvice) -> str:
     """*advice* as JSON, without what is empty."""
-    from dataclasses import asdict  # which a hook need not load
-
-    record = {name: value for name, value in asdict(advice).items() if value}
+    record = {name: value for name, value in to_builtins(advice).items() if value}
     if isinstance(advice, ErrorAdvice) and advice.remedies:
         record["remedies"] = [
-            {name: value for name, value in asdict(remedy).items() if value}
+            {name: value for name, value in to_builtins(remedy).items() if value}
             for remedy in advice.remedies
         ]
     return json.dumps(record)

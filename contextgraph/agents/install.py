@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
 from contextgraph.errors import SettingsError
-from contextgraph.lazy import dataclass, field, regex
+from contextgraph.text import regex
 
 # Instructions for an agent: over MCP, and in the skill of the plug-in.
 WHEN_TO_ASK = """\
@@ -96,8 +98,7 @@ _INDENT = regex(r'^([ \t]+)"', re.MULTILINE)
 Config: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """An agent with hooks: its settings file, and the event names with the tools they match.
 
     *home* is its folder in the home directory, which *home_variable* of the environment moves.

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct, field
+
 from contextgraph.agents.live import LiveRun
-from contextgraph.lazy import dataclass, field
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, task_instance
 from contextgraph.readers.tool_calls import action_for
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 Messages: TypeAlias = "Sequence[AnyMessage]"
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     live: LiveRun
     calls: set[str] = field(default_factory=set)
 

@@ -14,7 +14,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, sayings, without_shown
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
-from contextgraph.lazy import regex, replace
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
@@ -36,7 +35,7 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
-from contextgraph.text import clip, clip_tokens, count_tokens
+from contextgraph.text import clip, clip_tokens, count_tokens, regex
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import SHELL_TOOLS, ActionKind, command_use, new_text, read_action
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
@@ -44,6 +43,7 @@ from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 
 START_TOKENS, STEP_TOKENS = 800, 400
@@ -303,15 +303,15 @@ class LiveRun:
     def observe(
         self,
         action: str | Action,
-        observation: str | None,
+        observation: str,
         *,
         exit_code: int | None = None,
         thought: str = "",
     ) -> str | None:
         """Take in a step; advice where it met a new error or got stuck in a loop, else None.
 
-        *action* is a command line, or the call of another tool. *observation* is None where the
-        action was never answered. Show the advice to the agent as it is, after the observation.
+        *action* is a command line, or the call of another tool. Show the advice to the agent as it
+        is, after the observation.
         """
         if self._is_finished:
             raise ValueError("the run is finished: begin another one")
@@ -325,9 +325,7 @@ class LiveRun:
         if read.succeeded and use:
             self._commands.add(use.form)
         advice = self._advice(state, step, read.error, self._alarm(loop))
-        if advice:
-            step = replace(step, observation=f"{observation or ''}{advice}")
-        self._steps.append(step)
+        self._steps.append(replace(step, observation=observation + advice))
         self.working.add_read(read, advice)
         return advice or None
 
@@ -340,7 +338,7 @@ class LiveRun:
 
         That is: what people decided about the file that it edits or about this command, or that no
         run of the repository got it to run. There is no such warning for a command that has run in
-        this run, and none is given twice.
+        this run, nor twice for the same command.
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
@@ -363,8 +361,6 @@ class LiveRun:
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return decided or None
-        if text in self._already_shown:  # of another form of this command
-            text = None
         if text:
             self._commands.add(use.form)
             self._already_shown.add(text)

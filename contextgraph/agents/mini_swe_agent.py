@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
-from contextgraph.lazy import dataclass, regex, replace
+from msgspec import Struct
+
 from contextgraph.memory import AgentMemory
 from contextgraph.model import LearnReceipt, repo_of, task_instance
 from contextgraph.readers import repository_name
+from contextgraph.text import regex
+from contextgraph.values import replace
 
 AGENT = "mini-swe-agent"
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -153,8 +156,7 @@ class AdvisedModel:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOptions:
+class MemoryOptions(Struct, frozen=True):
     """The settings ``agent.memory`` and ``model.memory`` of mini-swe-agent's configuration.
 
     An empty *store* means what the environment says. *repo* and *instance_id* are found out where

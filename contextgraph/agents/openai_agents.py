@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.lazy import replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, State, task_instance
 from contextgraph.readers.conversation import (
@@ -24,6 +23,7 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.format import EmptyRunError, Place, content_text
 from contextgraph.readers.tool_calls import json_arguments
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from agents import FunctionTool

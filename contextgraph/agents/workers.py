@@ -15,14 +15,16 @@ from functools import lru_cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import RUNS_AT_ONCE, Prepared
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes
 from contextgraph.readers.reading import Reader, divided, last_calls
 from contextgraph.readers.sources import SourceFile, is_stream, sources
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -49,8 +51,7 @@ _KILLED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     """Shared by all workers: how to read, the space of the memory, and its runs."""
 
     given: GivenOutcomes | None
@@ -62,8 +63,7 @@ class _Job:
     known: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """A run and its *source*, or what `read` reports beside runs, by its *kind*.
 
     That is "run", "error", "skip", "bytes" or "conflict". The run of a worker is `Prepared`.

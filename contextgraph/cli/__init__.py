@@ -6,7 +6,6 @@ A command is imported when it is called or its help is shown; the help of the wh
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 # The commands of the help, by section.
 SECTIONS: Mapping[str, Mapping[str, str]] = {
@@ -158,16 +157,8 @@ def _wrapped(text: str) -> list[str]:
 
 def _run(arguments: Sequence[str]) -> int:
     from contextgraph.cli.commands import run
-    from contextgraph.config import pattern_file
-    from contextgraph.lazy import patterns
 
-    # To compile those of a command takes up to a third of it.
-    patterns.keep(pattern_file("command-"))
-    try:
-        return run(arguments)
-    finally:
-        with suppress(OSError):
-            patterns.save()
+    return run(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,6 +1,7 @@
 """The commands as click knows them, made from the signatures of functions; options they share."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from importlib import import_module
@@ -22,6 +23,7 @@ from typing import (
 
 import click
 from click.types import FuncParamType
+from msgspec import Struct, field
 
 from contextgraph.cli import GATHERED, HOMES, SECTIONS, help_text
 from contextgraph.cli.output import (
@@ -34,8 +36,8 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import ENV_PREFIX, Settings, load_settings, settings_in_force
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
-from contextgraph.lazy import Field, dataclass, field, fields, replace
 from contextgraph.text import plain
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
@@ -129,7 +131,7 @@ def repository_here() -> str:
     return repository_name(str(Path.cwd()))
 
 
-def _option_of(setting: "Field[Any]") -> Any:
+def _option_of(setting: Field[Any]) -> Any:
     """The option of a setting, as its field describes it."""
     details = dict(setting.metadata)
     help_text = f"{details.pop('help')} (or {ENV_PREFIX}{setting.name.upper()})."
@@ -164,8 +166,7 @@ _COMMON: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
+class Common(Struct, frozen=True):
     """Values of the common options; *flags* are settings, None where not given."""
 
     as_json: bool = False
@@ -266,8 +267,7 @@ class Common:
             print(empty)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFunction:
+class CommandFunction(Struct, frozen=True):
     """A function that is called with `Common` and with the values of its options.
 
     They are those of `REQUESTS[operation]`, if it has one, and its own parameters. One of the same

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+from msgspec import Struct
 
 from contextgraph.cli.commands import (
     Common,
@@ -33,13 +35,11 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.lazy import dataclass, replace
 from contextgraph.records import context_record, record_of
 from contextgraph.text import number_of, one_line
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from contextgraph.evaluation.evaluation import Evaluation
     from contextgraph.evaluation.experiment import Attempt, Experiment
     from contextgraph.evaluation.experiment_report import ExperimentReport, TaskChange
@@ -267,8 +267,7 @@ def _selected(
     return selected if max_runs is None else sampled(selected, max_runs, seed)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """Runs to learn and to judge; *learning* None: each run is learned after it was judged.
 
     *related* is a folder of linked tasks, judged in a memory of their own, *judged* a file of

@@ -15,6 +15,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
+from msgspec import Struct
 
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli.commands import (
@@ -48,9 +49,9 @@ from contextgraph.config import (
     trusted_folders,
 )
 from contextgraph.errors import MemoryNotFoundError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.records import record_of
 from contextgraph.text import mask_secrets, number_of, one_line
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.advising.freshness import Stale
@@ -128,8 +129,7 @@ def doctor(
     raise click.exceptions.Exit(DONE if checkup.ok else FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
+class Checkup(Struct, frozen=True):
     """The results of all checks; *extras* says which optional dependencies are installed."""
 
     store: str
@@ -584,8 +584,7 @@ def setup(
         print(f"  {step}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Questions:
+class _Questions(Struct, frozen=True):
     """Asks the person; *yes* answers all, and without a terminal the answer is no."""
 
     yes: bool
@@ -640,8 +639,7 @@ def _time_of(file: Path) -> float:
         return 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Card:
+class _Card(Struct, frozen=True):
     """Summary of a memory, in a few lines; *message* is that of its first error in a run."""
 
     sessions: int

@@ -42,9 +42,8 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import NEVER_LEARNED, is_excluded
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
-from contextgraph.lazy import regex
 from contextgraph.records import learned_record, not_learned_record, unread_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, regex
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings

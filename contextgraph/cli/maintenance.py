@@ -3,7 +3,6 @@
 import json
 import time
 from collections import Counter
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
+from msgspec.structs import asdict
 
 from contextgraph.cli.commands import (
     Common,

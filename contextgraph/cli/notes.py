@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from difflib import unified_diff
 from functools import partial
@@ -12,6 +11,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from contextgraph.cli.commands import (
     AboutRepo,
@@ -31,9 +32,9 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.output import FAILED, confirm, emit, fail, print_text, warn
 from contextgraph.knowledge.recall import shown_text
 from contextgraph.knowledge.ways import ways_in
-from contextgraph.lazy import dataclass, replace
 from contextgraph.records import record_of, statement_record
 from contextgraph.text import gives_instructions, number_of, one_line, plain
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.knowledge import Statement
@@ -120,8 +121,7 @@ def recall(
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
+class _Saved(Struct, frozen=True):
     """A question about *repo* whose answer is the note with the id *note*."""
 
     question: str

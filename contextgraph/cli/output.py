@@ -15,9 +15,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 
 import click
+from msgspec import Struct, field
 
-from contextgraph.lazy import dataclass, field, regex
-from contextgraph.text import mask_secrets, number_of, one_line, plain
+from contextgraph.text import mask_secrets, number_of, one_line, plain, regex
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -313,8 +313,7 @@ def interrupted_by_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-@dataclass(slots=True)
-class DamagedRuns:
+class DamagedRuns(Struct):
     """Reports the runs that cannot be read; *handler* is None where *is_strict*."""
 
     is_strict: bool

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import fields
 from datetime import datetime
 from math import floor
 from os.path import exists
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+from msgspec import Struct
 
 from contextgraph.cli.commands import (
     Common,
@@ -33,9 +35,9 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
-from contextgraph.lazy import dataclass, fields, replace
 from contextgraph.records import context_record
 from contextgraph.text import masked_name, number_of, one_line, plain
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -159,8 +161,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         raise click.exceptions.Exit(PARTLY_DONE if any(answered) else FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class StateQuery:
+class StateQuery(Struct, frozen=True):
     """A state to query; *key* is returned with its answer."""
 
     state: "State"
@@ -233,8 +234,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
         raise InvalidStateError(f"{place}: {error.reason}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Limits of answers: their length, and the runs that they ignore."""
 
     limit: int

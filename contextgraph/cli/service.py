@@ -12,12 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
+from msgspec import Struct, field
 
 from contextgraph.cli.commands import Common, argument, common_options, described, flag, option
 from contextgraph.cli.output import emit, fail, warn
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.operations import TokenScope
 from contextgraph.records import record_of
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -300,8 +301,7 @@ def mcp(common: Common) -> None:
         serve(memory)
 
 
-@dataclass(frozen=True, slots=True)
-class _Client:
+class _Client(Struct, frozen=True):
     """An MCP client: the *file* of its configuration, and the *key* of servers in it ("": TOML).
 
     *add* is the command line that writes it, before the command of the server; empty where the

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
+from msgspec import Struct
 
 from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles, HookRecord
 from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
 from contextgraph.errors import MemoryNotFoundError
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.records import friction_record, record_of
-from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line
+from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line, regex
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -362,8 +363,7 @@ def _since(text: str) -> datetime:
     return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """Advice that an agent was given: its *text*, where that is known, and its ids."""
 
     context: str

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage, Vector, dimensions_of
 from contextgraph.remote import (
     Answer,
@@ -26,6 +26,7 @@ from contextgraph.remote import (
     failure_of,
 )
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -112,8 +113,7 @@ OPENAI = "openai"
 _TOKENS_PER_PRICE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A model of OpenAI: dimensions, US dollars for a million tokens."""
 
     dimensions: int
@@ -129,8 +129,7 @@ _KNOWN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteModel:
+class RemoteModel(Struct, frozen=True):
     """A model behind an API; *price* is for a million tokens, None where it is unknown.
 
     *maker* calls it. *send_dimensions*: whether requests have to name the number of dimensions.
@@ -182,8 +181,7 @@ _MAX_BATCH_TOKENS = 60_000
 _PARALLEL_REQUESTS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingCosts:
+class EmbeddingCosts(Struct, frozen=True):
     """The parts that calls of an embedding API share: cache of vectors, usage log, budget."""
 
     cache: VectorCache
@@ -191,15 +189,22 @@ class EmbeddingCosts:
     budget: Budget
 
 
-@dataclass(frozen=True, slots=True)
 class RemoteEmbedder:
     """An `Embedder` that calls *model* at *endpoint*; secrets are masked before texts are sent."""
 
-    model: RemoteModel
-    endpoint: Remote[Any]
-    costs: EmbeddingCosts
-    policy: RetryPolicy
-    similarity_threshold: float | None = None
+    def __init__(
+        self,
+        model: RemoteModel,
+        endpoint: Remote[Any],
+        costs: EmbeddingCosts,
+        policy: RetryPolicy,
+        similarity_threshold: float | None = None,
+    ) -> None:
+        self.model = model
+        self.endpoint = endpoint
+        self.costs = costs
+        self.policy = policy
+        self.similarity_threshold = similarity_threshold
 
     @property
     def space(self) -> str:
@@ -208,7 +213,7 @@ class RemoteEmbedder:
 
     def calibrated(self, threshold: float | None) -> "RemoteEmbedder":
         """This embedder with another similarity threshold."""
-        return replace(self, similarity_threshold=threshold)
+        return type(self)(self.model, self.endpoint, self.costs, self.policy, threshold)
 
     @property
     def is_remote(self) -> bool:
@@ -302,8 +307,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingAnswer:
+class EmbeddingAnswer(Struct, frozen=True):
     """The vectors by text, and the tokens that the server counted."""
 
     vectors: Mapping[str, Vector]
@@ -346,8 +350,7 @@ def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
 LITELLM = "litellm"
 
 
-@dataclass(frozen=True, slots=True)
-class _Client:
+class _Client(Struct, frozen=True):
     """The *library*; *timeout* in seconds is for one answer."""
 
     library: Any
@@ -400,7 +403,6 @@ class LitellmEndpoint(Remote[_Client]):
         return _Client(litellm)
 
 
-@dataclass(frozen=True, slots=True)
 class LitellmEmbedder(RemoteEmbedder):
     """A `RemoteEmbedder` whose model litellm calls."""
 

@@ -8,9 +8,9 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     NO_USAGE,
     Bundle,
@@ -28,6 +28,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.text import TASK_CHARS, words
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,8 +52,7 @@ _FEWEST_WORDS = 2
 _ALIGNMENT = 64
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class TfidfModel:
+class TfidfModel(Struct, frozen=True, eq=False):
     """A fitted model: an `Embedder` that needs no scikit-learn.
 
     *rows*: word -> its row in *directions* (float32, shape (words, 384)); *idf*: by row.

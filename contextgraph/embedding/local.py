@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.embedding.api import VectorCache
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Embeddings, Usage, Vector
 from contextgraph.text import count_tokens
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -32,8 +33,7 @@ _MAX_CHARS = 20_000
 _NO_CACHE = VectorCache(None)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalEmbedder:
+class LocalEmbedder(Struct, frozen=True):
     """An `Embedder` by the ONNX model in *folder*, or the one of the package where it is None.
 
     Each text is embedded by itself, so that its vector does not depend on its neighbours. Vectors
@@ -96,8 +96,7 @@ def local_embedder(model: str, cache: VectorCache = _NO_CACHE) -> LocalEmbedder:
     return LocalEmbedder(f"{MAKER}/{folder.name}-{digest}@{dimensions}", folder, cache=cache)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tokens:
+class _Tokens(Struct, frozen=True):
     """The ids of the tokens of a text, none where it has no words."""
 
     tokens: Sequence[int]

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+from msgspec import Struct, field
+
 from contextgraph.embedding.api import (
     LITELLM,
     OPENAI,
@@ -28,7 +30,6 @@ from contextgraph.embedding.fitting import (
 )
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
-from contextgraph.lazy import dataclass, field
 from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
 from contextgraph.ports import Embedder, Store, TextVectors
 from contextgraph.processes import this_process
@@ -130,8 +131,7 @@ def _renew_until(stop: threading.Event, lease: Lease, every: float) -> None:
 NeuralEmbedder = LocalEmbedder | RemoteEmbedder
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderFactory:
+class EmbedderFactory(Struct, frozen=True):
     """Creates embedders by name.
 
     *endpoint*, *providers* (those of litellm) and *costs* are for those behind an API; *price*, in
@@ -259,8 +259,7 @@ REEMBED = "contextgraph reembed"
 _RUNS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class ReembeddingPlan:
+class ReembeddingPlan(Struct, frozen=True):
     """A plan of `reembed`: *runs* still to embed, all *texts*, at most *usage*.
 
     *space* is ``tfidf`` where the model has yet to be fitted.
@@ -272,8 +271,7 @@ class ReembeddingPlan:
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Reembedding:
+class Reembedding(Struct, frozen=True):
     """The result of `reembed`: *runs* were embedded with *usage*, and *space* is active."""
 
     space: Space

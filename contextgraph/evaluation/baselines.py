@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec import Struct
+
 from contextgraph.advising.gate import RepoRemedy, clues_of, remedy_of, same_remedy
-from contextgraph.lazy import dataclass
 from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
 from contextgraph.text import TASK_CHARS, rarity, words
 from contextgraph.trace import (
@@ -31,16 +32,14 @@ _NO_NAMES = Names()
 Item = TypeVar("Item", RepoRemedy, str)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[Item]):
+class Answer(Struct, Generic[Item], frozen=True):
     """Answer of one method at a moment: *items*, best first, and the score of the first."""
 
     items: tuple[Item, ...] = ()
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PastTask:
+class PastTask(Struct, frozen=True):
     """The task of a learned run, and the files that it changed."""
 
     instance_id: str

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
+from msgspec import Struct
+
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
 from contextgraph.evaluation.judging import Judge, JudgedRun
 from contextgraph.evaluation.measures import LoopWarnings, Moment, OrderSource, in_order, is_later
 from contextgraph.evaluation.saving import LiveReplay, LiveReplays
-from contextgraph.lazy import dataclass
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
@@ -26,8 +27,7 @@ class Mode(StrEnum):
     ONLINE = "online"
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """All that was judged; *fingerprint* names the runs, *order* is what they were ordered by.
 
     *learning_seconds* and *judging_seconds* include the baselines.

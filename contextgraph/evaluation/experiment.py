@@ -10,7 +10,6 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
@@ -20,16 +19,18 @@ from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import MissingExtraError, ReadError, SettingsError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.readers import SkippedError, read
 from contextgraph.text import count_tokens, mask_secrets
+from contextgraph.values import replace
 
 
 class TaskPurpose(StrEnum):
@@ -39,8 +40,7 @@ class TaskPurpose(StrEnum):
     JUDGE = "judge"
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """Workspace of an agent: a copy of *folder*, a clone of *git* at *commit*, or an *image*.
 
     Of an *image* (Docker), *folder* is that within it.
@@ -69,8 +69,7 @@ class Workspace:
                 raise SettingsError(f"{self.git} cannot be cloned: {done.stderr.strip()}")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A task for an agent; the command *check* ends with 0 in the workspace once it is solved.
 
     *split* fixes the part that it belongs to, else chance decides.
@@ -249,8 +248,7 @@ _CHECK_SECONDS = 1800
 _FOLDER_IN_IMAGE = "/testbed"
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptOutcome:
+class AttemptOutcome(Struct, frozen=True):
     """How an attempt ended, as `Attempt` has it."""
 
     solved: bool = False
@@ -383,8 +381,7 @@ def _tokens(messages: Sequence[Mapping[str, Any]]) -> int | None:
 Key: TypeAlias = tuple[TaskPurpose, str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """Advice that an agent was shown after *step* commands."""
 
     step: int
@@ -392,8 +389,7 @@ class Shown:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One attempt of an agent at a task; *number* counts from 1.
 
     *steps* are calls of the model; *tokens* (read and written) and *cost* (US dollars) are None
@@ -490,8 +486,7 @@ class ExperimentFolder:
             os.truncate(self._attempts, content.rfind(b"\n") + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Plan of an experiment: *attempts* at each judged task under each of *arms*.
 
     *share* of the tasks is attempted once, without advice, and learned. *settings* are further

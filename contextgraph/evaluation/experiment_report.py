@@ -6,6 +6,8 @@ from math import comb
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.errors import SettingsError
 from contextgraph.evaluation.experiment import (
     ARMS,
@@ -25,7 +27,6 @@ from contextgraph.evaluation.measures import (
     estimate,
     mcnemar,
 )
-from contextgraph.lazy import dataclass
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report as write_html_report
 from contextgraph.text import number_of
@@ -52,8 +53,7 @@ _AMOUNTS: Mapping[str, Callable[[Attempt], float | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ArmFigures:
+class ArmFigures(Struct, frozen=True):
     """The figures of one arm, each with its 95 % interval; broken attempts do not count.
 
     *pass_at*: k -> the chance that one of k attempts at a task solves it. *means* are amounts of
@@ -69,8 +69,7 @@ class ArmFigures:
     spent: float
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChange:
+class TaskChange(Struct, frozen=True):
     """A task solved in another share of attempts than *before*.
 
     *shown* is what was shown in the first attempt that makes the change: the first solved one of a
@@ -83,8 +82,7 @@ class TaskChange:
     shown: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """How *arm* does against another on the tasks of both; differences are *arm* minus *against*.
 
     *p* is McNemar's exact test of *rescues* (solved more often) against *regressions*.
@@ -100,8 +98,7 @@ class Comparison:
     means: Mapping[str, Difference]
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentReport:
+class ExperimentReport(Struct, frozen=True):
     """All that is known of an experiment, one sentence first."""
 
     verdict: str

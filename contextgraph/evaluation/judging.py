@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from contextgraph import model
 from contextgraph.advising.cases import files_shown
@@ -35,7 +36,6 @@ from contextgraph.evaluation.baselines import (
     tasks_most_frequent,
 )
 from contextgraph.evaluation.measures import estimate, summed
-from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.readers.conversation import time_in
@@ -53,6 +53,7 @@ from contextgraph.trace import (
     states_of,
     trace,
 )
+from contextgraph.values import replace
 
 LIMIT = 5
 
@@ -62,8 +63,7 @@ _SAME_ACTIONS = 3
 _NOTHING, _NO_NAMES = RepoRemedy("", ()), Names()
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
+class JudgedRun(Struct, frozen=True):
     """Result of judging one run."""
 
     run: str
@@ -488,16 +488,14 @@ class HandVerdict(StrEnum):
     MISLED = "M"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedItem:
+class JudgedItem(Struct, frozen=True):
     """A remedy, by its patterns, and what it was worth."""
 
     patterns: tuple[model.RemedyPattern, ...]
     verdict: HandVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedMoment:
+class JudgedMoment(Struct, frozen=True):
     """The items that were judged at the error of one *step* of a *run* (its id)."""
 
     run: str

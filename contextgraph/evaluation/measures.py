@@ -8,7 +8,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from contextgraph.lazy import dataclass, field, regex
+from msgspec import Struct, field
+
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -19,6 +20,7 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
 )
+from contextgraph.text import regex
 from contextgraph.trace import LoopTracker, read_steps, states_of
 
 if TYPE_CHECKING:
@@ -46,8 +48,7 @@ class MomentKind(StrEnum):
     RELATED = "related"
 
 
-@dataclass(frozen=True, slots=True)
-class MomentVerdict:
+class MomentVerdict(Struct, frozen=True):
     """Ranks of one method at a moment.
 
     *rank* is the place of the first item that would have helped in the ranking before the gate,
@@ -64,8 +65,7 @@ class MomentVerdict:
     same_kind: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A moment that was judged: *verdicts* by method, where the run shows what was right.
 
     *reachable*: what was learned has what would have helped, whether or not any method finds it.
@@ -92,8 +92,7 @@ class Moment:
         return f"{self.kind}:{self.run}:{self.step}"
 
 
-@dataclass(frozen=True, slots=True)
-class LoopWarnings:
+class LoopWarnings(Struct, frozen=True):
     """The loops of one run: steps *wasted* in those that did not end by themselves.
 
     By policy, how many of these steps a warning would have preceded (*saved*), and how many
@@ -162,8 +161,7 @@ def _numbered(given: Sequence[RawTrajectory]) -> list[RawTrajectory]:
     return [next(queues[raw.repo]) for raw in given]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayMoment:
+class ReplayMoment(Struct, frozen=True):
     """Answer after *step* steps of a run: a *context*, or a *loop*."""
 
     raw: RawTrajectory
@@ -183,8 +181,7 @@ def _none_yet() -> Counter[MomentKind]:
     return Counter(dict.fromkeys((MomentKind.START, MomentKind.ERROR, MomentKind.LOOP), 0))
 
 
-@dataclass(slots=True)
-class ReplayCounts:
+class ReplayCounts(Struct):
     """Counts of a replay, complete when it has ended."""
 
     order: OrderSource = OrderSource.INPUT
@@ -263,8 +260,7 @@ _COMPARED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A figure with its 95 % interval; *count* moments of *runs* instances are behind it."""
 
     value: float
@@ -274,8 +270,7 @@ class Estimate:
     runs: int
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One figure minus another, with its 95 % interval."""
 
     value: float
@@ -283,16 +278,14 @@ class Difference:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """Contribution of one instance to a figure: *amount* in *of*."""
 
     amount: float
     of: float
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """How the second does against the first in one measure, on the moments of both.
 
     *difference* is second minus first, *p* the exact McNemar test of the moments that only one of
@@ -309,8 +302,7 @@ class Contrast:
     p: float
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Struct, frozen=True):
     """Answering only from *threshold* on: the share of moments answered, how often right."""
 
     threshold: float
@@ -318,8 +310,7 @@ class CurvePoint:
     precision: float
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityPoint:
+class ReliabilityPoint(Struct, frozen=True):
     """The first items of *count* answers: their mean *stated* probability, the share *right*."""
 
     stated: float

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 from markupsafe import Markup
+from msgspec import Struct
 
 from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import ReadError
@@ -29,7 +30,6 @@ from contextgraph.evaluation.measures import (
     reliability,
 )
 from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
-from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import new_figure, save_figures
 from contextgraph.model import Json
 from contextgraph.page import ReportPart, write_report
@@ -54,16 +54,14 @@ _BASELINES = {"bm25": "text search, BM25", "bm25 in scope": "text search in the 
 _FEWEST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The trade of coverage for precision of *method*, by the score of its first item."""
 
     method: str
     points: tuple[CurvePoint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The results of an evaluation; *config* records what was evaluated, and on which runs.
 
     *verdict* is one sentence; *contrasts* are with each baseline, the baseline first. *saving* has

@@ -5,6 +5,8 @@ docs/evaluation.md states the convention. Changing it changes every figure.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from contextgraph.advising.gate import MOST_OF_LOOP, TOKENS_OF_A_STEP, is_open, remedy_of
 from contextgraph.advising.wording import WARNING
 from contextgraph.agents.live import LiveRun
@@ -18,7 +20,6 @@ from contextgraph.evaluation.measures import (
     estimate,
     summed,
 )
-from contextgraph.lazy import dataclass, replace
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -46,6 +47,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.actions import TESTS, command_use
 from contextgraph.trace.loops import is_alarming
+from contextgraph.values import replace
 
 MOMENTS = (
     MomentKind.START,
@@ -57,8 +59,7 @@ MOMENTS = (
 CEILING, ALL = "ceiling", "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A text that a run would have been shown at *step* (-1: its start), and what it is worth.
 
     *saved* are the steps that it makes superfluous, *wrong* counts the items that the run
@@ -78,8 +79,7 @@ class Said:
         return len(self.saved) - self.wrong - self.tokens / TOKENS_OF_A_STEP
 
 
-@dataclass(frozen=True, slots=True)
-class LiveReplay:
+class LiveReplay(Struct, frozen=True):
     """Answers that a run would have got; *ceiling*: steps that a perfect memory saves.
 
     By moment, and at `ALL` of them each step once: those of errors for which other instances have

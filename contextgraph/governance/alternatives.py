@@ -12,8 +12,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from math import exp
 
-from contextgraph.lazy import dataclass, regex
-from contextgraph.text import stem, stems
+from msgspec import Struct
+
+from contextgraph.text import regex, stem, stems
 
 WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 _TOKEN = regex(r"\d\d?:\d\d|\d[\d,_]*(?:\.\d+)*(?!\w|-\d)|[%€$\0]|[@\w][\w.+#/'’@*-]*[\w+#/]|\w")
@@ -104,8 +105,7 @@ _PLAIN = frozenset(
 _LANGUAGE = "backend program language"
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """The values that a statement names, by kind, and the words of its *subject*.
 
     *gone* are values that it says hold no more, *scopes* where and for whom it holds, *roles* what

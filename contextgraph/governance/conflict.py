@@ -10,9 +10,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from contextgraph.governance.alternatives import WEEKDAYS, replaces, says_so
-from contextgraph.lazy import dataclass, regex
-from contextgraph.text import compiled
+from contextgraph.text import compiled, regex
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
@@ -97,8 +98,7 @@ class Relation(StrEnum):
     UNRELATED = "unrelated"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """The *text* of a note, its *source* and time, and how credible it is."""
 
     text: str
@@ -107,8 +107,7 @@ class Statement:
     credibility: float = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A relation and how sure it is, 0 to 1."""
 
     relation: Relation
@@ -166,8 +165,7 @@ _UNRELATED = Verdict(Relation.UNRELATED, 0.0)
 _NEARLY = 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class _Wording:
+class _Wording(Struct, frozen=True):
     """The words of a statement without negations and fillers; *names* are those written as such.
 
     *core* are those that decide, without forms of "be", modals and words for yes or no.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import exp, log, log1p
 from typing import Protocol
 
-from contextgraph.lazy import dataclass, field
+from msgspec import Struct, field
 
 # What the parts of credibility weigh.
 _SOURCE, _RECENCY, _CORROBORATION, _CONTRADICTION = 0.5, 0.15, 0.15, 0.2
@@ -76,8 +76,7 @@ def is_forgotten(strength: float, age: timedelta) -> bool:
     return strength < _ARCHIVED_BELOW and age > _ARCHIVED_AFTER
 
 
-@dataclass(frozen=True, slots=True)
-class RecallStats:
+class RecallStats(Struct, frozen=True):
     """Count of the recalls of an item, the sum of their scores, and the time of the last."""
 
     count: int = 0
@@ -85,8 +84,7 @@ class RecallStats:
     last: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evictable:
+class Evictable(Struct, frozen=True):
     """An item as policies see it.
 
     *words* is the number of distinct words in its text, where all texts are known weighted by
@@ -107,8 +105,7 @@ class EvictionPolicy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ttl:
+class Ttl(Struct, frozen=True):
     """Evicts what is older than *ttl*."""
 
     ttl: timedelta
@@ -119,8 +116,7 @@ class Ttl:
         return [item.id for item in sorted(expired, key=_age)]
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Struct, frozen=True):
     """Keeps the newest *max_items*."""
 
     max_items: int
@@ -130,8 +126,7 @@ class Capacity:
         return [item.id for item in sorted(items, key=_age)[: _excess(items, self.max_items)]]
 
 
-@dataclass(frozen=True, slots=True)
-class RecallValue:
+class RecallValue(Struct, frozen=True):
     """Keeps the *max_items* that are worth most.
 
     Worth is a weighted sum of how often an item was recalled (logarithmic), the mean score then,
@@ -166,8 +161,7 @@ class RecallValue:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Hybrid:
+class Hybrid(Struct, frozen=True):
     """First what is older than *ttl*, then by *limit* among the rest; either may be left out."""
 
     ttl: timedelta | None = None

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from contextgraph.knowledge.ways import ways_in
-from contextgraph.lazy import regex
-from contextgraph.text import stems
+from contextgraph.text import regex, stems
 
 # From the first on it is kept; from the second on it is handed to agents without being confirmed.
 LEAST, SURE = 0.05, 0.4

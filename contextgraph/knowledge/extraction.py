@@ -15,6 +15,8 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from contextgraph.knowledge.durability import (
     LEAST,
     SURE,
@@ -26,9 +28,9 @@ from contextgraph.knowledge.durability import (
     stands_alone,
 )
 from contextgraph.knowledge.ways import GUIDE, ways_in
-from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import RawTrajectory, StatementKind
-from contextgraph.text import compiled, gives_instructions, stems, words
+from contextgraph.text import compiled, gives_instructions, regex, stems, words
+from contextgraph.values import replace
 
 # Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
 _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
@@ -334,8 +336,7 @@ _SYMBOL = regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A statement in a session, verbatim, said after the step *step* (-1: at the start).
 
     *context* is what it answers or confirms. *about* are files, symbols and words, *weight* is how
@@ -354,8 +355,7 @@ class Said:
     confidence: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SaidInRun:
+class SaidInRun(Struct, frozen=True):
     """The *statements* of a session, its *title* (how it began, its words), and passages."""
 
     statements: tuple[Said, ...]
@@ -371,8 +371,7 @@ class Passage(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
+class _Exchange(Struct, frozen=True):
     """A turn: what a person *said* after the agent wrote *before*; they *typed* a part of it.
 
     *items* are those of the last list that the agent wrote, by name.

@@ -17,11 +17,11 @@ from typing import BinaryIO, Literal, cast
 from unicodedata import normalize
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.governance import age_weight
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import Json
 from contextgraph.text import (
     clip,
@@ -30,8 +30,10 @@ from contextgraph.text import (
     gives_instructions,
     mask_after,
     mask_secrets,
+    regex,
     visible,
 )
+from contextgraph.values import replace
 
 MAX_KEY_BYTES = 1_024
 # File systems allow 255 bytes; the hash and the suffix need some of them.
@@ -99,8 +101,7 @@ _EXTERNAL = frozenset({"tool", "web", "file"})
 _LOCATOR = "locator (URL, path, query, event id or content hash)"
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """One call of `set_memory`; *content* is None where it removed the key.
 
     *seq* counts the calls of a memory from 1 and decides which is the latest; *ts* is for people.
@@ -207,8 +208,7 @@ _CLOCK = 1_000_000_000
 _BY_HAND: Json = {"kind": "user", "name": "edit by hand"}
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Index and state hold the calls up to *seq*, the first *log_bytes* of the log.
 
     *compacted_lines* is how many lines the last compaction left.
@@ -642,8 +642,7 @@ _MOST_IMPORTANT, _DEFAULT_IMPORTANCE = 10.0, 5.0
 _HALF_LIFE = timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True)
-class Briefing:
+class Briefing(Struct, frozen=True):
     """The *text* for a prompt, and the *keys* in it, best first.
 
     *omitted* is how many current entries did not fit.
@@ -734,8 +733,7 @@ def _summary(content: Json) -> str:
     return clip(text, _SUMMARY_CHARS, at="end")
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentEntry:
+class CurrentEntry(Struct, frozen=True):
     """An entry that is in force: its *line* in a brief, all its *text*, and its file."""
 
     key: str
@@ -751,8 +749,7 @@ BRIEF_TOKENS, START_TOKENS = 800, 300
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SetReceipt:
+class SetReceipt(Struct, frozen=True):
     """Result of `set_memory`: *status* is ``set``, ``removed`` or ``isolated``.
 
     *path* is the file of the entry, None where it was removed.
@@ -764,8 +761,7 @@ class SetReceipt:
     path: Path | None
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionReport:
+class CompactionReport(Struct, frozen=True):
     """How many lines the log had and has, how many live keys there are, how many had expired."""
 
     lines_before: int

@@ -10,6 +10,8 @@ from hashlib import blake2b
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from msgspec import Struct
+
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
 from contextgraph.governance import (
     CREDIBILITY_MARGIN,
@@ -43,7 +45,6 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Link,
     LinkType,
@@ -60,6 +61,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
@@ -782,8 +784,7 @@ _INFORMATION = 10
 _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenancePolicy:
+class MaintenancePolicy(Struct, frozen=True):
     """Policy of `maintain`.
 
     A note is archived when it is weak, was not recalled for *retention*, and fewer than three times

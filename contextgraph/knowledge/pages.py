@@ -6,6 +6,8 @@ from datetime import datetime
 from functools import reduce
 from itertools import chain, combinations
 
+from msgspec import Struct
+
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import (
@@ -17,11 +19,11 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, Scope
 from contextgraph.ports import NoteStore, RunStore
-from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, stems, words
+from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, regex, stems, words
 from contextgraph.trace import ProjectFacts, project_facts
+from contextgraph.values import replace
 
 MAX_PAGE = 100_000
 _PROPOSED, _INDEXED = 200, 10_000
@@ -30,8 +32,7 @@ _TITLE, _SUMMARY = 3, 2
 _MOST_WORDS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page with its *id*, unique in the memory; *repo* ``""`` is about anything.
 
     *references* are ids of pages, *mentions* names of entities.
@@ -48,8 +49,7 @@ class Page:
     updated_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PageFound:
+class PageFound(Struct, frozen=True):
     """A page with its *score*: its BM25 over that of the best page of its repository or of all."""
 
     page: Page
@@ -197,8 +197,7 @@ _PART = regex(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """A thing with a *name*, unique in its *repo*, or among those of none, whatever its case.
 
     Without *tags* it gets those of its name; more than eight are cut.
@@ -212,8 +211,7 @@ class Entity:
     repo: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedEntity:
+class RelatedEntity(Struct, frozen=True):
     """An entity with its *distance* in relations, and its *score*: 1 / (1 + distance).
 
     *pages* are the ids of those that mention it.

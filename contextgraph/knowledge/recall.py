@@ -9,10 +9,11 @@ from math import exp
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from contextgraph.codec import encoded
 from contextgraph.governance import age_weight, credibility
 from contextgraph.knowledge.extraction import files_in
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Explanation,
     Link,
@@ -39,8 +40,10 @@ from contextgraph.text import (
     masked_name,
     overlap,
     rarity,
+    regex,
     stems,
 )
+from contextgraph.values import replace
 
 MOST_WORDS, _TITLE_WORDS = 32, 40
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
@@ -174,8 +177,7 @@ def asks_for_anything(text: str) -> bool:
     return _anything().issuperset(stems(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """The stems of a question, its *vector* where texts can be embedded, and where it looks.
 
     *names* are its words as they stand, in lower case, *files* those that name one. *is_recent*: it
@@ -519,8 +521,7 @@ def _beside(notes: Mapping[str, Note]) -> Mapping[str, frozenset[str]]:
     return {id_: frozenset(ids) for id_, ids in beside.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Struct, frozen=True):
     """Scores of notes by themselves, notes beside each, the best of each day, the most possible."""
 
     own: Mapping[str, float]

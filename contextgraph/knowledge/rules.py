@@ -9,7 +9,7 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
-from contextgraph.lazy import regex
+from contextgraph.text import regex
 
 _SUFFIXES = frozenset({".md", ".mdc", ".json", ".af", ".jsonl"})
 _FRONT_MATTER = regex(r"\A---\n.*?\n---\n", re.DOTALL)

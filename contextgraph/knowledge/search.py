@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
 from contextgraph.knowledge.recall import ALWAYS, MOST_WORDS, Period
-from contextgraph.lazy import replace
 from contextgraph.model import (
     Found,
     LinkType,
@@ -26,6 +25,7 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.text import cut, number_of, stems, words as words_of
 from contextgraph.trace import describe_remedy
+from contextgraph.values import replace
 
 _PROPOSED, _SESSIONS, _TEXT, _TITLE, _FILES = 60, 20, 300, 120, 3
 # More of one session would hide the others; of what is new, and of passages, each stands once.

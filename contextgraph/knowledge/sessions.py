@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Literal, TypedDict
 from uuid import uuid4
 
+from msgspec import Struct
+
 from contextgraph.errors import StoreError
 from contextgraph.governance import Evictable, EvictionPolicy, RecallStats
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import Json
 from contextgraph.processes import create_private
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets, words
+from contextgraph.values import replace
 
 _TABLE = """CREATE TABLE IF NOT EXISTS item (
     scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,
@@ -27,13 +29,12 @@ _RECALL = "UPDATE item SET recalls = recalls + 1, score = score + ?, recalled_at
 _STATISTICS = "id, created_at, words, recalls, score, recalled_at"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A text under an id, with what the caller wants to know about it."""
 
     id: str
     content: str
-    metadata: Mapping[str, Json] = field(hash=False)
+    metadata: Mapping[str, Json]
     created_at: datetime
     recalls: RecallStats
 
@@ -188,8 +189,7 @@ class ConversationWindow(TypedDict, total=False):
     reserved_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A message, and when it was added; *name* is that of the tool that gave a result."""
 
     role: str

@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import lru_cache, partial
 from hashlib import blake2b
 
+from msgspec import Struct
+
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
 from contextgraph.knowledge.durability import SURE, manner_stems
@@ -27,7 +29,6 @@ from contextgraph.knowledge.extraction import (
 from contextgraph.knowledge.notes import MAX_NOTE, Notes, may_amend, repo_name, statement_of
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.ways import ways_in
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     Link,
     LinkType,
@@ -52,9 +53,10 @@ from contextgraph.ranking import (
     request_words,
     similarities,
 )
-from contextgraph.text import clean, count_tokens, dice, mask_secrets, rarity, stems
+from contextgraph.text import clean, count_tokens, dice, mask_secrets, rarity, regex, stems
 from contextgraph.trace.ordered import bears_on_command
 from contextgraph.trace.shell import commands_in
+from contextgraph.values import replace
 
 SOURCE = "conversation"
 _CREDIBILITY, _REVIEWED = 0.85, 0.95
@@ -97,8 +99,7 @@ _CARRIED_OUT = regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(Struct, frozen=True):
     """A session in which a statement was made, in the words used there."""
 
     session: str
@@ -106,8 +107,7 @@ class Occurrence:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A *note* of a conversation, the id of what superseded it, and every time it was said.
 
     *rule* says it to one who was not there: the words of the note, or the name of the way of

@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from contextgraph.lazy import regex
-from contextgraph.text import compiled
+from contextgraph.text import compiled, regex
 
 # One to five words further in the same sentence.
 _ON = r"(?:[^\w.!?]+[\w'’]+){0,4}?[^\w.!?]+"

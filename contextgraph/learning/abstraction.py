@@ -7,18 +7,19 @@ other projects can share. Runs agree where they support the same one.
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import combinations, groupby, islice
 from operator import attrgetter
 
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
 from contextgraph.advising.channels import has_words
 from contextgraph.advising.gate import Credit, Credits, confidence, credits_for
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.llm import RemoteSummarizer, template_summary
 from contextgraph.model import (
     NO_USAGE,
@@ -48,6 +49,7 @@ from contextgraph.model import (
 from contextgraph.ports import EmbedderSource, Store, id_pages
 from contextgraph.text import dice, subject_of, words
 from contextgraph.trace import Term, describe_pattern, describe_remedy, is_hazardous
+from contextgraph.values import replace
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
@@ -58,8 +60,7 @@ _CONCRETE_SHARE = 0.6
 _VAGUE = frozenset({Term.ANOTHER_MODULE, Term.ANOTHER_NAME})
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationPolicy:
+class ConsolidationPolicy(Struct, frozen=True):
     """When consolidation is due, what counts as evidence, and what is merged or removed.
 
     It is due every *interval* learned runs. Of an error the newest *window* runs
@@ -108,8 +109,7 @@ def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[Metho
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(Struct, frozen=True):
     """One repository or all of them (None), with the verified clearances there."""
 
     repo: str | None
@@ -117,8 +117,7 @@ class _Scope:
     clearances: Sequence[Clearance]
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """Key that two actions share if they are the same remedy: general words, or the action."""
 
     is_general: bool
@@ -135,8 +134,7 @@ _Support = Sequence[tuple[Clearance, RemedyAction]]
 """Clearances, each with the action that makes it support a remedy."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Agreement:
+class _Agreement(Struct, frozen=True):
     """Remedies with the clearances that they cover, in their order; *keys* of the remedies."""
 
     remedies: tuple[CommonRemedy, ...]
@@ -179,8 +177,7 @@ def _groups_in(
                 yield _group(history, scope, keyword, None, agreement)
 
 
-@dataclass(frozen=True, slots=True)
-class _RemedyFinder:
+class _RemedyFinder(Struct, frozen=True):
     """Finds what clearances agree on; with *is_general*, what several repositories agree on."""
 
     family: Family
@@ -373,8 +370,7 @@ def in_batches(ids: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-@dataclass(slots=True)
-class StepCounts:
+class StepCounts(Struct):
     """Progress of one step."""
 
     examined: int = 0
@@ -383,8 +379,7 @@ class StepCounts:
     removed: int = 0
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """The counts of one consolidation: by step, and the trajectories that were new."""
 
     trajectories: int = 0
@@ -399,11 +394,12 @@ class Counts:
         """The steps in their order."""
         steps = asdict(self)
         del steps["trajectories"]
-        return tuple(StepReport(name.replace("_", " "), **step) for name, step in steps.items())
+        return tuple(
+            StepReport(name.replace("_", " "), **asdict(step)) for name, step in steps.items()
+        )
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     """Changes to write in one transaction."""
 
     methodologies: list[Methodology] = field(default_factory=list)
@@ -485,8 +481,7 @@ def _status_of(lift: float, *, is_silenced: bool, is_active: bool) -> Methodolog
 _CONTENT = ("situation", "strategy", "words", "sources", "remedies")
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """Methodologies that are stored already, and those that superseded them, by id."""
 
     before: Mapping[str, Methodology]
@@ -497,8 +492,7 @@ class _Known:
         return self.survivors.get(methodology.superseded_by or "", methodology)
 
 
-@dataclass(frozen=True, slots=True)
-class Abstraction:
+class Abstraction(Struct, frozen=True):
     """Makes methodologies of what histories have in common, and gathers what changed."""
 
     store: Store
@@ -821,8 +815,7 @@ _PARALLEL = 4
 _BATCH = 8
 
 
-@dataclass(slots=True)
-class RewordingResult:
+class RewordingResult(Struct):
     """Usage of the requests, the number of methodologies that wait, and why.
 
     Once there is a *reason*, no further request is sent. *unusable* counts answers that were
@@ -847,8 +840,7 @@ class RewordingResult:
             self.fault = answer.reason
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriter:
+class Rewriter(Struct, frozen=True):
     """Lets *model* reword the methodologies of *store* that are not in its words."""
 
     store: Store

@@ -8,8 +8,9 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
+from msgspec import Struct
+
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
@@ -41,6 +42,7 @@ from contextgraph.text import (
     mask_secrets,
     may_be_fenced,
     may_hold_secrets,
+    regex,
     strip_fenced,
 )
 from contextgraph.trace import (
@@ -62,12 +64,12 @@ from contextgraph.trace import (
     read_action,
     trace,
 )
+from contextgraph.values import replace
 
 _SEPARATOR = b"\x1f"
 
 
-@dataclass(frozen=True, slots=True)
-class RunIds:
+class RunIds(Struct, frozen=True):
     """The id of a run, and the ids by which a memory may know it, or its beginning, already.
 
     *beginnings* are the ids of the run broken off after each of its commands but the last, and
@@ -687,8 +689,7 @@ MAX_ACTIONS = 12
 MAX_FILES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(Struct, frozen=True):
     """How a run is read: its trace, and the fragments it is cut into."""
 
     trace: Trace

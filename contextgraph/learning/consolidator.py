@@ -11,7 +11,6 @@ from functools import partial
 from contextgraph.embedding import Lease, catch_up, embed_missing, embed_nodes, renewing
 from contextgraph.errors import ContextGraphError, EmbeddingError, MemoryNotFoundError
 from contextgraph.knowledge.pages import fill_grown
-from contextgraph.lazy import replace
 from contextgraph.learning.abstraction import (
     BATCH,
     Abstraction,
@@ -41,6 +40,7 @@ from contextgraph.model import (
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.processes import load
 from contextgraph.text import number_of
+from contextgraph.values import replace
 
 # Others may learn all the time; what comes later is for the next consolidation.
 _ROUNDS = 4

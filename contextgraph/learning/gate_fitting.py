@@ -1,11 +1,12 @@
 """Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, fields
 from math import fsum
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, fields
 from numpy.typing import NDArray
 
 from contextgraph.advising.channels import CHANNELS, Channel, harness, query_of
@@ -22,11 +23,11 @@ from contextgraph.advising.gate import (
     same_remedy,
     stored_gate,
 )
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import FittedGate, RawTrajectory, RemedyAction, RemedyFeatures, State
 from contextgraph.ports import Store, id_pages
 from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
+from contextgraph.values import replace
 
 # Below these the shipped gate is used; more errors than the last cost time and change little.
 LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300
@@ -41,8 +42,7 @@ _PAGE = 64
 Numbers: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRemedy:
+class JudgedRemedy(Struct, frozen=True):
     """A remedy that was found at an error of *instance*, and whether it is what cleared it.
 
     In earlier runs it came *steps* later than it could have. Said at this error, it would have

@@ -9,9 +9,10 @@ from math import comb
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct, field
+
 from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
 from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
-from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     Clearance,
     Effect,
@@ -151,16 +152,14 @@ _REMEDIES = 3
 _NEWEST = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FrictionRemedy:
+class FrictionRemedy(Struct, frozen=True):
     """A remedy in words, and the number of *tasks* in which it cleared the error."""
 
     text: str
     tasks: int
 
 
-@dataclass(frozen=True, slots=True)
-class Friction:
+class Friction(Struct, frozen=True):
     """An error that several tasks met; several runs of one task count once.
 
     *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
@@ -274,8 +273,7 @@ def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:
 _SIGNIFICANT = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class SolveRates:
+class SolveRates(Struct, frozen=True):
     """How many of the runs with a sign were solved, and how many of those without it."""
 
     shown: int
@@ -343,8 +341,7 @@ RUNS_A_PERIOD = 3
 _LEAST_SPAN = timedelta(days=2)
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomePeriod:
+class OutcomePeriod(Struct, frozen=True):
     """From *start* to *end* (times of its first and last run), how many runs ended how."""
 
     start: datetime
@@ -483,8 +480,7 @@ _RUNS_LISTED, _RUNS_READ = 2_000, 400
 _RUNS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
+class MemoryStats(Struct, frozen=True):
     """Counts of the memory, and how runs fail.
 
     *transitions* gives, after an error type, the probability of each next one in the same run.
@@ -514,8 +510,7 @@ def _interventions(step: Step) -> Iterator[str]:
         yield "denied"
 
 
-@dataclass(frozen=True, slots=True)
-class Interventions:
+class Interventions(Struct, frozen=True):
     """How often people stepped in: *messages* after a step, *interrupted* steps, *denied* calls.
 
     *runs* counts those with any of them, *total* all runs that were read.

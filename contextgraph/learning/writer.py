@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
+from msgspec import Struct
+
 from contextgraph.config import data_folder
 from contextgraph.embedding import embedded
 from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.learning.bundle import RunIds, bundle_of, former_trajectory_id, renewed, run_ids
 from contextgraph.model import (
     Bundle,
@@ -29,6 +30,7 @@ from contextgraph.model import (
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.processes import replacing
 from contextgraph.text import is_id, masked_name
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -39,8 +41,7 @@ if TYPE_CHECKING:
 RUNS_AT_ONCE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Matched:
+class _Matched(Struct, frozen=True):
     """Return what the memory holds of a run of *source*, and of an unfinished beginning."""
 
     ids: RunIds
@@ -49,8 +50,7 @@ class _Matched:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A run that was read elsewhere, its ids, and what it teaches; None where that is known.
 
     *former* is its id in version 0.1.

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from msgspec import Struct, field
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.governance import Relation, Verdict
-from contextgraph.lazy import dataclass, field, regex
 from contextgraph.model import HealthCheck, Usage
 from contextgraph.remote import (
     INTERACTIVE,
@@ -20,7 +20,7 @@ from contextgraph.remote import (
     UnusableAnswerError,
     UsageLog,
 )
-from contextgraph.text import count_tokens
+from contextgraph.text import count_tokens, regex
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -48,8 +48,7 @@ _PRICES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """US dollars per million input (*prompt*) and output (*answer*) tokens; None: unknown."""
 
     prompt: float | None = None
@@ -74,8 +73,7 @@ class Prices:
 _UNKNOWN = Prices()
 
 
-@dataclass(frozen=True, slots=True)
-class ChatModel:
+class ChatModel(Struct, frozen=True):
     """A model behind the API, and its prices."""
 
     name: str
@@ -125,8 +123,7 @@ _MAY_LACK_SCHEMAS = {
 }
 
 
-@dataclass(slots=True)
-class SchemaSupport:
+class SchemaSupport(Struct):
     """Whether the server supports JSON schemas; None while unknown."""
 
     supported: bool | None = None
@@ -155,8 +152,7 @@ def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
     return form.model_validate_json(json_object).model_dump()
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(Struct, frozen=True):
     """A *model* at *endpoint*, limited by *budget* and counted in *usage_log*.
 
     Calls are retried within *policy*, or within *interactive* while another process waits.
@@ -243,8 +239,7 @@ class Chat:
         return _answer_in(response.content)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     """The answer of a model, and the tokens that the server counted."""
 
     text: str
@@ -292,8 +287,7 @@ def _models(client: "OpenAI") -> frozenset[str]:
 PROMPT_VERSION = "judgement.v1"
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictJudge:
+class ConflictJudge(Struct, frozen=True):
     """Asks *chat* what a statement is to an earlier one; both are masked already."""
 
     chat: Chat

@@ -5,8 +5,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import Struct
 
-from contextgraph.lazy import dataclass, regex
 from contextgraph.llm.chat import Chat, fields_in, first_messages, prompt_text
 from contextgraph.model import (
     NO_USAGE,
@@ -20,7 +20,7 @@ from contextgraph.model import (
     Words,
     texts_in,
 )
-from contextgraph.text import clean, clip, count_tokens, mask_secrets, number_of
+from contextgraph.text import clean, clip, count_tokens, mask_secrets, number_of, regex
 from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class UnusableWordsError(Exception):
     """Words that cannot be used; the message is sent to the model as the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteSummarizer:
+class RemoteSummarizer(Struct, frozen=True):
     """Asks a language model for the words of a methodology. What is sent is masked and cut."""
 
     chat: Chat

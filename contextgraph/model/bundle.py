@@ -5,8 +5,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct, field
+
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.lazy import dataclass, field
 from contextgraph.model.error import ErrorPattern, RemedyPattern
 from contextgraph.model.methodology import (
     NO_USAGE,
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 DECIMALS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(Struct, frozen=True):
     """A text as a point of unit length in *space*; *data* are its little-endian float32 numbers.
 
     A space is named ``maker/model@dimensions``, such as ``tfidf/3f2a90c1b7de@384``.
@@ -114,8 +114,7 @@ def dimensions_of(space: str) -> int:
     return int(dimensions)
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """An embedding space of a memory, and how many of its *runs* it was fitted or calibrated on.
 
     *runs* is 0 while it was not. *similarity_threshold* is the cosine from which the
@@ -127,24 +126,21 @@ class Space:
     similarity_threshold: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Embeddings:
+class Embeddings(Struct, frozen=True):
     """A vector for each of some texts, None for a text without words, and what they cost."""
 
     vectors: tuple[Vector | None, ...]
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedRun:
+class EmbeddedRun(Struct, frozen=True):
     """The *vector* of a run in *space*; None where its text has no word that the space knows."""
 
     space: str
     vector: Vector | None
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(Struct, frozen=True):
     """A run near the vector of a query, and its own vector."""
 
     trajectory: Trajectory
@@ -164,8 +160,7 @@ def run_text(trajectory: Trajectory) -> str:
     return "\n".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class SeenContext:
+class SeenContext(Struct, frozen=True):
     """A context whose text was found in a run, after step *step* (-1: before the first).
 
     *tried* are the patterns of what the run then did about the error of that step, until it was
@@ -179,8 +174,7 @@ class SeenContext:
     cleared: tuple[RemedyPattern, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
     *raw* is the masked run, stored so that a later version can read it again.
@@ -197,11 +191,10 @@ class Bundle:
     raw: RawTrajectory
     exposures: tuple[SeenContext, ...] = ()
     embedded: EmbeddedRun | None = None
-    met: Mapping[str, int] | None = field(default=None, hash=False)
+    met: Mapping[str, int] | None = field(default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedBundle:
+class EmbeddedBundle(Struct, frozen=True):
     """A bundle with its vector, what that took, and the *failure* where there is none for one."""
 
     bundle: Bundle
@@ -217,8 +210,7 @@ class LearnStatus(StrEnum):
     UPDATED = "updated"
 
 
-@dataclass(frozen=True, slots=True)
-class LearnReceipt:
+class LearnReceipt(Struct, frozen=True):
     """A run is safely stored.
 
     *fragments* and *error_patterns* count what it consists of; *to_embed* is 1 while it
@@ -238,8 +230,7 @@ class LearnReceipt:
     outcome_source: OutcomeSource = OutcomeSource.LOG
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(Struct, frozen=True):
     """Summary of a learned run: id, outcome, and counts of its parts.
 
     *is_open*: neither its outcome nor how it ended is known, so that it may go on.
@@ -255,8 +246,7 @@ class Learned:
     change: ChangeStatus = ChangeStatus.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryCounts:
+class MemoryCounts(Struct, frozen=True):
     """Nodes and relations in the memory, by label and type.
 
     Trajectories also by outcome and by *changes*, *methodologies* by status; tombstones are among
@@ -271,8 +261,7 @@ class MemoryCounts:
     repositories: int
 
 
-@dataclass(frozen=True, slots=True)
-class MistakePattern:
+class MistakePattern(Struct, frozen=True):
     """A mistake often made in a situation: *count* runs, *cleared* of them cleared it."""
 
     description: str
@@ -280,8 +269,7 @@ class MistakePattern:
     cleared: int
 
 
-@dataclass(frozen=True, slots=True)
-class FailurePattern:
+class FailurePattern(Struct, frozen=True):
     """In which *condition* *what* goes wrong, in how many runs, and what *prevented* it."""
 
     condition: str
@@ -290,8 +278,7 @@ class FailurePattern:
     prevented: str
 
 
-@dataclass(frozen=True, slots=True)
-class HealthCheck:
+class HealthCheck(Struct, frozen=True):
     """One thing that was looked at; *remedy* says what to do where it is not *ok*."""
 
     name: str

@@ -1,5 +1,6 @@
 """Queries and answers: state, scope, candidates, context, playbook; what was shown, explanation."""
 
+import dataclasses
 import os
 from base64 import urlsafe_b64encode
 from collections import Counter
@@ -9,7 +10,9 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple, Self
 
-from contextgraph.lazy import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from contextgraph.model.error import (
     Cause,
     ErrorPattern,
@@ -23,6 +26,7 @@ from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phas
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import Json
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
+from contextgraph.values import replace
 
 
 class Freshness(StrEnum):
@@ -36,7 +40,7 @@ class Freshness(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Environment:
     """The machine that an agent works on, as far as a log shows it.
 
@@ -58,8 +62,7 @@ class Environment:
         return is_same and all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
 
 
-@dataclass(frozen=True, slots=True)
-class PlaybookFile:
+class PlaybookFile(Struct, frozen=True):
     """A file of the project: how many tasks *changed* and how many *opened* it.
 
     *probability* is that of being changed for the task, 0 to 1; *symbols* are functions and classes
@@ -74,8 +77,7 @@ class PlaybookFile:
     freshness: Freshness = Freshness.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRecord:
+class CommandRecord(Struct, frozen=True):
     """How a command went: it *worked* in so many tasks of those that *tried* it.
 
     *command* has ``<tests>`` instead of the choice of tests, ``<script>`` instead of a script
@@ -111,16 +113,14 @@ class CommandRecord:
         return 3 * self.prompted >= self.tried
 
 
-@dataclass(frozen=True, slots=True)
-class FailingTest:
+class FailingTest(Struct, frozen=True):
     """A test that failed when it was last run, in so many *tasks*, and was fixed in none."""
 
     name: str
     tasks: int
 
 
-@dataclass(frozen=True, slots=True)
-class MachineFact:
+class MachineFact(Struct, frozen=True):
     """Causes of errors in the machine or the harness of an agent, whatever the message.
 
     It did so in *tasks* of *among*, and cost *steps* in a run. *fails* does not work, *works* does
@@ -137,8 +137,7 @@ class MachineFact:
     patterns: tuple[RemedyPattern, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryPlaybook:
+class RepositoryPlaybook(Struct, frozen=True):
     """Facts that the runs of a repository agree on, each list best first; false where empty.
 
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
@@ -170,8 +169,7 @@ class RepositoryPlaybook:
         return bool(self.runs or self.notes or self.facts)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandHistory:
+class CommandHistory(Struct, frozen=True):
     """How a *command* is really run in a repository that has *runs* in the memory.
 
     *form* is how all commands of its form went, in any folder, *first* how the first one of each
@@ -194,7 +192,7 @@ class CommandHistory:
         return self.form is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class State:
     """The situation of an agent at one moment; every field is optional.
 
@@ -227,8 +225,7 @@ class State:
             object.__setattr__(self, "phase", Phase(self.phase))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Limits of a query: one repository or all (None); not these instances; nothing newer.
 
     Names of repositories are compared without case, as GitHub does. A run counts as newer by its
@@ -241,7 +238,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.repo is not None:
-            object.__setattr__(self, "repo", self.repo.casefold())
+            force_setattr(self, "repo", self.repo.casefold())
 
 
 class RunOrder(StrEnum):
@@ -255,8 +252,7 @@ class RunOrder(StrEnum):
     STEPS = "steps"
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
+class RunFilter(Struct, frozen=True):
     """The runs to list, and their *order*; *repo* in any case, *since* compared with `seen_at`."""
 
     repo: str | None = None
@@ -266,8 +262,7 @@ class RunFilter:
     order: RunOrder = RunOrder.NEWEST
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorQuestion:
+class ErrorQuestion(Struct, frozen=True):
     """Asks about the errors that agree with *signature* at least at *level*, within *scope*."""
 
     signature: ErrorSignature
@@ -304,24 +299,21 @@ class RecoveryCandidate(NamedTuple):
     seen_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentCandidate:
+class FragmentCandidate(Struct, frozen=True):
     """A fragment with the run it is part of."""
 
     fragment: Fragment
     trajectory: Trajectory
 
 
-@dataclass(frozen=True, slots=True)
-class WordCounts:
+class WordCounts(Struct, frozen=True):
     """How many runs there are in *total*, and in how many of them each word occurs."""
 
     total: int
-    by_word: Mapping[str, int] = field(hash=False)
+    by_word: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorTally:
+class ErrorTally(Struct, frozen=True):
     """How an error went within a scope; *trajectories* are the newest ten runs, newest first."""
 
     error: ErrorPattern
@@ -347,8 +339,7 @@ class ScopeLevel(StrEnum):
     GENERAL = "general"
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelRank:
+class ChannelRank(Struct, frozen=True):
     """A channel found the item at this *rank* (from 1) with this *score* (0 to 1)."""
 
     channel: str
@@ -356,8 +347,7 @@ class ChannelRank:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class FittedGate:
+class FittedGate(Struct, frozen=True):
     """How the probability of a remedy, and the steps it saves, follow from earlier runs.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
@@ -378,8 +368,7 @@ class FittedGate:
     version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """*did* of *cleared* independent instances did the same about an error.
 
     They cleared errors that agree at this *level*, in the repository or anywhere (*scope*).
@@ -391,8 +380,7 @@ class Agreement:
     level: SignatureLevel
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
@@ -412,8 +400,7 @@ class Why:
     is_active: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RemedyFeatures:
+class RemedyFeatures(Struct, frozen=True):
     """Features from which the probability of a remedy is computed.
 
     The first three are shares of independent instances that did so: among those that cleared an
@@ -446,16 +433,14 @@ class PipelineStep(StrEnum):
     CHANCE = "chance"
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """The *step* at which a remedy was silenced, and the *reason*."""
 
     step: PipelineStep
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """A remedy of earlier runs: one value from candidate to text.
 
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
@@ -505,8 +490,7 @@ class Remedy:
         return replace(self, silence=Silence(step, reason))
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarCase:
+class SimilarCase(Struct, frozen=True):
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
     *title* is the first line of its task, *files* are those that it changed, *changed* is what in
@@ -530,8 +514,7 @@ class SimilarCase:
     freshness: Freshness = Freshness.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class FailureWarning:
+class FailureWarning(Struct, frozen=True):
     """A common failure; *count* is the number of runs in which it occurred."""
 
     text: str
@@ -539,8 +522,7 @@ class FailureWarning:
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryContext:
+class MemoryContext(Struct, frozen=True):
     """The answer to one query, best first in every list.
 
     *remedies* are all that were found, also those that are silenced: they say at which step and
@@ -551,7 +533,7 @@ class MemoryContext:
     reported.
     """
 
-    id: str = field(compare=False)
+    id: str
     remedies: tuple[Remedy, ...] = ()
     similar_cases: tuple[SimilarCase, ...] = ()
     warnings: tuple[FailureWarning, ...] = ()
@@ -616,8 +598,7 @@ def is_withheld(context_id: str, share: float) -> bool:
     return draw < share * 2**64
 
 
-@dataclass(frozen=True, slots=True)
-class ShownItem:
+class ShownItem(Struct, frozen=True):
     """An item of a context: the *id* of a fragment or methodology, and its *advice*.
 
     Items of the same advice share their record; it is the id where nothing else is known.
@@ -634,11 +615,10 @@ class ShownItem:
 
     def __post_init__(self) -> None:
         if not self.advice:
-            object.__setattr__(self, "advice", self.id)
+            force_setattr(self, "advice", self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Exposure:
+class Exposure(Struct, frozen=True):
     """A context that was shown.
 
     *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
@@ -672,8 +652,7 @@ class Exposure:
         return cls(context_id, shown_at, error_id, None, shown, "", is_withheld, text)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTally:
+class ShownTally(Struct, frozen=True):
     """Counts of contexts that were *shown*, *at_errors* among them, and of their outcomes.
 
     Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
@@ -686,7 +665,7 @@ class ShownTally:
     known: int
     cleared: int
     followed: int
-    helped: Mapping[str, int] = field(hash=False)
+    helped: Mapping[str, int]
     wrong: int = 0
 
     @classmethod
@@ -711,8 +690,7 @@ class ShownTally:
 SOURCE = "source:"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
     What was reported before *decided_at* does not count any more. Of a source, whose name follows
@@ -724,8 +702,7 @@ class Verdict:
     decided_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSource:
+class KnownSource(Struct, frozen=True):
     """A supplier of *runs* of *instances*, and of *reports*; the owner has no *name*."""
 
     name: str
@@ -735,37 +712,35 @@ class KnownSource:
     trusted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceRecord:
+class AdviceRecord(Struct, frozen=True):
     """Evidence about advice that was shown.
 
     *exposures* are reported ones; *base_rates* says of their errors how many runs met them and how
     many of those cleared them. *verdicts* are all that were given by hand. *sources* is how many
     named sources the runs of the memory have, 2 for more.
-
-    Runs, reports and notes of *distrusted* sources count for nothing. *several_sources*: any source
-    is named, as the owner, who has no name, is another one.
     """
 
     exposures: tuple[Exposure, ...]
-    base_rates: Mapping[str, tuple[int, int]] = field(hash=False)
+    base_rates: Mapping[str, tuple[int, int]]
     verdicts: tuple[Verdict, ...] = ()
     sources: int = 0
-    distrusted: frozenset[str] = field(init=False)
-    several_sources: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        distrusted = frozenset(
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """The sources whose runs, reports and notes count for nothing."""
+        return frozenset(
             verdict.advice.removeprefix(SOURCE)
             for verdict in self.verdicts
             if verdict.is_quarantined and verdict.advice.startswith(SOURCE)
         )
-        object.__setattr__(self, "distrusted", distrusted)
-        object.__setattr__(self, "several_sources", self.sources > 0)
+
+    @property
+    def several_sources(self) -> bool:
+        """True where any source is named, as the owner, who has no name, is another one."""
+        return self.sources > 0
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """An edge of a node, to (*outgoing*) or from the node *id*, with its properties."""
 
     type: str
@@ -773,11 +748,10 @@ class Relation:
     id: str
     label: str
     name: str
-    properties: Mapping[str, Json] = field(default_factory=dict, hash=False)
+    properties: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """How much more often errors are cleared with advice than without, where chance decided.
 
     Of *shown* contexts the run cleared the error in *shown_cleared*, of those that were *withheld*
@@ -793,8 +767,7 @@ class Effect:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Evidence about the effect of advice that was shown.
 
     Of *shown* contexts, runs *tried* it in so many, and *cleared* the error with it. Of *runs* that
@@ -811,15 +784,14 @@ class Evidence:
     lift: float
     low: float
     high: float
-    sources: Mapping[str, tuple[int, int]] = field(hash=False)
+    sources: Mapping[str, tuple[int, int]]
     trust: float
     is_quarantined: bool
     by_hand: str
     randomised: Effect
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """A node of the graph, or a context that was shown: what is known of it, and its edges.
 
     Relations are ordered by type, then by id. *evidence* is that of a methodology, or of advice.
@@ -828,6 +800,6 @@ class Explanation:
     id: str
     label: str
     name: str
-    facts: Mapping[str, Json] = field(hash=False)
+    facts: Mapping[str, Json]
     relations: tuple[Relation, ...] = ()
     evidence: Evidence | None = None

@@ -1,13 +1,11 @@
 """Error signatures, and the actions that cleared an error."""
 
 from enum import StrEnum
+from typing import Protocol
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, replace
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
+from contextgraph.values import replace
 
 
 class Family(StrEnum):
@@ -60,8 +58,7 @@ class ErrorKind(Protocol):
     def template(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorSignature:
+class ErrorSignature(Struct, frozen=True):
     """One error as an observation shows it.
 
     *template* is the *message* with paths, numbers, ids, quoted names and versions masked;
@@ -97,8 +94,7 @@ class ErrorSignature:
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorPattern:
+class ErrorPattern(Struct, frozen=True):
     """A kind of error, shared by all runs that met it; *context* is one example message."""
 
     id: str
@@ -155,8 +151,7 @@ class RemedyKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RemedyPattern:
+class RemedyPattern(Struct, frozen=True, order=True):
     """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
@@ -176,8 +171,7 @@ class RemedyPattern:
         return hash((self.target, self.replaced, self.parameters))
 
 
-@dataclass(frozen=True, slots=True)
-class RemedyAction:
+class RemedyAction(Struct, frozen=True):
     """One action of a remedy as it was done, and its *pattern*.
 
     *target* is what it was done to or with, in words of that project: a command, a path, a

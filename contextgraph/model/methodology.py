@@ -1,10 +1,12 @@
 """Fragments of a run, how errors in it were cleared, and the methodologies made of that."""
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from contextgraph.lazy import dataclass, field
+from msgspec import Struct
+
 from contextgraph.model.error import ErrorPattern, RemedyAction
 from contextgraph.model.trajectory import TRANSIENT, Outcome, TaskType, also_accepts
 
@@ -41,8 +43,7 @@ class EscapeEvidence(StrEnum):
     LEFT_SUCH_LOOP = "left_such_loop"
 
 
-@dataclass(frozen=True, slots=True)
-class EscapeSuggestion:
+class EscapeSuggestion(Struct, frozen=True):
     """A way out of a loop, seen in other runs.
 
     *id* is the methodology or fragment that it comes from. *text* is prompt text and ends
@@ -59,8 +60,7 @@ class EscapeSuggestion:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class LoopInfo:
+class LoopInfo(Struct, frozen=True):
     """A series of steps in the same predicament, *start* to *end* inclusive.
 
     *length* counts all steps of the span, *repetitions* the attempts with the same outcome.
@@ -118,7 +118,7 @@ class FragmentOutcome(StrEnum):
 
 
 @also_accepts("step_range", 1, tuple, lambda steps: {"start": steps[0], "end": steps[1]})
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Fragment:
     """Consecutive steps of one run, *start* to *end* inclusive, that belong together.
 
@@ -135,7 +135,9 @@ class Fragment:
     description: str
     action_sequence: tuple[str, ...]
     outcome: FragmentOutcome
-    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    embedding: Sequence[float] = dataclasses.field(
+        default=(), metadata=TRANSIENT, compare=False, repr=False
+    )
     trajectory_id: str = ""
     order: int = 0
     phase: Phase = Phase.UNDERSTANDING
@@ -159,8 +161,7 @@ class Fragment:
         return self.start, self.end
 
 
-@dataclass(frozen=True, slots=True)
-class CausedError:
+class CausedError(Struct, frozen=True):
     """A fragment met an error pattern: at which *steps*, at which *locations* (sorted)."""
 
     fragment_id: str
@@ -169,8 +170,7 @@ class CausedError:
     locations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """An error of one run that was later cleared, and what was done in between.
 
     *fragment_id* holds the step at which it was cleared. *message* is the error as it was shown
@@ -208,8 +208,7 @@ def most_informative(fragments: Sequence[Fragment], count: int) -> tuple[Fragmen
     return tuple(ranked[:count])
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Calls of a model: *requests*, *tokens*, *cost* in US dollars, and how many texts were *cut*.
 
     Tokens are those that the model counted. The cost is 0 where no price is known.
@@ -246,16 +245,14 @@ class MethodologyStatus(StrEnum):
     RETIRED = "retired"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Source:
+class Source(Struct, frozen=True, order=True):
     """A fragment by its id and that of its run, where stores find it fast."""
 
     trajectory_id: str
     fragment_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorOccurrence:
+class ErrorOccurrence(Struct, frozen=True):
     """A run met a kind of error; *message* is one example of it."""
 
     trajectory_id: str
@@ -264,8 +261,7 @@ class ErrorOccurrence:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Clearance:
+class Clearance(Struct, frozen=True):
     """An error was cleared in a *phase* of a run of an instance, which *contributor* supplied."""
 
     recovered: Recovered
@@ -289,8 +285,7 @@ class Clearance:
         return self.recovered.cleared_step - self.recovered.error_step
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorHistory:
+class ErrorHistory(Struct, frozen=True):
     """How one kind of error went in the newest runs that met it, the newest first."""
 
     error: ErrorPattern
@@ -298,8 +293,7 @@ class ErrorHistory:
     clearances: tuple[Clearance, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CommonRemedy:
+class CommonRemedy(Struct, frozen=True):
     """The common part of several clearances.
 
     *text* is the *action* in words; what varies stands in both as a placeholder.
@@ -313,8 +307,7 @@ class CommonRemedy:
     action: RemedyAction
 
 
-@dataclass(frozen=True, slots=True)
-class MethodologyGroup:
+class MethodologyGroup(Struct, frozen=True):
     """Clearances of one kind of error in one scope, and what they have in common.
 
     *keyword* narrows the error to messages about one thing, empty for all of them; *repo* None is
@@ -335,8 +328,7 @@ class MethodologyGroup:
     clearances: tuple[Clearance, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """A group in words: when it applies, what to do, and who worded it (name and version)."""
 
     situation: str
@@ -344,8 +336,7 @@ class Summary:
     made_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedBy:
+class ResolvedBy(Struct, frozen=True):
     """An error pattern is resolved by a methodology.
 
     *success_rate* is among the runs that did it or never got over the error, *avg_steps* from the
@@ -359,8 +350,7 @@ class ResolvedBy:
     support: int
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """A group in a model's words: when it applies, what to do, and when not to, or "".
 
     *model* names the model and the version of its prompt. False where its answer could not be used:
@@ -382,7 +372,7 @@ class Words:
         return tuple(f"{label}: {text}" for label, text in shown if text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Methodology:
     """Advice abstracted from several runs.
 
@@ -403,7 +393,9 @@ class Methodology:
     confidence: float = 0.0
     success_count: float = 0.0
     failure_count: float = 0.0
-    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    embedding: Sequence[float] = dataclasses.field(
+        default=(), metadata=TRANSIENT, compare=False, repr=False
+    )
     error_id: str = ""
     keyword: str = ""
     task_type: TaskType | None = None
@@ -426,8 +418,7 @@ class Methodology:
         return self.situation[:120]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarTo:
+class SimilarTo(Struct, frozen=True):
     """A fragment cleared an error as another one did, its representative; *weight* is 0 to 1.
 
     A fragment that represents itself is like none before it.
@@ -439,8 +430,7 @@ class SimilarTo:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepReport:
+class StepReport(Struct, frozen=True):
     """Counts of one step of a consolidation: examined and changed."""
 
     name: str
@@ -455,8 +445,7 @@ class StepReport:
         return self.created + self.updated + self.removed
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationReport:
+class ConsolidationReport(Struct, frozen=True):
     """Result of a consolidation; not *started*: another process held the lease (*reason*).
 
     *usage* is that of a language model, *waiting* how many methodologies still have to be worded
@@ -481,8 +470,7 @@ class ConsolidationReport:
         return sum(step.changed for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Unconsolidated:
+class Unconsolidated(Struct, frozen=True):
     """Changes up to *revision*: number of trajectories, their repositories and errors."""
 
     revision: int
@@ -491,8 +479,7 @@ class Unconsolidated:
     repos: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelWording:
+class ModelWording(Struct, frozen=True):
     """The answer of a model and its usage; *reason* is why its words are unusable."""
 
     words: Words
@@ -500,8 +487,7 @@ class ModelWording:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WordingPlan:
+class WordingPlan(Struct, frozen=True):
     """Estimate of what a consolidation would send to a model, and of its usage.
 
     *summarizer* is the model and the version of its prompt, empty where none is configured;

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from contextgraph.lazy import dataclass, field
+from msgspec import Struct, field
 
 
 class NoteKind(StrEnum):
@@ -82,8 +82,7 @@ class LinkType(StrEnum):
     """to the first statement that says the same"""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A relation of a *type* to the note with the id *target*; *weight* is 0 to 1."""
 
     type: str
@@ -91,8 +90,7 @@ class Link:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A statement about a repository (``""``: about anything), with its *source*.
 
     *locator* is where the source says it (a URL, path or message). *confirmed* counts others who
@@ -178,8 +176,7 @@ class Note:
         return self.locator.rpartition("#")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteScope:
+class NoteScope(Struct, frozen=True):
     """Notes of one of *repos* (None: of all) and one of *kinds* that have all of *tags*.
 
     Only those that are *pinned*, where it says so.
@@ -200,8 +197,7 @@ class NoteScope:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceReport:
+class MaintenanceReport(Struct, frozen=True):
     """How many notes maintenance changed, and how many pairs still contradict each other.
 
     *archived* were weak and unused, *evicted* too many. *embedded* runs and notes were waiting.
@@ -217,8 +213,7 @@ class MaintenanceReport:
     embedded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Notes for the start of a run, pinned ones first, and their prompt *text*.
 
     *keyed* is that of keyed files.
@@ -238,8 +233,7 @@ class NoteStatus(StrEnum):
     CONTRADICTS = "contradicts"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteReceipt:
+class NoteReceipt(Struct, frozen=True):
     """The *id* under which it is remembered; *others* are the notes it supersedes or contradicts.
 
     *confidence* is that of the relation to them, 0 to 1. *to_embed*: it could not be embedded now.
@@ -252,8 +246,7 @@ class NoteReceipt:
     to_embed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
     *kind* is task (a run that opened or changed files), session (any other run), statement, note,
@@ -273,8 +266,7 @@ class Found:
     probability: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Recollection:
+class Recollection(Struct, frozen=True):
     """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name.
 
     Shared *words* and *meaning*, the same of *neighbours*, *recency* and *credibility*; more for a
@@ -285,6 +277,6 @@ class Recollection:
 
     note: Note
     score: float
-    why: dict[str, float] = field(hash=False)
+    why: dict[str, float]
     probability: float = 1.0
     later: Note | None = None

@@ -1,21 +1,15 @@
 """One step of a run. Hooks need it and nothing else of a run."""
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeAlias
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field
+from msgspec import Struct, field
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import TypeAlias
-else:
-    # The same class; `datetime` of Python 3.11 first defines all of its classes in Python.
-    from _datetime import datetime
-
-Json: "TypeAlias" = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """An action of the agent: the *tool*, the *text* as a person would type it, its *arguments*.
 
     For a shell the text is the command line; for other tools, tool name and arguments.
@@ -23,11 +17,10 @@ class Action:
 
     tool: str
     text: str
-    arguments: Mapping[str, Json] = field(default_factory=dict, hash=False)
+    arguments: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One turn: thought, action, and what came back.
 
     *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what

@@ -1,19 +1,18 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
+from typing import Any, Protocol, TypeVar
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex
+from msgspec import Struct, field
+
 from contextgraph.model.step import Json, Step
+from contextgraph.text import regex
 
-if TYPE_CHECKING:
-    from typing import Any, Protocol, TypeVar
-
-    Value = TypeVar("Value")
-else:
-    Protocol = object
+Value = TypeVar("Value")
 
 # Of a field that is neither stored nor part of a JSON record.
 TRANSIENT = {"transient": True}
@@ -107,8 +106,7 @@ class TaskType(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class RawTrajectory:
+class RawTrajectory(Struct, frozen=True):
     """One run as read from a log, in the order it happened.
 
     No steps is valid: an imported fix is a task and the patch that solved it. *repo* is
@@ -135,9 +133,9 @@ class RawTrajectory:
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
-    content_hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    content_hashes: Mapping[str, str] = field(default_factory=dict)
     session: str = ""
-    advised: Mapping[str, int] = field(default_factory=dict, hash=False)
+    advised: Mapping[str, int] = field(default_factory=dict)
     folder: str = ""
 
     @property
@@ -155,7 +153,7 @@ class RawTrajectory:
 
 
 @also_accepts("success", 4, bool, lambda success: {"outcome": Outcome.of(success)})
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Trajectory:
     """The node of one run in the graph; *task* is its issue text, masked and clipped.
 
@@ -174,7 +172,9 @@ class Trajectory:
     outcome: Outcome
     total_steps: int
     summary: str
-    embedding: Sequence[float] = field(default=(), metadata=TRANSIENT, compare=False, repr=False)
+    embedding: Sequence[float] = dataclasses.field(
+        default=(), metadata=TRANSIENT, compare=False, repr=False
+    )
     task: str = ""
     exit_status: str | None = None
     files: tuple[str, ...] = ()
@@ -204,8 +204,7 @@ class Trajectory:
         return self.run_at or self.learned_at
 
 
-@dataclass(frozen=True, slots=True)
-class PatchSummary:
+class PatchSummary(Struct, frozen=True):
     """Changes of a patch to existing files, in its order.
 
     *symbols* are the functions and classes around the changed lines, *added* and *removed* the

@@ -1,8 +1,7 @@
 """Readers of recorded runs."""
 
 import sys
-
-from contextgraph.lazy import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.readers.exchange import (

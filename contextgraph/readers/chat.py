@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex, replace
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -36,6 +35,8 @@ from contextgraph.readers.format import (
     text,
 )
 from contextgraph.readers.tool_calls import json_arguments, tool_call, xml_calls
+from contextgraph.text import regex
+from contextgraph.values import replace
 
 NAME = "chat"
 CALLS = "chat-calls"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
+from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import Action, Json, RawTrajectory, Step, is_subagent
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
@@ -23,6 +23,7 @@ from contextgraph.readers.format import (
 from contextgraph.readers.repository import instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean
+from contextgraph.values import replace
 
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
@@ -34,16 +35,14 @@ _ARGUMENTS = ("input", "args", "arguments", "rawArgs", "params")
 _IDS = ("id", "toolCallId", "tool_call_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """Text or reasoning of the model besides tool calls."""
 
     text: str
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of a tool; *id* is what its result refers to, empty if results come in order."""
 
     tool: str
@@ -52,8 +51,7 @@ class Call:
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """Result of a tool. A call that the user *denied* is not an error."""
 
     text: str
@@ -65,8 +63,7 @@ class Result:
     interrupted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True):
     """Text of a person's turn; *interrupted* where they stopped the agent."""
 
     text: str
@@ -74,8 +71,7 @@ class UserMessage:
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Text shown to the model besides requests: system prompt, and what hooks added."""
 
     text: str
@@ -207,8 +203,7 @@ def conversation_of(turns: Iterable[Turn]) -> Conversation:
     return builder.finished()
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     thought: str
     action: Action
     time: datetime | None = None

@@ -1,10 +1,12 @@
 """Envelopes that agents and their tools put around issues, actions and observations."""
 
 import re
+from typing import TYPE_CHECKING
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
+from msgspec import Struct
+
 from contextgraph.readers.format import integer, loads
-from contextgraph.text import clean
+from contextgraph.text import clean, regex
 
 if TYPE_CHECKING:
     from typing import TypeAlias, TypeVar
@@ -108,8 +110,7 @@ def said_at_denial(result: str) -> str:
     return words.strip() if result.startswith(DENIED) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellPrompt:
+class ShellPrompt(Struct, frozen=True):
     """An observation without the shell prompt of SWE-agent, and what that prompt showed."""
 
     observation: str
@@ -202,8 +203,7 @@ def _within(prompt: str, tag: str) -> tuple[int, str] | None:
     return (start, prompt[start + len(tag) + 2 : end]) if 0 <= start < end else None
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """The output of a command, and what the agent's tool wrote around it."""
 
     text: str

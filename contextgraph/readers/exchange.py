@@ -8,7 +8,6 @@ import orjson
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.lazy import regex, replace
 from contextgraph.model import Json, Outcome, RawTrajectory, Step, is_subagent
 from contextgraph.readers.conversation import (
     Call,
@@ -34,6 +33,8 @@ from contextgraph.readers.format import (
     text,
     without_surrogates,
 )
+from contextgraph.text import regex
+from contextgraph.values import replace
 
 OWN = "contextgraph"
 VERSION = 1

@@ -4,16 +4,17 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
+from contextgraph.model import RawTrajectory
+from contextgraph.text import regex
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
     import orjson
 
-    from contextgraph.model import RawTrajectory  # not of hooks, which read a single step
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
@@ -31,8 +32,7 @@ class ForeignError(SkippedError):
     """A file that does not claim to be a trajectory, such as a README or an evaluation report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A record's file as the caller named it, and the *number* of the record where it has several.
 
     *unit* is what is counted: "line" or "record". *parts* are the numbers, or names, of the parts
@@ -96,8 +96,7 @@ def repo_named(instance_id: str) -> str:
     return f"{smith['owner']}/{smith['repo']}" if smith else repo_of(instance_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """How one format is recognised and read.
 
     *recognises* decides on a parsed record, *runs* gives the runs in it, with a ReadError for each

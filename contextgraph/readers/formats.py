@@ -6,7 +6,6 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import replace
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers import chat, exchange, harnesses, histories, marked_text, swe_agent
 from contextgraph.readers.format import (
@@ -21,6 +20,7 @@ from contextgraph.readers.format import (
 )
 from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
 from contextgraph.text import mask_secrets
+from contextgraph.values import replace
 
 ENTRY_POINTS = "contextgraph.formats"
 

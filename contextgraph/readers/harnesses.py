@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, regex
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -32,7 +33,7 @@ from contextgraph.readers.format import (
     text_or_none,
 )
 from contextgraph.readers.tool_calls import Tagged, json_arguments, tagged, tool_call
-from contextgraph.text import may_be_fenced
+from contextgraph.text import may_be_fenced, regex
 
 OPENHANDS = "openhands"
 
@@ -383,8 +384,7 @@ _THOUGHTS = ("scratch_pad", "thoughts", "thought")
 _MOATLESS_FACTS = frozenset({*_THOUGHTS, "action_args_class", "action_name", "is_terminal"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Struct, frozen=True):
     row: Row
     parent: "_Node | None"
     depth: int

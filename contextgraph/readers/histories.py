@@ -7,8 +7,9 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from msgspec import Struct, field
+
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -40,7 +41,8 @@ from contextgraph.readers.format import (
     text,
 )
 from contextgraph.readers.tool_calls import json_arguments
-from contextgraph.text import may_be_fenced
+from contextgraph.text import may_be_fenced, regex
+from contextgraph.values import replace
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
 # the model is spread over several lines, one block each.
@@ -78,8 +80,7 @@ def is_claude_line(value: object) -> bool:
     return any(mark in value for mark in _CLAUDE_MARKS) and "payload" not in value
 
 
-@dataclass(slots=True)
-class _ClaudeSession:
+class _ClaudeSession(Struct):
     """Common fields of the lines of one agent; *agent* is empty for the main one."""
 
     id: str

@@ -11,8 +11,9 @@ from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any
 
+from msgspec import Struct, field
+
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, field, regex, replace
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -30,7 +31,9 @@ from contextgraph.readers.format import EmptyRunError, Format, Place, Row, file_
 from contextgraph.readers.histories import history
 from contextgraph.readers.sources import SPECSTORY_FOLDER
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
+from contextgraph.text import regex
 from contextgraph.trace.actions import SHELL_TOOLS
+from contextgraph.values import replace
 
 CLINE = "cline"
 ROO = "roo-code"
@@ -247,8 +250,7 @@ _HEAD = 1000  # how far into a page its session is looked for
 _PROGRAM = "<synthetic>"  # in the place of a model: what the agent's program wrote
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """A turn as it stands on the page."""
 
     speaker: str

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, regex, replace
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.format import file_stem, loads
 from contextgraph.readers.repository import git_output
 from contextgraph.readers.sources import StrPath, sources
+from contextgraph.text import regex
 from contextgraph.trace import added_lines, change_of as edited, is_edit, net_changes, read_steps
+from contextgraph.values import replace
 
 Outcomes: TypeAlias = Mapping[str, Outcome]
 
@@ -197,8 +200,7 @@ def _covered(folder: Path, root: Path, with_runs: set[Path]) -> Path:
     return folder
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceOutcome:
+class InstanceOutcome(Struct, frozen=True):
     """Outcome of an instance by *file*, for the runs of *names* (empty: any).
 
     A name is that of an agent, a model or an evaluated run.
@@ -210,8 +212,7 @@ class InstanceOutcome:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GivenOutcomes:
+class GivenOutcomes(Struct, frozen=True):
     """The verdicts of the files that the user gave, by instance."""
 
     verdicts: Mapping[str, tuple[InstanceOutcome, ...]]

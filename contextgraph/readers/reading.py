@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
@@ -58,6 +58,7 @@ from contextgraph.readers.sources import (
     size_of,
     sources,
 )
+from contextgraph.values import replace
 
 # A file with more records in a row that are not runs is given up.
 _MAX_FRUITLESS = 100_000
@@ -68,8 +69,7 @@ OnSkip: TypeAlias = Callable[[SkippedError], None]
 _Entry = TypeVar("_Entry")
 
 
-@dataclass(slots=True)
-class ReadCounts:
+class ReadCounts(Struct):
     """How many records were runs, failed, or were skipped: all that were read.
 
     Its methods are made for `read`: ``read(path, on_error=counts.fail, on_skip=counts.skip)``;
@@ -457,8 +457,7 @@ _ID_CHARS = 36
 _DATABASES = (".db", ".vscdb")
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The sessions of one *agent* in *folder*: their *files* (or folders), number and size.
 
     *runs* counts files, or the sessions of a database; a session may be read as several runs or,
@@ -473,8 +472,7 @@ class History:
     experimental: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(Struct, frozen=True):
     """The histories on a machine, and how many files of each folder *in_checkouts* are in none.
 
     A history in a git checkout comes with a clone or a pull, and may be anyone's words: it is

@@ -18,12 +18,11 @@ import orjson
 import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.lazy import regex
 from contextgraph.readers.format import ForeignError, Place, is_conversation, loads
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
 from contextgraph.readers.sources import FilePart, Line
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, regex
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

@@ -5,8 +5,8 @@ import re
 from functools import lru_cache
 from pathlib import PurePath
 
-from contextgraph.lazy import regex
 from contextgraph.model import instance_id_in, repo_of
+from contextgraph.text import regex
 
 _REMOTE = regex(
     r"(?:^|[/:@])(?P<host>[\w.-]+\.\w+)(?::\d+)?[/:](?P<owner>[^/\s]+(?:/[^/\s]+)*)"

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.lazy import dataclass, regex, replace
+from contextgraph.text import regex
+from contextgraph.values import replace
 
 # Of a project: its folder "history" has the sessions of agents.
 SPECSTORY_FOLDER = ".specstory"
@@ -40,8 +43,7 @@ class Line(NamedTuple):
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(Struct, frozen=True):
     """A part of a file that is read by itself: some of its *lines*, or a *group* of its rows.
 
     *size* are the bytes of the file that it stands for.
@@ -52,8 +54,7 @@ class FilePart:
     group: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """A file to read, by the *name* the caller would know it by.
 
     *folder* is the folder in which it was found. It is None for a file that the caller named; what

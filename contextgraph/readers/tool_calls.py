@@ -5,10 +5,9 @@ import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contextgraph.lazy import regex
 from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, loads, row_at, text
-from contextgraph.text import clean
+from contextgraph.text import clean, regex
 from contextgraph.trace.actions import SHELL_TOOLS
 
 # One name for an argument that agents name differently; edits are read by these names.

@@ -1,7 +1,6 @@
 """The console: pages for people at /pages. Scripts add keys and a theme, nothing else."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -9,12 +8,13 @@ from urllib.parse import quote, urlencode
 
 import orjson
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.knowledge import without_secret
-from contextgraph.lazy import dataclass
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import TokenScope
@@ -194,8 +194,7 @@ def _tiles(memory: AgentMemory, tally: model.ShownTally) -> list[tuple[str, str,
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class RunQuestion:
+class RunQuestion(Struct, frozen=True):
     """The fields of the form above the list of runs."""
 
     text: Word = ""

@@ -31,7 +31,6 @@ from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.live import submission_context
 from contextgraph.codec import COMPLETE, encoded, parts_of
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
-from contextgraph.lazy import replace
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -60,6 +59,7 @@ from contextgraph.operations import (
 from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, words
 from contextgraph.trace import command_lines, submission_signs
+from contextgraph.values import replace
 
 _RUN = """\
 A finished run, as JSON or as the text of its log file: SWE-agent, mini-swe-agent, Claude Code, \

@@ -21,10 +21,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextgraph import errors
-from contextgraph.lazy import regex
 from contextgraph.model import Json
 from contextgraph.processes import continued
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, regex
 
 if TYPE_CHECKING:
     from contextgraph.service.service import Tenant

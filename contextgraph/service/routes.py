@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, create_model
 from starlette.background import BackgroundTask
@@ -25,7 +26,6 @@ from starlette.responses import FileResponse
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.operations import (
@@ -46,6 +46,7 @@ from contextgraph.records import record_of, unread_record
 from contextgraph.service.monitoring import TENANT, TooBusyError
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
+from contextgraph.values import replace
 
 router = APIRouter()
 
@@ -151,8 +152,7 @@ COOKIE = "contextgraph_token"
 LOCAL = "local"  # the source of what is learned without tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The sender of a request, its *token*, and the *tenant* that it is about."""
 
     service: Service

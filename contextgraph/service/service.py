@@ -19,12 +19,12 @@ from uuid import uuid4
 import orjson
 from anyio import CapacityLimiter, fail_after
 from anyio.to_thread import run_sync
+from msgspec import Struct, field
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.learning import RUNS_AT_ONCE, masked
 from contextgraph.learning.writer import Spool, WaitingRun
 from contextgraph.memory import AgentMemory
@@ -33,6 +33,7 @@ from contextgraph.readers import from_record, to_record
 from contextgraph.records import learned_record, not_learned_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
 from contextgraph.service.tokens import TokenFile
+from contextgraph.values import replace
 from contextgraph.wiring import build
 
 _LOCK = "lock"
@@ -58,8 +59,7 @@ class JobState(StrEnum):
     DONE = "done"
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """Runs that were handed in together. They are safe in files; *records* says what was learned.
 
     *error* is why it waits, empty where it does not.
@@ -239,8 +239,7 @@ def _learned(job: Job, run: WaitingRun, receipt: LearnReceipt) -> None:
     job.waiting.popleft()
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds of the service: bytes of an upload, requests a second and seconds for each.
 
     *rate* is of one token, in bursts of twice as many; a live run that was not used for *idle*
@@ -344,8 +343,7 @@ def _read(path: Path) -> WaitingRun:
     return WaitingRun(path, raw, source)
 
 
-@dataclass(slots=True)
-class OpenRun:
+class OpenRun(Struct):
     """A live run, the lock under which it is used, and when it last was (monotonic seconds)."""
 
     id: str

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.operations import TokenScope
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _PREFIX = "cg"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token as it is kept: its secret only as an argon2 *hash*.
 
     What is learned with it belongs to *tenant*, and names *source* as where it comes from.
@@ -45,8 +45,7 @@ class Token:
         return scope in self.scopes or TokenScope.ADMIN in self.scopes
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenList:
+class _TokenList(Struct, frozen=True):
     tokens: tuple[Token, ...] = ()
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import (
     Bundle,
     Exposure,
@@ -35,6 +35,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import OnDamaged, Store
 from contextgraph.processes import replacing
+from contextgraph.values import replace
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
@@ -43,8 +44,7 @@ VERSION = 2
 _WITH_SENTENCES = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """The first line: the tenant, and how much it held when the export began."""
 
     format: str
@@ -55,44 +55,38 @@ class Header:
     methodologies: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceLine:
+class SpaceLine(Struct, frozen=True):
     """The active space with its model."""
 
     space: Space
     model: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(Struct, frozen=True):
     """A run; *steps* is `Bundle.met`."""
 
     bundle: Bundle
     steps: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class MethodologyLine:
+class MethodologyLine(Struct, frozen=True):
     """A methodology with the edges to it."""
 
     methodology: Methodology
     resolved: tuple[ResolvedBy, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarLine:
+class SimilarLine(Struct, frozen=True):
     """The `SIMILAR_TO` edges of the fragments of one run."""
 
     similar: tuple[SimilarTo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidatedLine:
+class ConsolidatedLine(Struct, frozen=True):
     """All of the archive was consolidated."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndLine:
+class EndLine(Struct, frozen=True):
     """The last line: the number of lines before it."""
 
     lines: int
@@ -255,8 +249,7 @@ ReadAgain: TypeAlias = Callable[[RawTrajectory], Bundle]
 """Makes of a masked run what it teaches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """How much was written."""
 
     runs: int
@@ -265,8 +258,7 @@ class Exported:
     notes: int = 0
 
 
-@dataclass(slots=True)
-class Imported:
+class Imported(Struct):
     """How much was read; *vectors_of* is a space whose vectors the memory could not take over."""
 
     created: int = 0
@@ -326,8 +318,7 @@ def _is_consolidated(store: Store) -> bool:
     return not (changed.trajectories or changed.error_ids or changed.repos)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """Reads *store*, as `export_memory` says."""
 
     store: Store

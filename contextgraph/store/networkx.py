@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import networkx as nx
+from msgspec import Struct
 
 from contextgraph import model
 from contextgraph.errors import StoreError
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import dimensions_of, matrix_of, node_text, products, run_text
 from contextgraph.ports import (
     ALL,
@@ -38,6 +38,7 @@ from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.graph import NOTE_LABELS, add_note, add_relation, labelled, link_notes
 from contextgraph.text import number_of, stems, word_weights, words as words_of
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -55,25 +56,24 @@ _RELATIONS = (
 )
 
 
-@dataclass(eq=False, slots=True)
 class Memory(rules.RunChanges[None]):
     """The graph, and what is no node: counters, marks of consolidation, spaces, decisions.
 
     The docstrings of what it does to runs are those of the protocol.
     """
 
-    graph: "Graph" = field(default_factory=nx.MultiDiGraph)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    former_ids: dict[str, str] = field(default_factory=dict)
-    spaces: dict[str, tuple[model.Space, bytes | None]] = field(default_factory=dict)
-    active: str = ""
-    verdicts: dict[str, model.Verdict] = field(default_factory=dict)
-    revision: int = 0
-    consolidated: int = 0
-    stale_errors: dict[str, int] = field(default_factory=dict)
-    stale_repos: dict[str, int] = field(default_factory=dict)
-    lease: rules.StoredLease | None = None
-    gate: model.FittedGate | None = None
+    def __init__(self) -> None:
+        self.graph: Graph = nx.MultiDiGraph()
+        self.lock = threading.RLock()
+        self.former_ids: dict[str, str] = {}
+        self.spaces: dict[str, tuple[model.Space, bytes | None]] = {}
+        self.active = ""
+        self.verdicts: dict[str, model.Verdict] = {}
+        self.revision = self.consolidated = 0
+        self.stale_errors: dict[str, int] = {}
+        self.stale_repos: dict[str, int] = {}
+        self.lease: rules.StoredLease | None = None
+        self.gate: model.FittedGate | None = None
 
     def nodes(self, label: str) -> dict[str, Any]:
         """Return the values of the nodes of this *label*, by id, ascending."""
@@ -288,8 +288,7 @@ def _locked(kind: type[Kind]) -> type[Kind]:
     return kind
 
 
-@dataclass(eq=False, slots=True)
-class _Part:
+class _Part(Struct, eq=False):
     """A part of the store; the docstrings of its methods are those of the protocol."""
 
     _memory: Memory

@@ -9,16 +9,17 @@ from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from contextgraph import model
 from contextgraph.codec import decoded, from_json, json_bytes
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
-from contextgraph.lazy import dataclass, replace
 from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
 from contextgraph.trace import command_lines, describe_remedy, pattern_key
+from contextgraph.values import replace
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10
@@ -73,8 +74,7 @@ def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
         raise DamagedRunError(f"run {identity} is damaged: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class PackedRun:
+class PackedRun(Struct, frozen=True):
     """A bundle, and its raw run as the bytes to store."""
 
     bundle: model.Bundle

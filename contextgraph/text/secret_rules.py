@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
-from contextgraph.lazy import dataclass, patterns, regex
+from msgspec import Struct
+
+from contextgraph.text.strings import regex
 
 _MIN_LENGTH = 8
 _MIN_DISTINCT = 5
@@ -268,8 +270,7 @@ def _is_scrambled(value: str) -> bool:
     return len(value) >= 20 and len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES * 2
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(Struct, frozen=True):
     """Where a secret may be: *search* is worth its time only where *first* is in the text."""
 
     first: str
@@ -281,8 +282,7 @@ class Hint:
         return _searches(self.pattern)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One kind of secret: *pattern* applies at *start* of a hint; its last group is the secret."""
 
     kind: str
@@ -296,8 +296,7 @@ class Rule:
         return match.span(str(match.lastgroup)) if match and self.accepts(match) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A provider's token: *pattern* has one of *prefixes*, *lead* characters after its beginning.
 
     Prefixes are in lower case and end in a separator.
@@ -513,7 +512,7 @@ def _hint(beginning: str, pattern: str) -> Hint:
 
 @cache
 def _searches(pattern: Callable[[], str]) -> Callable[[str, int], re.Match[str] | None]:
-    return patterns.compile(pattern(), re.VERBOSE).search
+    return re.compile(pattern(), re.VERBOSE).search
 
 
 def _separator_pattern(separator: str) -> str:
@@ -589,7 +588,7 @@ def _whole(pattern: str) -> str:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return patterns.compile(pattern, re.ASCII)
+    return re.compile(pattern, re.ASCII)
 
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.

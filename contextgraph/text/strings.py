@@ -9,14 +9,40 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, chain, islice, pairwise, repeat
 from math import log
+from typing import TYPE_CHECKING, AnyStr, Generic
 from unicodedata import normalize
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, patterns, regex
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from contextgraph.text.secret_rules import Hint
+
+
+class Regex(Generic[AnyStr]):
+    """A regular expression that is compiled at its first use; then its methods are those of `re`.
+
+    A command uses a few of the five hundred of the modules that it imports. Compiling all of them
+    takes four to six times as long as starting Python.
+    """
+
+    def __init__(self, pattern: AnyStr, flags: int) -> None:
+        self.pattern: AnyStr = pattern
+        self.flags = flags
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # such as `__deepcopy__`
+            raise AttributeError(name)
+        compiled = re.compile(self.pattern, self.flags)
+        methods = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
+        self.__dict__.update({method: getattr(compiled, method) for method in methods})
+        return getattr(compiled, name)
+
+
+def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return `re.compile(pattern, flags)`, compiled at its first use."""
+    return Regex(pattern, flags)  # type: ignore[return-value]  # it has the same methods
 
 
 # CSI and OSC sequences, then the escapes of two or three characters.
@@ -235,7 +261,7 @@ _STOP_WORDS = frozenset(
 @cache
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return *pattern*, compiled when it is first needed: few processes need all patterns."""
-    return patterns.compile(pattern, flags)
+    return re.compile(pattern, flags)
 
 
 def words(text: str) -> list[str]:
@@ -471,8 +497,7 @@ def _masked_once(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Secret:
+class _Secret(Struct, frozen=True):
     start: int
     end: int
     kind: str

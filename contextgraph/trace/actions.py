@@ -7,9 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
+from msgspec import Struct
+
 from contextgraph.model import Action, Json, Step
+from contextgraph.text import regex
 from contextgraph.trace.shell import (
     SCRIPT,
     Command,
@@ -20,6 +23,7 @@ from contextgraph.trace.shell import (
     simple_commands,
     what_ran,
 )
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.model import ErrorSignature  # not of hooks before a command
@@ -208,8 +212,7 @@ _STATEFUL = regex(
 _SEVERAL = regex(r"[;&\n]")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandReading:
+class CommandReading(Struct, frozen=True):
     """The deciding command of a line; its *targets* as typed.
 
     *directory* is where the line went before it, *changed* are the files that any command of the
@@ -365,8 +368,7 @@ _KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShellLine:
+class ShellLine(Struct, frozen=True):
     """The *changes* a line makes to files or the environment, and what it *runs* last."""
 
     changes: tuple[str, ...]
@@ -443,8 +445,7 @@ _NOT_CLONED = frozenset(
 _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
 
 
-@dataclass(frozen=True, slots=True)
-class ActionReading:
+class ActionReading(Struct, frozen=True):
     """Reading of an action.
 
     *verb* is the program or tool that decides (``pytest``, ``sed``, ``search_dir``), *command* its
@@ -722,8 +723,7 @@ _PACKAGE = regex(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
 _LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
-class CommandUse:
+class CommandUse(Struct, frozen=True):
     """A command that a run gave, and whether it *ran*: a test that fails ran, too.
 
     *text* is as typed, without redirections; *form* has placeholders for the choice of tests and

@@ -7,14 +7,16 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, product
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
+from msgspec import Struct
+
 from contextgraph.model import Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.text import quoted_names
+from contextgraph.text import quoted_names, regex
 from contextgraph.text.strings import ELLIPSIS, code, is_cut, joined_lines, shortened
 from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import Change
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from typing import Self
@@ -236,8 +238,7 @@ class ImportPath(StrEnum):
     OTHER = "from another module"
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """A *construct* of the *name*, or in the file, that has this placeholder.
 
     *target* stands for it in a `RemedyPattern`; `EDITED` is the inverse.
@@ -275,8 +276,7 @@ EDITED: Mapping[str, Edited] = {
 IMPORTS = frozenset(target for target, edit in EDITED.items() if edit.construct is Construct.IMPORT)
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The names that an error message quotes, and the placeholder of each."""
 
     names: tuple[str, ...] = ()

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from contextgraph.lazy import regex
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
@@ -25,7 +24,7 @@ from contextgraph.model import (
     RemedyPattern,
     State,
 )
-from contextgraph.text import gives_instructions
+from contextgraph.text import gives_instructions, regex
 from contextgraph.trace.actions import new_text, read_action
 from contextgraph.trace.advice import EDITED, IMPORTS, Construct, Names, Term, names_in
 from contextgraph.trace.changes import UNDEFINED, without_doubled

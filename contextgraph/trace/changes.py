@@ -4,8 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from contextgraph.lazy import regex, replace
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.text import regex
 from contextgraph.text.strings import command_text, identifiers, informative_lines, shortened
 from contextgraph.trace.actions import looks, run_of
 from contextgraph.trace.advice import (
@@ -21,6 +21,7 @@ from contextgraph.trace.advice import (
 )
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
 from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
+from contextgraph.values import replace
 
 COMMAND_CHARS = 200
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from contextgraph.lazy import dataclass, field, regex, replace
+from msgspec import Struct, field
+
 from contextgraph.model import (
     Action,
     ErrorSignature,
@@ -16,6 +17,7 @@ from contextgraph.model import (
     State,
     Step,
 )
+from contextgraph.text import regex
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import (
     SHELL_TOOLS,
@@ -34,6 +36,7 @@ from contextgraph.trace.steps import (
     new_lines,
     overlap,
 )
+from contextgraph.values import replace
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 # By their first character, as `re` then goes from one to the next: half of the time.
@@ -60,8 +63,7 @@ _SUCCESS = regex(
 _INTERPRETERS = frozenset("python node deno bash sh zsh ruby perl php java ts-node tsx".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Predicament:
+class Predicament(Struct, frozen=True):
     """An attempt and its outcome, in forms that are equal where nothing is new.
 
     *goal* is what stays the same while an agent tries in several ways: the command, or the file
@@ -470,8 +472,7 @@ def loop_in(states: Sequence[State], min_repeat: int = MIN_REPEAT) -> LoopInfo |
     return replace(loop.info(), repo=states[-1].repo) if loop else None
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(Struct):
     """Attempts with the same outcome, from *start* to *last*.
 
     *novelty*, *work* and *tries* are what the run had shown and tried by the last of them; *varied*
@@ -488,8 +489,7 @@ class _Series:
     varied: bool = False
 
 
-@dataclass(slots=True)
-class _RejectedEdits:
+class _RejectedEdits(Struct):
     """A series of rejected edits, at the same place or with the same text."""
 
     key: str
@@ -509,8 +509,7 @@ class _RejectedEdits:
         return self.last.text == now.text or overlap(self.last.span, now.span)
 
 
-@dataclass(slots=True)
-class _Novelty:
+class _Novelty(Struct):
     """How much a run has shown that it had not shown before, as counts.
 
     *steps* counts all steps with a new outcome, *work* those that did more than look, *outcomes*
@@ -543,8 +542,7 @@ class _Novelty:
         return self.steps if now.action_type.is_passive else self.work
 
 
-@dataclass(slots=True)
-class _Loop:
+class _Loop(Struct):
     """A loop that may still grow; what lies before *first_free* belongs to earlier ones."""
 
     first_free: int

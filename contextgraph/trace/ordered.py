@@ -8,8 +8,7 @@ hooks read it.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from contextgraph.lazy import regex
-from contextgraph.text import stem, stems
+from contextgraph.text import regex, stem, stems
 from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
 
 _TOKEN = regex(

@@ -6,10 +6,13 @@ Exceptions, builds, shells, installers, and the tools of agents.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from contextgraph.model import Family
-from contextgraph.text import compiled
+from contextgraph.text import compiled, regex
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -62,8 +65,7 @@ def without_banners(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A failure with its message and place as they are shown."""
 
     family: Family
@@ -75,8 +77,7 @@ class Finding:
 Search: "TypeAlias" = Callable[[str], Finding | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Recogniser:
+class Recogniser(Struct, frozen=True):
     """One row of a table: a form of message, and what it is classified as.
 
     A text that holds none of *words* is skipped. Without a *pattern*, the line of the first of
@@ -100,7 +101,7 @@ class Recogniser:
 
     def __post_init__(self) -> None:
         if isinstance(self.words, str):
-            object.__setattr__(self, "words", (self.words,))
+            force_setattr(self, "words", (self.words,))
 
     def find(self, text: str) -> Finding | None:
         """The first message of this form in *text*."""
@@ -159,8 +160,7 @@ class Recogniser:
         return frame[1] if frame else None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """One row of a table: what *find* reads by itself in texts that hold one of *words*."""
 
     words: tuple[str, ...]

@@ -8,9 +8,11 @@ from functools import cached_property
 from itertools import chain
 from sys import intern
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, field, regex, replace
+from msgspec import Struct, field
+
 from contextgraph.model import (
     Cause,
+    Environment,
     ErrorSignature,
     PatchSummary,
     RawTrajectory,
@@ -18,6 +20,7 @@ from contextgraph.model import (
     RemedyPattern,
     Step,
 )
+from contextgraph.text import regex
 from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import (
     RUNNABLE,
@@ -41,10 +44,7 @@ from contextgraph.trace.steps import (
     listed_files,
     names_shown,
 )
-
-if TYPE_CHECKING:
-    from contextgraph.model import Environment  # which a hook need not load
-
+from contextgraph.values import replace
 
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
@@ -61,8 +61,7 @@ def _environment(
     return Environment(system, root, versions)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFacts:
+class ProjectFacts(Struct, frozen=True):
     """Facts that one run shows of its project.
 
     *created* are files that the run itself made, *opened* those it looked at, *listed* those that
@@ -78,12 +77,12 @@ class ProjectFacts:
     created: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
-    names: dict[str, set[str]] = field(default_factory=dict, hash=False)
+    names: dict[str, set[str]] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
     patch: PatchSummary = field(default_factory=PatchSummary)
-    symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    symbols: dict[str, tuple[str, ...]] = field(default_factory=dict)
     edited: frozenset[str] = frozenset()
-    content_hashes: dict[str, set[str]] = field(default_factory=dict, hash=False)
+    content_hashes: dict[str, set[str]] = field(default_factory=dict)
     environment: "Environment" = field(default_factory=_environment)
 
 
@@ -146,8 +145,7 @@ def _changes(
     return summary, {file: tuple(file_symbols) for file, file_symbols in symbols.items()}
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """Facts of a growing run about its project; fields: see `ProjectFacts`."""
 
     uses: list[CommandUse] = field(default_factory=list)

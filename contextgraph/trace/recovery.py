@@ -4,7 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from contextgraph.lazy import dataclass, regex
+from msgspec import Struct
+
 from contextgraph.model import (
     ErrorSignature,
     LoopInfo,
@@ -13,6 +14,7 @@ from contextgraph.model import (
     RemedyPattern,
     TaskType,
 )
+from contextgraph.text import regex
 from contextgraph.trace.actions import ActionKind, line_of, run_of, stateful_part
 from contextgraph.trace.advice import Names, names_in
 from contextgraph.trace.applicability import circumstances_of, detour
@@ -103,8 +105,7 @@ def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[st
     return not shown.added and _DOING.search(shown.removed) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Diff:
+class _Diff(Struct, frozen=True):
     """The code of several changes in one text each, comments left out."""
 
     removed: str
@@ -148,8 +149,7 @@ def _is_code(line: str) -> bool:
     return not line.lstrip().startswith("#")
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """An error and how it was cleared.
 
     *error_step* is where it was first met, *cleared_step* the first later step at which the same
@@ -433,8 +433,7 @@ def _touches(change: Change, error: ErrorSignature) -> bool:
     return any(name in text for name in _QUOTED_NAME.findall(error.message[:500]))
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """Trace of a run, in the order it happened; ends are inclusive.
 
     *left_behind* are errors of programs that were not run again: another one ended well.

@@ -6,7 +6,8 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import PurePosixPath
 
-from contextgraph.lazy import dataclass, regex, replace
+from msgspec import Struct
+
 from contextgraph.model import (
     EXCEPTIONS,
     ErrorSignature,
@@ -18,7 +19,7 @@ from contextgraph.model import (
     State,
     TaskType,
 )
-from contextgraph.text import compiled
+from contextgraph.text import compiled, regex
 from contextgraph.trace.actions import ActionKind, ActionReading
 from contextgraph.trace.loops import LoopTracker, steady
 from contextgraph.trace.programs import plain, without_banners
@@ -36,6 +37,7 @@ from contextgraph.trace.steps import (
     same_goal,
     same_run,
 )
+from contextgraph.values import replace
 
 SUMMARY_CHARS = 600
 _EARLY_STEPS = 8
@@ -94,8 +96,7 @@ _EARLY = {
 _LATE = 2
 
 
-@dataclass(slots=True)
-class OpenError:
+class OpenError(Struct):
     """An error from its *first* to its *last* showing; *gone* is where another took its place.
 
     *installed* is where what it misses was installed. *changed*: files were changed after its last
@@ -111,8 +112,7 @@ class OpenError:
     replaced: StepTrace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
+class Cleared(Struct, frozen=True):
     """An open error that ended: the goal was reached at *by*, or (*moved*) failed further on."""
 
     opened: OpenError
@@ -587,8 +587,7 @@ _READ = 6000
 _PRIOR = {TaskType.BUG_FIX: 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class _Indicator:
+class _Indicator(Struct, frozen=True):
     """A pattern of lower-case text that indicates a task type, with a *weight*."""
 
     pattern: str

@@ -6,7 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from contextgraph.lazy import dataclass, field, regex, replace
+from msgspec import Struct, field
+
+from contextgraph.text import regex
+from contextgraph.values import replace
 
 TOKEN = regex(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)
@@ -63,8 +66,7 @@ SCRIPT = "<script>"
 _KNOWN_SCRIPTS = frozenset({"setup.py", "manage.py", "runtests.py"})
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """One command of a line: its *words* without quotes, where it writes to, what is fed to it.
 
     Wrappers such as ``timeout 60`` and *settings* such as ``NAME=value`` are no words; *runner* is
@@ -94,8 +96,7 @@ def simple_commands(line: str) -> Iterator[SimpleCommand]:
             yield command
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A command that is being read."""
 
     separator: str
@@ -258,8 +259,7 @@ def what_ran(line: str, *, failed: bool) -> str:
     return "".join(kept).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A simple command: the *program* (with `-m` module or subcommand), its words and flags.
 
     *settings* are the environment variables set for it, as ``NAME=value``; *interpreter* is what

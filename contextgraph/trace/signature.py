@@ -5,9 +5,10 @@ Reports of tests are looked at first, then messages.
 
 import re
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
-from contextgraph.lazy import TYPE_CHECKING, regex, replace
 from contextgraph.model import Action, ErrorKind, ErrorSignature, Family, Step
+from contextgraph.text import regex
 from contextgraph.trace.actions import ActionKind, ActionReading, read_action
 from contextgraph.trace.programs import (
     BUILDS,
@@ -35,6 +36,7 @@ from contextgraph.trace.programs import (
     tool_message,
     without_banners,
 )
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.model import State  # which a hook need not load

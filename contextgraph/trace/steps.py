@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from sys import stdlib_module_names
+from typing import TYPE_CHECKING
 
-from contextgraph.lazy import TYPE_CHECKING, dataclass, regex, replace
+from msgspec import Struct
+
 from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, Step
+from contextgraph.text import regex
 from contextgraph.trace.actions import (
     NEW_TEXT,
     WINDOW_VERBS,
@@ -21,6 +24,7 @@ from contextgraph.trace.actions import (
     repository_path,
 )
 from contextgraph.trace.signature import error_at
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -157,8 +161,7 @@ def is_version_query(reading: ActionReading) -> bool:
     return _VERSION_QUERY.search(reading.command[:300]) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class StepTrace:
+class StepTrace(Struct, frozen=True):
     """Trace of one step: its action, phase and error."""
 
     step: Step
@@ -395,8 +398,7 @@ _FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
 Span: "TypeAlias" = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Lines that an edit of *file* takes away and adds, in order, without those it keeps.
 
     Blank lines do not count.

@@ -1,6 +1,5 @@
 """``contextgraph inspect`` and ``loops``."""
 
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +8,7 @@ import orjson
 import pytest
 
 from contextgraph.model import RawTrajectory
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.browser import in_a_browser
 from tests.builders import NO_MODULE, recovering_run, run

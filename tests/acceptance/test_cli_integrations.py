@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from html import unescape
 from io import BytesIO
 from itertools import permutations
@@ -22,6 +21,7 @@ from contextgraph.agents.hook_files import HookFiles, write_advice
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
 from contextgraph.model import Action, RawTrajectory, ShownTally, Step
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 
 from contextgraph.model import Outcome
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 

@@ -1,6 +1,5 @@
 """``contextgraph remember``, ``recall`` and ``notes``."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -8,6 +7,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 
 REPO = ("--repo", "acme/shop")

@@ -1,11 +1,11 @@
 """``contextgraph stats``: of a repository, of a situation, as pictures."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from contextgraph.knowledge import Entity, MaintenancePolicy, Page
 from contextgraph.knowledge.recall import shareable
 from contextgraph.knowledge.rules import rules_in
 from contextgraph.text import count_tokens
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, installing_run
 
 SHOP = "acme/shop"

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import orjson
 import pytest
@@ -24,6 +23,7 @@ from contextgraph.model import (
 )
 from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
 from contextgraph.text import count_tokens
+from contextgraph.values import replace
 from tests.builders import NOON, remedy
 from tests.model_server import (
     KEY,

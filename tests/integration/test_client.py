@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import iscoroutinefunction
 from operator import attrgetter
@@ -39,6 +39,7 @@ from contextgraph.service.client import AsyncClient, Client, _requested, decoded
 from contextgraph.service.mcp_server import server_of
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 
@@ -90,9 +91,9 @@ def test_answers_are_the_values_that_the_memory_gives(client: Client, running: R
     assert client.how("acme/shop", "python reproduce.py") == memory.how(
         "acme/shop", "python reproduce.py"
     )
-    assert replace(client.get_stats(), common_mistakes=None) == replace(  # type: ignore[arg-type]
+    assert replace(client.get_stats(), common_mistakes=None) == replace(
         memory.get_stats(),
-        common_mistakes=None,  # type: ignore[arg-type]
+        common_mistakes=None,
     )
     assert client.stats.get_common_mistakes() == memory.stats.get_common_mistakes()
     assert client.stats.get_solve_rates() == memory.stats.get_solve_rates()

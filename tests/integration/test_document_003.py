@@ -4,7 +4,6 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -42,6 +41,7 @@ from contextgraph.model import TaskType
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.loops import predicament_in
+from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 from tests.server import Neo4jServer

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ import pytest
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.errors import EmbeddingError, NeverLearnedError
 from contextgraph.model import Action
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.model_server import (
     KEY,

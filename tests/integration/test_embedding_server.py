@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import Vector
 from contextgraph.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog
+from contextgraph.values import replace
 from tests.model_server import (
     DIMENSIONS,
     KEY,
@@ -51,7 +51,7 @@ def embedder(server: Server, folder: Path | None = None, **given: object) -> Rem
     endpoint = Endpoint(server.url, KEY)
     server.clients.append(endpoint)
     made = RemoteEmbedder(remote_model(f"hashed@{DIMENSIONS}", PRICE), endpoint, costs, QUICK)
-    return replace(made, **given)  # type: ignore[arg-type]  # fields of the embedder
+    return replace(made, **given)
 
 
 def expected(texts: list[str]) -> tuple[Vector, ...]:

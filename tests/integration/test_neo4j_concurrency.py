@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ from contextgraph import AgentMemory
 from contextgraph.model import ConsolidationReport, LearnStatus, Phase, Scope, Source
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.neo4j.connection import Connection, Parameters, Row
+from contextgraph.values import replace
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer

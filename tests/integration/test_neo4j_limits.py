@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +17,7 @@ from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore, advice, notes
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
+from contextgraph.values import replace
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
 

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -19,6 +18,7 @@ from contextgraph.learning import bundle_of
 from contextgraph.model import ErrorQuestion, Scope, SignatureLevel, Space
 from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.neo4j.schema import cypher_folder
+from contextgraph.values import replace
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer

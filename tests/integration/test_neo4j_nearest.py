@@ -1,7 +1,6 @@
 """Nearest runs on a Neo4j server: what others write is found, indexes find the same."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from uuid import uuid4
@@ -13,6 +12,7 @@ from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, EmbeddedRun, Scope, Space, Vector
 from contextgraph.store.neo4j import Neo4jStore, search
 from contextgraph.store.neo4j.schema import create_vector_index, server_version, vector_index
+from contextgraph.values import replace
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -17,6 +16,7 @@ from contextgraph.errors import MemoryNotFoundError, StoreError
 from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
 from tests.unit.test_statements import LATER, SHOP, amended_talk, export_talk, small_talk

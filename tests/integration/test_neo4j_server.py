@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from neo4j.exceptions import AuthError
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.values import replace
 from scripts.neo4j_local import life
 from scripts.neo4j_local.process import free_port
 from scripts.neo4j_local.record import Server

@@ -5,7 +5,6 @@ The queries are those that a memory of example runs sends, each with the plan th
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from contextgraph.model import (
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
 from contextgraph.store.neo4j.schema import queries, query
+from contextgraph.values import replace
 from tests.arguments import Call, calls
 from tests.compared_stores import answer
 from tests.made_bundles import made_bundle

@@ -1,7 +1,6 @@
 """Methodologies worded by a language model, also while the model fails."""
 
 from collections.abc import Callable, Iterator, Sequence, Sized
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.learning import abstraction as wording
 from contextgraph.model import ConsolidationReport, Methodology, RawTrajectory, Step, Words
 from contextgraph.store.sqlite.advice import SqliteMethodologies
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (

@@ -1,7 +1,6 @@
 """Runs that are written are read back unchanged."""
 
 import io
-from dataclasses import replace
 from datetime import timedelta, timezone
 
 import orjson
@@ -11,6 +10,7 @@ from hypothesis import example, given, strategies as st
 from contextgraph.errors import ReadError
 from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from contextgraph.readers import from_record, read, to_record, write_jsonl
+from contextgraph.values import replace
 
 # Everything that UTF-8 can carry, NUL, escapes, line and paragraph separators included.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -20,6 +19,7 @@ from contextgraph.model import Outcome, State
 from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.mcp_server import server_of
+from contextgraph.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted

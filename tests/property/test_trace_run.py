@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -25,6 +24,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.run import EXCERPT_CHARS, excerpt_of
 from contextgraph.trace.steps import files_changed
+from contextgraph.values import replace
 from tests.sessions import Session, refusal, traceback
 
 NAMES = ("a", "b")

@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
+from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 
 SPACE = Space("made/one@2", 3, 0.5)

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 import pytest
+from msgspec import Struct, field
 
 from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.lazy import dataclass, field, replace
 from contextgraph.model import (
     Bundle,
     Json,
@@ -18,6 +18,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.records import context_record, record_of
+from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 
 STEP: dict[str, Json] = {
@@ -33,14 +34,12 @@ class Colour(StrEnum):
     RED = "red"
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Struct, frozen=True):
     number: int
     ratio: float = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Outer:
+class Outer(Struct, frozen=True):
     name: str
     colour: Colour | None
     inner: tuple[Inner, ...] = ()

@@ -1,6 +1,5 @@
 """Consolidation: abstracting, merging, measuring, cleaning up, and the advice that results."""
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
 
@@ -12,6 +11,7 @@ from contextgraph.errors import LeaseLostError, StoreError
 from contextgraph.learning.abstraction import ConsolidationPolicy, Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.model import Embeddings, MethodologyStatus, RemedyKind, Vector
+from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 

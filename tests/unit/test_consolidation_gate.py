@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -25,6 +24,7 @@ from contextgraph.learning.gate_fitting import (
 )
 from contextgraph.model import FittedGate, RemedyFeatures
 from contextgraph.trace import trace
+from contextgraph.values import replace
 from tests.builders import recovering_run, run
 from tests.unit.test_consolidation import learn_all, missing_module
 

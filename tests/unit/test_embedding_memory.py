@@ -1,7 +1,6 @@
 """A memory fits its embedding space, embeds what it learns, and searches in that space."""
 
 from collections.abc import Callable, Iterator, Sequence, Sized
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -18,6 +17,7 @@ from contextgraph.model import Embeddings, Scope, Space, Vector
 from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.search import SqliteVectors
+from contextgraph.values import replace
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 

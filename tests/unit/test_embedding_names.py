@@ -1,12 +1,11 @@
 """Names of embedders."""
 
-from dataclasses import replace
-
 import pytest
 
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
 from contextgraph.remote import Budget
+from contextgraph.values import replace
 from tests.embedders import embedders
 
 

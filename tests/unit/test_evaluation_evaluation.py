@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from contextgraph.evaluation.measures import METHODS, OURS, Moment, MomentKind, 
 from contextgraph.evaluation.reports import moments_in, report_of, report_record
 from contextgraph.model import MemoryContext, Outcome, RawTrajectory
 from contextgraph.trace import trace
+from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run
 from tests.sessions import Session

@@ -1,7 +1,5 @@
 """The steps that advice would have saved a recorded run."""
 
-from dataclasses import replace
-
 from contextgraph import AgentMemory
 from contextgraph.evaluation.evaluation import evaluate
 from contextgraph.evaluation.measures import OURS, MomentKind
@@ -16,6 +14,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import fence
 from contextgraph.trace import trace
+from contextgraph.values import replace
 from tests.builders import run
 
 FAILED = ("python -c 'print(12)'", "bash: python: command not found", 127)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from contextgraph.evaluation.experiment import (
 )
 from contextgraph.evaluation.experiment_report import ExperimentReport, pass_at, report_on
 from contextgraph.readers import write_jsonl
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, run
 
 ARMS = ("none", "placebo", "grep", "memory")
@@ -88,7 +88,7 @@ def experiment(
 
 def attempt(instance: str, arm: str, number: int = 1, **fields: object) -> Attempt:
     made = Attempt(TaskPurpose.JUDGE, arm, f"acme__shop-{instance}", number, steps=10)
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def reported(folder: Path, attempts: Sequence[Attempt]) -> ExperimentReport:

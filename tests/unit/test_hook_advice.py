@@ -1,7 +1,6 @@
 """Compiled advice: what a hook says takes the steps of the pipeline, too."""
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from contextgraph.agents.compile import compile_advice
 from contextgraph.agents.hook_files import AdviceFile, CompiledRemedy, ErrorAdvice, write_advice
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.trace import signature_of
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 from tests.builders import NO_MODULE, recovering_run
 

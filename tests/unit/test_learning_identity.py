@@ -1,7 +1,6 @@
 """Which runs are the same run, and how a memory knows them again."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
+from contextgraph.values import replace
 from tests.builders import NOON, recovering_run, run
 
 KEY = "AKIA" + "Q7RZ5T2MW4XLN8PV"

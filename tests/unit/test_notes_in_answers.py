@@ -1,7 +1,6 @@
 """The channel of notes: what people said about a task or an error, in answers of `query`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from contextgraph import AgentMemory, State
 from contextgraph.advising.wording import rendered
 from contextgraph.config import Settings, load_settings, user_settings_file
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
 
@@ -34,7 +34,7 @@ def test_what_people_said_about_the_task_follows_with_its_source(memory: AgentMe
         "1. a tariff is rounded in lib/rates.py (user:ann)",
     ]
     assert [one.note.repo for one in context.notes] == [SHOP]
-    assert memory.query(TASK) == context
+    assert replace(memory.query(TASK), id=context.id) == context
 
 
 def test_it_is_short_and_not_beside_an_error(memory: AgentMemory) -> None:

@@ -1,7 +1,6 @@
 """Bad advice in a memory, from the first run that is shown it to its end."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -9,6 +8,7 @@ from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
 from contextgraph.model import MemoryContext, RemedyKind
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
 

@@ -1,7 +1,7 @@
 """Each field of a state and each parameter of a query can change an answer: none is dead."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from contextgraph import AgentMemory, MemoryContext, State
 from contextgraph.advising.pipeline import sayings
 from contextgraph.model import Environment, Outcome, Phase
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, NOON, installing_run, recovering_run, run
 
 PATCH = """diff --git a/shop/totals.py b/shop/totals.py

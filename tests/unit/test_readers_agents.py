@@ -5,12 +5,12 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import fields
 
 from contextgraph.errors import ReadError
 from contextgraph.learning import inspect_run, trajectory_id

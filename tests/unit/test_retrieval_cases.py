@@ -10,7 +10,6 @@ from contextgraph.advising.cases import cases_of, ranking_of
 from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
 from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.lazy import replace
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,
@@ -21,6 +20,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store.sqlite import SqliteStore
+from contextgraph.values import replace
 from tests.builders import trajectory
 
 

@@ -1,7 +1,6 @@
 """Advice with a known working tree: names that it lacks are not shown."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Step,
 )
+from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 from tests.builders import NO_MODULE, run, step
 

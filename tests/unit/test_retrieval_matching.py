@@ -3,7 +3,6 @@
 import pytest
 
 from contextgraph.advising.gate import RepoRemedy, first_match, remedy_of, same_remedy
-from contextgraph.lazy import replace
 from contextgraph.learning import bundle_of
 from contextgraph.model import (
     Exposure,
@@ -17,6 +16,7 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.trace import Names, advice_id, names_in, trace
 from contextgraph.trace.advice import Construct, Edited, Term
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.sessions import Session
 

@@ -1,7 +1,6 @@
 """At an error: which remedies are listed, in which order, and how probable they are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -36,6 +35,7 @@ from contextgraph.model import (
 )
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace.advice import Term
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(

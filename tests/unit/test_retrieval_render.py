@@ -1,6 +1,5 @@
 """The prompt text of a context."""
 
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -34,6 +33,7 @@ from contextgraph.model import (
 from contextgraph.readers import read
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import signature_of, states_of
+from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, SET_PATH
 

@@ -1,7 +1,6 @@
 """Evidence, and the thresholds of the gate."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from contextgraph.advising.channels import (
 from contextgraph.advising.gate import CONSERVATIVE, CaseFeatures, case_probability
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
 from contextgraph.text import bm25, overlap, word_counts
+from contextgraph.values import replace
 from tests.builders import recovery
 
 ERROR = ErrorSignature(

@@ -9,8 +9,8 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.lazy import replace
 from contextgraph.model import Action, Found, NoteKind, NoteScope, Outcome, RawTrajectory, Step
+from contextgraph.values import replace
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"

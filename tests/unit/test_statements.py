@@ -1,7 +1,6 @@
 """Statements: what people said in recorded sessions, when it is shown, and its review."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from contextgraph.model import (
     Step,
     Why,
 )
+from contextgraph.values import replace
 
 SHOP = "acme/shop"
 RULE = "Don't commit generated files."

@@ -1,7 +1,6 @@
 """Statistics: mistakes, failure patterns, transitions, outcomes over time."""
 
 from collections.abc import Callable, Sized
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +11,7 @@ from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem, ShownTally
 from contextgraph.store.sqlite.runs import SqliteRuns
+from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.graph import GraphFormat, export_graph
+from contextgraph.values import replace
 from tests.made_bundles import REPO, SIGNATURE, made_bundle
 
 ONE_RUN = {"Trajectory": 1, "Fragment": 2, "ErrorPattern": 1, "Methodology": 0}

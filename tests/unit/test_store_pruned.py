@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from contextgraph.model import Bundle, FragmentType
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import admin
+from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 
 

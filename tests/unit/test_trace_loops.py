@@ -1,7 +1,6 @@
 """Loops, and what only looks like one."""
 
 from cProfile import Profile
-from dataclasses import replace
 from typing import TypeAlias
 
 import pytest
@@ -19,6 +18,7 @@ from contextgraph.model import (
 from contextgraph.readers.tool_calls import action_for
 from contextgraph.trace import LoopTracker, loop_in, loops_of, read_steps, states_of, trace
 from contextgraph.trace.loops import STUCK_AFTER
+from contextgraph.values import replace
 from tests.builders import run
 from tests.sessions import Session, traceback, window
 

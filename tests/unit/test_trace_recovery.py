@@ -1,10 +1,9 @@
 """Errors that were cleared later, and what was done about them."""
 
-from dataclasses import replace
-
 import pytest
 
 from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
+from contextgraph.values import replace
 from tests.builders import run
 from tests.sessions import Session, refusal, traceback, window
 

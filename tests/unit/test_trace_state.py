@@ -1,7 +1,5 @@
 """The state of an agent at each step of a recorded run."""
 
-from dataclasses import replace
-
 import pytest
 
 from contextgraph.model import Phase, State
@@ -14,6 +12,7 @@ from contextgraph.trace import (
     states_of,
     trace,
 )
+from contextgraph.values import replace
 from tests.sessions import Session, traceback
 
 COMMANDS = """COMMANDS:

@@ -1,7 +1,6 @@
 """Runs that are read and traced by other processes."""
 
 import pickle
-from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import ChangeStatus, LearnStatus, Space
 from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
+from contextgraph.values import replace
 from tests.acceptance.command_line import write_runs
 from tests.builders import NOON, recovering_run
 

@@ -1,10 +1,11 @@
 """Stores of methodologies, recoveries and exposures on a Neo4j server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from operator import attrgetter, itemgetter
 from typing import Concatenate, ParamSpec
+
+from msgspec.structs import asdict
 
 from contextgraph import model
 from contextgraph.ports import ALL, RECOVERY_LEVELS, OnDamaged

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from contextgraph.codec import json_of
-from contextgraph.lazy import replace
 from contextgraph.model import Note, NoteKind, NoteScope, Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
@@ -19,6 +18,7 @@ from contextgraph.store.neo4j.connection import (
 )
 from contextgraph.store.neo4j.search import indexed_text, terms
 from contextgraph.text import stems
+from contextgraph.values import replace
 
 # One transaction for 100,000 notes exceeded the time limit of a transaction.
 NOTES_AT_ONCE = 1_000

@@ -14,8 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from contextgraph.errors import MemoryNotFoundError, SchemaError
-from contextgraph.lazy import dataclass, regex
+from contextgraph.text import regex
 
 if TYPE_CHECKING:
     from neo4j import Driver
@@ -95,8 +97,7 @@ _POLL_SECONDS = 0.1
 INDEXES_WITHIN = 3600  # seconds: populating an index over a large memory takes time
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step: its *name* (``V0001__memory``) and its statements.
 
     One that is not *recorded* repairs what may be dropped again.

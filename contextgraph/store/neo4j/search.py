@@ -11,9 +11,10 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from msgspec import Struct, field
+
 from contextgraph import model
 from contextgraph.errors import StoreError
-from contextgraph.lazy import dataclass, field
 from contextgraph.model import dimensions_of, run_text
 from contextgraph.ports import NodeType
 from contextgraph.processes import ValueCache
@@ -52,8 +53,7 @@ class CacheGeneration(NamedTuple):
 NEVER = CacheGeneration("", -1)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryState:
+class MemoryState(Struct, frozen=True):
     """The *revision* of a memory, how often something was removed, and how many texts it has.
 
     *identity* is empty in memories of early versions. *gate* is the text of its gate, *space* the
@@ -100,8 +100,7 @@ class RecoveryKey(NamedTuple):
 _Key: TypeAlias = str | FragmentKey | RecoveryKey
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
+class _Values(Struct, frozen=True):
     """Values that were read at *revision*, or earlier and have not changed since.
 
     Fragments and recoveries do not change until they are removed; a run changes with its revision.
@@ -318,8 +317,7 @@ _MAX_NEAREST = 4_000
 _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveSpace:
+class ActiveSpace(Struct, frozen=True):
     """The active space, the *property* of runs with its vectors, and how many *runs* there are."""
 
     space: model.Space

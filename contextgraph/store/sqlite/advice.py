@@ -1,9 +1,10 @@
 """Stores of methodologies, recoveries and exposures in SQLite."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from datetime import datetime
 from itertools import islice, takewhile
+
+from msgspec.structs import astuple
 
 from contextgraph.model import (
     AdviceRecord,

@@ -14,10 +14,10 @@ from threading import local
 from typing import Any, TypeAlias, TypeVar
 
 import orjson
+from msgspec import Struct, field
 
 from contextgraph.codec import DAMAGE, Columns, Form, Value, actions_of
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.lazy import dataclass, field
 from contextgraph.model import (
     ErrorPattern,
     Exposure,
@@ -210,8 +210,7 @@ _EXCLUDED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """Values that were read at *revision*, or before it and are still the same.
 
     Fragments and recoveries never change, and keys of runs are not used twice; a run changes with
@@ -225,8 +224,7 @@ class Values:
     repositories: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SqlScope:
+class SqlScope(Struct, frozen=True):
     """A scope in SQL; *repository* is None for all and 0 for an unknown one."""
 
     repository: int | None
@@ -270,8 +268,7 @@ class SqlScope:
         return name if self.repository is None else f"{name}_in_place"
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """A *connection* within a transaction of *tenant*, and the *values* cached for its revision."""
 
     connection: Connection
@@ -437,8 +434,7 @@ def insertion(table: str, columns: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run by its key, which is part of those of its fragments and recoveries."""
 
     key: int

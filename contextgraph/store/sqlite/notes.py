@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from contextgraph.codec import json_of
-from contextgraph.lazy import replace
 from contextgraph.model import Note, NoteKind, NoteScope, Vector
 from contextgraph.ports import NoteChange, OnDamaged
 from contextgraph.store import rules
@@ -13,6 +12,7 @@ from contextgraph.store.sqlite.advice import forget_shown
 from contextgraph.store.sqlite.database import Database, Transaction, moment, text_of
 from contextgraph.store.sqlite.search import add_texts, compact, nearest_of, texts_with
 from contextgraph.text import stems
+from contextgraph.values import replace
 
 _PUT = """
 INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)

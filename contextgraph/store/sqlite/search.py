@@ -6,9 +6,9 @@ from sqlite3 import Cursor
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from contextgraph.errors import StoreError
-from contextgraph.lazy import dataclass, regex
 from contextgraph.model import (
     EmbeddedRun,
     Near,
@@ -23,7 +23,7 @@ from contextgraph.model import (
 from contextgraph.ports import NodeType
 from contextgraph.store import rules
 from contextgraph.store.sqlite.database import Database, SqlScope, Transaction, run_of, text_of
-from contextgraph.text import word_weights, words as words_of
+from contextgraph.text import regex, word_weights, words as words_of
 
 # Counting one word takes 0.01 ms at 30,000 texts.
 _MOST_COUNTS = 100_000
@@ -281,8 +281,7 @@ _RUNS_AT_ONCE = 256
 _LARGE_PART = 4
 
 
-@dataclass(frozen=True, slots=True)
-class VectorRows:
+class VectorRows(Struct, frozen=True):
     """*count* rows of *vectors*, each with run, repository, time and key in *about*.
 
     Rows beyond *count* are free; rows of the run _GONE are of vectors that were dropped.
