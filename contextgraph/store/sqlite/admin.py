@@ -459,8 +459,9 @@ _LEASE = """
 SELECT holder, expires_at, machine, process, started_at FROM consolidation WHERE tenant = ?"""
 _TAKE_LEASE = """
 INSERT INTO consolidation (tenant, revision, holder, expires_at, machine, process, started_at)
-VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE
-SET holder = ?2, expires_at = ?3, machine = ?4, process = ?5, started_at = ?6"""
+VALUES (?, 0, ?, ?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE
+SET holder = excluded.holder, expires_at = excluded.expires_at, machine = excluded.machine,
+    process = excluded.process, started_at = excluded.started_at"""
 _FACTS = {
     "Trajectory": """instance_id, repo, task_type, outcome, outcome_source, exit_status,
         total_steps, summary, agent, model, source,
@@ -577,8 +578,8 @@ class SqliteAdmin:
         with self._database.writing() as transaction:
             transaction.write(
                 "INSERT INTO consolidation (tenant, revision, holder, expires_at, gate) "
-                "VALUES (?1, ?2, NULL, 0, ?3) ON CONFLICT (tenant) "
-                "DO UPDATE SET revision = ?2, gate = coalesce(?3, gate)",
+                "VALUES (?, ?, NULL, 0, ?) ON CONFLICT (tenant) DO UPDATE "
+                "SET revision = excluded.revision, gate = coalesce(excluded.gate, gate)",
                 (transaction.tenant, revision, gate and json_of(gate)),
             )
             for table in ("stale", "stale_repo"):
@@ -588,9 +589,9 @@ class SqliteAdmin:
                 )
             for table in ("removal", "pruned"):
                 transaction.write(
-                    f"DELETE FROM {table} WHERE tenant = ?1 "
-                    "AND revision < (SELECT revision FROM tenant WHERE key = ?1) - ?2",
-                    (transaction.tenant, REMOVALS_LISTED),
+                    f"DELETE FROM {table} WHERE tenant = ? "
+                    "AND revision < (SELECT revision FROM tenant WHERE key = ?) - ?",
+                    (transaction.tenant, transaction.tenant, REMOVALS_LISTED),
                 )
 
 

@@ -72,9 +72,10 @@ AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.traj
     WHERE d.methodology = m.key AND ({hidden}))"""
 _METHODOLOGIES_NAMED = f"""
 SELECT m.key, {_READ} FROM methodology m WHERE m.key IN (
-    SELECT key FROM methodology WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))
+    SELECT key FROM methodology
+    WHERE tenant = :tenant AND id IN (SELECT value FROM json_each(:ids))
     UNION ALL SELECT key FROM methodology
-    WHERE tenant = ?1 AND error_id IN (SELECT value FROM json_each(?3)))
+    WHERE tenant = :tenant AND error_id IN (SELECT value FROM json_each(:errors)))
 ORDER BY m.id"""
 _OF_TYPES = f"""
 WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:named) AS named
@@ -102,7 +103,11 @@ class SqliteMethodologies:
 
     def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
-            named = (transaction.tenant, text_of(ids), text_of(errors))
+            named = {
+                "tenant": transaction.tenant,
+                "ids": text_of(ids),
+                "errors": text_of(errors),
+            }
             return [
                 METHODOLOGIES.value(row[1:], sources=sources)
                 for row, sources in _with_sources(transaction, _METHODOLOGIES_NAMED, named)
@@ -178,9 +183,9 @@ def _put_methodology(transaction: Transaction, methodology: Methodology) -> None
     )
     transaction.write("DELETE FROM derived_from WHERE methodology = ?", (key,))
     transaction.write_all(
-        f"INSERT INTO derived_from VALUES (?1 >> {RUN_BITS}, ?1, ?2, ?3, ?4)",
+        f"INSERT INTO derived_from VALUES (? >> {RUN_BITS}, ?, ?, ?, ?)",
         [
-            (fragment, key, source.trajectory_id, source.fragment_id)
+            (fragment, fragment, key, source.trajectory_id, source.fragment_id)
             for source, fragment in _keys(transaction, methodology.sources).items()
         ],
     )
@@ -200,10 +205,13 @@ def _put_resolved(
         ],
     )
     transaction.write_all(
-        "INSERT OR REPLACE INTO resolved_by SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE "
-        "EXISTS (SELECT 1 FROM error_pattern WHERE tenant = ?1 AND id = ?2) "
-        "AND EXISTS (SELECT 1 FROM methodology WHERE tenant = ?1 AND id = ?3)",
-        [(tenant, *astuple(edge)) for edge in resolved],
+        "INSERT OR REPLACE INTO resolved_by SELECT ?, ?, ?, ?, ?, ? WHERE "
+        "EXISTS (SELECT 1 FROM error_pattern WHERE tenant = ? AND id = ?) "
+        "AND EXISTS (SELECT 1 FROM methodology WHERE tenant = ? AND id = ?)",
+        [
+            (tenant, *astuple(edge), tenant, edge.error_id, tenant, edge.methodology_id)
+            for edge in resolved
+        ],
     )
 
 
@@ -221,8 +229,9 @@ def _put_similar(transaction: Transaction, links: Sequence[SimilarTo]) -> int:
         [(fragment, error) for fragment, error, head, _ in edges if fragment == head],
     )
     return removed + transaction.write_all(
-        "INSERT INTO similar VALUES (?1, ?2, ?3, ?4) ON CONFLICT (fragment, error_id) DO UPDATE "
-        "SET representative = ?3, weight = ?4 WHERE representative <> ?3 OR weight <> ?4",
+        "INSERT INTO similar VALUES (?, ?, ?, ?) ON CONFLICT (fragment, error_id) DO UPDATE "
+        "SET representative = excluded.representative, weight = excluded.weight "
+        "WHERE representative <> excluded.representative OR weight <> excluded.weight",
         [edge for edge in edges if edge[0] != edge[2]],
     )
 
@@ -247,10 +256,11 @@ def _with_sources(
 
 _WITH_SUPERSEDED = """
 WITH RECURSIVE gone (id) AS (
-    SELECT value FROM json_each(?2)
-    UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
+    SELECT value FROM json_each(:ids)
+    UNION SELECT m.id FROM gone
+    JOIN methodology m ON m.tenant = :tenant AND m.superseded_by = gone.id)
 SELECT m.key, m.id, m.error_id, m.superseded_by
-FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
+FROM gone JOIN methodology m ON m.tenant = :tenant AND m.id = gone.id"""
 
 
 _OF_A_METHODOLOGY = (
@@ -265,7 +275,7 @@ def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
     The errors of the superseded ones are to be consolidated again.
     """
     tenant = transaction.tenant
-    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, text_of(ids)))
+    gone = transaction.rows(_WITH_SUPERSEDED, {"tenant": tenant, "ids": text_of(ids)})
     removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
     mark_stale(transaction, rules.made_stale(removed))
     for table, column in _OF_A_METHODOLOGY:
@@ -778,10 +788,10 @@ def _put_exposure(transaction: Transaction, exposure: Exposure) -> None:
 
 def forget_shown(transaction: Transaction, items: Iterable[str]) -> None:
     """Delete what was recorded of *items*, and the texts in which they were shown."""
-    named = (transaction.tenant, text_of([*items]))
-    of_items = "tenant = ?1 AND item IN (SELECT value FROM json_each(?2))"
+    named = {"tenant": transaction.tenant, "items": text_of([*items])}
+    of_items = "tenant = :tenant AND item IN (SELECT value FROM json_each(:items))"
     transaction.write(
-        "UPDATE exposure SET text = '' WHERE tenant = ?1 AND text > '' AND key IN "
+        "UPDATE exposure SET text = '' WHERE tenant = :tenant AND text > '' AND key IN "
         f"(SELECT exposure FROM shown_item WHERE {of_items})",
         named,
     )

@@ -27,12 +27,12 @@ _OF_KEYS = """
 SELECT n.data FROM json_each(:keys) AS named CROSS JOIN note n ON n.key = named.value
 WHERE {scope} ORDER BY n.created_at DESC, n.id LIMIT :limit"""
 _PLACES = """
-SELECT p.key FROM place p WHERE p.tenant = ?1 AND p.repo IN (SELECT value FROM json_each(?2))
+SELECT p.key FROM place p WHERE p.tenant = ? AND p.repo IN (SELECT value FROM json_each(?))
 AND EXISTS (SELECT 1 FROM note n WHERE n.tenant = p.tenant AND n.place = p.key)"""
 _TO_EMBED = """
 SELECT data FROM note
-WHERE tenant = ? AND live AND kind <> 'entity' AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
-ORDER BY id LIMIT ?"""
+WHERE tenant = :tenant AND live AND kind <> 'entity' AND id > :after
+AND (:space IS NULL OR space IS NOT :space) ORDER BY id LIMIT :limit"""
 
 # Of all repositories the vectors of the newest notes are compared, in a fifth of a second; words
 # find the others.
@@ -144,10 +144,9 @@ class SqliteNotes:
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
+        named = {"after": after, "space": space, "limit": max(0, limit)}
         with self._database.reading() as transaction:
-            notes = _notes_of(
-                transaction, _TO_EMBED, (transaction.tenant, after, space, max(0, limit))
-            )
+            notes = _notes_of(transaction, _TO_EMBED, {"tenant": transaction.tenant, **named})
         return {note.id: rules.note_text(note) for note in notes}
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:

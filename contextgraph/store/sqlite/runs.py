@@ -320,8 +320,8 @@ class _Changes(rules.RunChanges[list[int]]):
             self._transaction.write("INSERT OR REPLACE INTO former_id VALUES (?, ?, ?)", named)
             # As what the former id was known, the new one is known, too.
             self._transaction.write(
-                "UPDATE former_id SET trajectory_id = ?3 WHERE tenant = ?1 AND trajectory_id = ?2",
-                named,
+                "UPDATE former_id SET trajectory_id = ? WHERE tenant = ? AND trajectory_id = ?",
+                (now, self._transaction.tenant, former),
             )
 
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> list[int]:
@@ -350,9 +350,8 @@ class _Changes(rules.RunChanges[list[int]]):
             note_abstracted(transaction)
             remove_methodologies(transaction, derived)
         transaction.write_all(
-            "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 "
-            "OR representative BETWEEN ?1 AND ?2",
-            [run.keys for run in runs],
+            "DELETE FROM similar WHERE fragment BETWEEN ? AND ? OR representative BETWEEN ? AND ?",
+            [(*run.keys, *run.keys) for run in runs],
         )
         _uncount(transaction, keys)
         for run in runs:
@@ -374,8 +373,8 @@ class _Changes(rules.RunChanges[list[int]]):
         transaction, tenant = self._transaction, self._transaction.tenant
         for error in removed:
             gone = transaction.row(
-                "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
-                "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
+                "DELETE FROM error_pattern WHERE key = ? AND NOT EXISTS "
+                "(SELECT 1 FROM met WHERE error = error_pattern.key) RETURNING id",
                 (error,),
             )
             if gone:
@@ -390,9 +389,9 @@ class _Changes(rules.RunChanges[list[int]]):
         )
         # Nothing is left to consolidate, and the name is not to be kept.
         transaction.write(
-            "DELETE FROM stale_repo WHERE tenant = ?1 AND NOT EXISTS "
-            "(SELECT 1 FROM trajectory t WHERE t.tenant = ?1 AND t.repo = stale_repo.repo)",
-            (tenant,),
+            "DELETE FROM stale_repo WHERE tenant = ? AND NOT EXISTS "
+            "(SELECT 1 FROM trajectory t WHERE t.tenant = ? AND t.repo = stale_repo.repo)",
+            (tenant, tenant),
         )
 
 
