@@ -172,7 +172,27 @@ def _installation() -> "list[HealthCheck]":
     return [
         _check("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
         _check("full text search", has_full_text, database, remedy),
+        _reading(),
     ]
+
+
+def _reading() -> "HealthCheck":
+    """Check on three texts that this Python matches patterns as the package expects."""
+    from contextgraph.text import fence, strip_fenced
+    from contextgraph.trace import is_hazardous_command, signature_of
+
+    error = signature_of("ModuleNotFoundError: No module named 'yaml'")
+    commands = {'pytest -k "a or b"': False, 'rm -rf "/"': True}
+    read = {
+        "a fence is stripped": strip_fenced(f"a{fence('advice', 'id')}b") == ("ab", ("id",)),
+        "an error is recognised": error is not None and error.error_type == "ModuleNotFoundError",
+        "a command is judged": all(
+            is_hazardous_command(line) is hazard for line, hazard in commands.items()
+        ),
+    }
+    wrong = [name for name, is_right in read.items() if not is_right]
+    detail = f"not so: {', '.join(wrong)}" if wrong else ", ".join(read)
+    return _check("reading", not wrong, detail, "use another release of Python")
 
 
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":

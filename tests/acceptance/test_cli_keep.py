@@ -241,6 +241,8 @@ def test_a_healthy_memory_passes_the_doctor(store: Path) -> None:
     assert all(check.keys() >= {"name", "ok", "detail", "remedy"} for check in found["checks"])
     assert found["versions"].keys() >= {"python", "sqlite", "contextgraph-memory"}
     assert "parquet" in found["extras"]
+    (reading,) = (check for check in found["checks"] if check["name"] == "reading")
+    assert reading["detail"] == ("a fence is stripped, an error is recognised, a command is judged")
 
 
 def test_the_doctor_looks_for_secrets_in_stored_runs(store: Path) -> None:

@@ -97,6 +97,14 @@ def test_reaching_the_public_names_loads_no_heavy_library() -> None:
     assert imported_by("from contextgraph import *") == set()
 
 
+def test_an_older_python_is_refused_in_one_line() -> None:
+    code = "import sys; sys.version_info = (3, 10, 13); import contextgraph"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("contextgraph needs Python 3.11 or newer, this is 3.")
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_installed_version_is_the_declared_one() -> None:
     assert version("contextgraph-memory") == PYPROJECT["project"]["version"]
 
