@@ -65,7 +65,16 @@ def parts_of(value: object, forms: Forms = COMPLETE) -> Mapping[str, object]:
     """The keys of the dataclass *value* with what they hold: those of *forms*, or all fields."""
     if form := forms.get(type(value)):
         return form(value)
-    return {name: getattr(value, name) for name in _defaults(cast(Hashable, type(value)))}
+    return {name: getattr(value, name) for name in _names_of(cast(Hashable, type(value)))}
+
+
+@cache
+def _names_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of *kind* that a record has; their types need not be known."""
+    if issubclass(kind, Struct):
+        names: tuple[str, ...] = kind.__struct_fields__
+        return names
+    return tuple(one.name for one in dataclasses.fields(kind) if one.metadata != TRANSIENT)
 
 
 def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
