@@ -52,7 +52,10 @@ class Call(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """Result of a tool. A call that the user *denied* is not an error."""
+    """Result of a tool. A call that the user *denied* is not an error.
+
+    One that *continues* another adds its text and exit code, as of a command in the background.
+    """
 
     text: str
     id: str = ""
@@ -61,6 +64,7 @@ class Result(Struct, frozen=True):
     cwd: str | None = None
     denied: bool = False
     interrupted: bool = False
+    continues: bool = False
 
 
 class UserMessage(Struct, frozen=True):
@@ -136,6 +140,57 @@ class Conversation(NamedTuple):
         return bool(self.task) and is_answered and not is_subagent(agent)
 
 
+class Tree:
+    """The lines of a log by their ids, with the requests that stand in them.
+
+    A person who goes back in a conversation and writes another request opens a second branch below
+    the same parent; the request that they left counts as not said.
+    """
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+        self._requests: list[tuple[str, UserMessage]] = []
+
+    def add(self, id_: str, parent: str, turns: Iterable[Turn]) -> None:
+        """Add the line *id_* below *parent*, with its *turns*."""
+        if id_ and id_ not in self._parents:
+            self._parents[id_] = parent
+            said = (turn for turn in turns if isinstance(turn, UserMessage) and turn.text.strip())
+            self._requests += [(id_, message) for message in said]
+
+    def rewound(self) -> Mapping[int, UserMessage]:
+        """Return the requests that were left, by `id`, each with the one that took its place."""
+        order = {id_: number for number, id_ in enumerate(self._parents)}
+        last = dict(order)
+        for id_, parent in reversed(self._parents.items()):
+            if parent in last and order[parent] < order[id_]:
+                last[parent] = max(last[parent], last[id_])
+        left, newest = dict[str, UserMessage](), dict[str, tuple[int, UserMessage]]()
+        for id_, message in reversed(self._requests):
+            parent = self._parents[id_]
+            if parent in newest and last[id_] < newest[parent][0]:
+                left[id_] = newest[parent][1]
+            elif parent:
+                newest[parent] = order[id_], message
+        for id_, parent in self._parents.items():  # what was asked below it was left, too
+            if parent in left:
+                left.setdefault(id_, left[parent])
+        return {id(message): left[id_] for id_, message in self._requests if id_ in left}
+
+
+def without(rewound: Mapping[int, UserMessage], turns: Sequence[Turn]) -> list[Turn]:
+    """*turns* without requests that were *rewound*; the task gives its place to its successor."""
+    kept, moved = list[Turn](), set[int]()
+    for turn in turns:
+        successor = rewound.get(id(turn))
+        if successor is None:
+            kept += [] if id(turn) in moved else [turn]
+        elif not any(isinstance(other, UserMessage) for other in kept):
+            kept.append(successor)
+            moved.add(id(successor))
+    return kept
+
+
 def lines_run(
     name: str,
     turns_of: Callable[[Row], Iterable[Turn]],
@@ -198,9 +253,36 @@ def conversation_of(turns: Iterable[Turn]) -> Conversation:
     A result whose call is lost, or was never understood, is that of a step without action.
     """
     builder = _Builder()
-    for turn in turns:
+    for turn in _without_replays(list(turns)):
         builder.add(turn)
     return builder.finished()
+
+
+def _without_replays(turns: Sequence[Turn]) -> Iterator[Turn]:
+    """*turns* without copies of their beginning: some clients append a whole history again."""
+    said = [_content(turn) for turn in turns]
+    first = next((i for i, turn in enumerate(turns) if isinstance(turn, UserMessage)), None)
+    if first is None or said.count(said[first]) < 2:
+        yield from turns
+        return
+    kept, at = list[object](), 0
+    while at < len(turns):
+        copied = 0
+        if at > first and said[at] == said[first]:
+            pairs = zip(said[at:], kept[first:], strict=False)
+            copied = next((i for i, (one, other) in enumerate(pairs) if one != other), len(kept))
+            copied = min(copied, len(kept) - first, len(turns) - at)
+        if copied > 1:
+            at += copied
+            continue
+        kept.append(said[at])
+        yield turns[at]
+        at += 1
+
+
+def _content(turn: Turn) -> object:
+    """What *turn* says, without its ids and time."""
+    return (turn.tool, turn.arguments) if isinstance(turn, Call) else (type(turn), turn.text)
 
 
 class _Draft(Struct):
@@ -239,6 +321,7 @@ class _Builder:
         self._drafts: list[_Draft] = []
         self._thoughts: list[Thought] = []
         self._unanswered: dict[str, _Draft] = {}
+        self._answered: dict[str, _Draft] = {}
         self._in_order: list[_Draft] = []
 
     def add(self, turn: Turn) -> None:
@@ -262,7 +345,12 @@ class _Builder:
         return Conversation("\n\n".join(self._task), steps, prompt, self._asked_at)
 
     def _call(self, call: Call) -> None:
-        draft = self._draft(action_for(call.tool, call.arguments), call.time)
+        action = action_for(call.tool, call.arguments)
+        waiting = self._unanswered.get(call.id)
+        if waiting and waiting.action == action:  # logged once when it began, once when it ended
+            self._thoughts.clear()
+            return
+        draft = self._draft(action, call.time)
         if call.id:
             self._unanswered[call.id] = draft
         else:
@@ -272,8 +360,15 @@ class _Builder:
         draft = self._unanswered.pop(result.id, None) if result.id else None
         if draft is None and self._in_order and not result.id:
             draft = self._in_order.pop(0)
+        if draft is None and result.id in self._answered:
+            # Otherwise it is a copy.
+            if result.continues and (first := self._answered[result.id].result):
+                self._answered[result.id].result = _continued(first, result)
+            return
         if draft is None:
             draft = self._draft(Action("", ""), None)
+        if result.id:
+            self._answered[result.id] = draft
         draft.result = result
 
     def _message(self, message: UserMessage) -> None:
@@ -300,6 +395,13 @@ class _Builder:
         self._thoughts.clear()
         self._drafts.append(_Draft(thought, action, time))
         return self._drafts[-1]
+
+
+def _continued(first: Result, rest: Result) -> Result:
+    outputs = (output_in(first.text), output_in(rest.text))
+    words = "\n".join(output.text.strip("\n") for output in outputs if output.text.strip())
+    exit_code = coalesce(rest.exit_code, outputs[1].exit_code)
+    return replace(first, text=words, exit_code=exit_code, is_error=rest.is_error)
 
 
 def time_in(row: Row, name: str = "timestamp") -> datetime | None:

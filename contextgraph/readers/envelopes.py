@@ -223,6 +223,8 @@ _HEADERS = (
     regex(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
     regex(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
 )
+# Written by Codex before what a script printed, which may be the JSON of a command's result.
+_SCRIPT = regex(r"\AScript [a-z]+\n(?:Wall time.*\n)?Output:(?:\n+|\Z)")
 _TRAILERS = (
     regex(
         r"\n?\[(?:The command completed|Command(?: -?\d+)? finished) with exit code "
@@ -242,8 +244,10 @@ _TRAILER_ENDS = frozenset("]>#$0123456789")
 
 def output_in(text: str) -> Output:
     """The output that a tool's answer holds, without the tool's own notes on exit code and cwd."""
-    text, exit_code = _unwrapped(clean(text))
-    cwd = None
+    text, cwd = clean(text), None
+    if match := _SCRIPT.match(text):
+        text = text[match.end() :]
+    text, exit_code = _unwrapped(text)
     for header in _HEADERS:
         if match := header.match(text):
             exit_code = coalesce(exit_code, _code(match))
@@ -260,17 +264,21 @@ def output_in(text: str) -> Output:
 
 
 def _unwrapped(text: str) -> tuple[str, int | None]:
-    """The text in ``{"output": …, "metadata": {"exit_code": …}}``, as Codex logs it."""
-    if not text.startswith('{"output"'):
+    """The text and exit code in ``{"output": …, "exit_code": …}``, as Codex logs it.
+
+    Older versions have the exit code in ``metadata``.
+    """
+    if not text.startswith("{") or '"output"' not in text:
         return text, None
     try:
         value = loads(text)
     except ValueError:
         return text, None
-    output, metadata = value.get("output"), value.get("metadata")
-    if not isinstance(output, str):
+    output, metadata = value.get("output"), value.get("metadata", value)
+    code = integer(metadata, "exit_code") if isinstance(metadata, dict) else None
+    if not isinstance(output, str) or (code is None and not text.startswith('{"output"')):
         return text, None
-    return clean(output), integer(metadata, "exit_code") if isinstance(metadata, dict) else None
+    return clean(output), code
 
 
 def _code(match: re.Match[str]) -> int | None:

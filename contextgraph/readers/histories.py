@@ -1,10 +1,13 @@
 """Histories that coding agents keep on the machine they run on."""
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
+from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec import Struct, field
@@ -16,6 +19,7 @@ from contextgraph.readers.conversation import (
     Prompt,
     Result,
     Thought,
+    Tree,
     Turn,
     UserMessage,
     block_turns,
@@ -25,8 +29,9 @@ from contextgraph.readers.conversation import (
     lines_run,
     shown,
     time_in,
+    without,
 )
-from contextgraph.readers.envelopes import DENIED, INTERRUPTED, said_at_denial
+from contextgraph.readers.envelopes import DENIED, INTERRUPTED, output_in, said_at_denial
 from contextgraph.readers.format import (
     EmptyRunError,
     Format,
@@ -40,7 +45,7 @@ from contextgraph.readers.format import (
     rows_at,
     text,
 )
-from contextgraph.readers.tool_calls import json_arguments
+from contextgraph.readers.tool_calls import calls_in_script, json_arguments
 from contextgraph.text import may_be_fenced, regex
 from contextgraph.values import replace
 
@@ -48,6 +53,8 @@ from contextgraph.values import replace
 # the model is spread over several lines, one block each.
 
 CLAUDE_CODE = "claude-code"
+# Writes the lines of Claude Code, with the answers of tools in an object of its own.
+IFLOW = "iflow"
 
 _CLAUDE_MESSAGES = ("user", "assistant")
 _CLAUDE_OTHER = frozenset(
@@ -61,10 +68,18 @@ _CLAUDE_OTHER = frozenset(
         "attachment",
     }
 )
-_CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment")
+_CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment", "queue-operation")
 _CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+# What stands in the place of an output of more than 50,000 characters.
+_PERSISTED = regex(
+    r"<persisted-output>\n.*?saved to: (?P<path>[^\n]+)\n"
+    r"(?:\s*Preview [^\n]*\n)?(?P<preview>.*?)(?:\n\.\.\.)?\n?</persisted-output>",
+    re.DOTALL,
+)
+# Bytes of an output in a file of its own that are read: half from its beginning, half of its end.
+_MAX_OUTPUT = 1 << 19
 
 
 def is_claude_line(value: object) -> bool:
@@ -80,18 +95,43 @@ def is_claude_line(value: object) -> bool:
     return any(mark in value for mark in _CLAUDE_MARKS) and "payload" not in value
 
 
+def is_iflow(value: object) -> bool:
+    """Whether *value* is the lines of a session of iFlow CLI."""
+    if not isinstance(value, list) or not is_list_of(is_claude_line, value):
+        return False
+    return any(map(_is_iflow_line, value))
+
+
+def _is_iflow_line(line: object) -> bool:
+    message = line.get("message") if isinstance(line, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else []
+    results = (block.get("content") for block in blocks if isinstance(block, dict))
+    return any(isinstance(result, dict) and "responseParts" in result for result in results)
+
+
 class _ClaudeSession(Struct):
-    """Common fields of the lines of one agent; *agent* is empty for the main one."""
+    """Common fields of the lines of one agent; *agent* is empty for the main one.
+
+    *queued* are prompts that were typed while the agent worked, and of which no line says yet how
+    they reached it.
+    """
 
     id: str
     agent: str = ""
     turns: list[Turn] = field(default_factory=list)
+    queued: list[UserMessage] = field(default_factory=list)
     model: str = ""
     folder: str = ""
     ending: str = ""
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
         """Take in a line and its *turns*."""
+        if row.get("type") == "queue-operation":
+            self._queue(row)
+        for turn in turns:
+            if isinstance(turn, UserMessage):
+                self._unqueue(turn.text)
         self.turns += turns
         model = text(row_at(row, "message"), "model")
         self.model = self.model or ("" if model == "<synthetic>" else model)
@@ -99,9 +139,38 @@ class _ClaudeSession(Struct):
         if row.get("type") == "result":
             self.ending = text(row, "subtype")
 
+    def forget_repeated_request(self) -> None:
+        """Remove a request at the end that was made before: what follows it is a copy."""
+        while self.turns and isinstance(last := self.turns[-1], UserMessage):
+            earlier = self.turns[:-1]
+            if not any(isinstance(t, UserMessage) and t.text == last.text for t in earlier):
+                return
+            self.turns.pop()
 
-def claude_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of each session, and of each of its sub-agents, in the order in which they begin.
+    def _queue(self, row: Row) -> None:
+        """Take in what a person typed, unless they took it back into the input line."""
+        content = row.get("content")
+        if row.get("operation") == "popAll":
+            for message in list(self.queued):
+                self._unqueue(message.text)
+        elif row.get("operation") == "enqueue" and content:
+            words = content if isinstance(content, str) else content_text(row)
+            message = UserMessage(words, time=time_in(row))
+            self.queued.append(message)
+            self.turns.append(message)
+
+    def _unqueue(self, words: str) -> None:
+        """Remove the queued prompt with these *words*: a later line has it at its place."""
+        message = next((queued for queued in self.queued if queued.text == words), None)
+        if message:
+            self.queued.remove(message)
+            self.turns = [turn for turn in self.turns if turn is not message]
+
+
+def claude_runs(
+    name: str, lines: Sequence[Any], place: Place
+) -> Iterator[RawTrajectory | ReadError]:
+    """The run, in the format *name*, of each session and sub-agent, in the order they begin.
 
     Lines of one message, and results, may come in any order; a repeated line counts once. A line
     of another shape is an error, and the others are read.
@@ -109,28 +178,43 @@ def claude_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | 
     sessions: dict[tuple[str, str], _ClaudeSession] = {}
     roots: dict[str, str] = {}
     seen: set[str] = set()
+    tree = Tree()
 
     def take(row: Row) -> None:
-        if row.get("type") in _CLAUDE_LEARNED and not _is_repeated(row, seen):
-            turns = list(_claude_turns(row))
-            # A fork begins with copies of the lines of another session, which they are still of.
-            copied = text(row_at(row, "forkedFrom"), "sessionId")
-            session = copied or text(row, "sessionId") or text(row, "session_id")
-            key = (session, _claude_agent(row, roots))
-            sessions.setdefault(key, _ClaudeSession(*key)).add(row, turns)
+        if row.get("type") not in _CLAUDE_LEARNED:
+            return
+        # A fork begins with copies of the lines of another session, which they are still of.
+        copied = text(row_at(row, "forkedFrom"), "sessionId")
+        id_ = copied or text(row, "sessionId") or text(row, "session_id")
+        key = (id_, _claude_agent(row, roots))
+        session = sessions.setdefault(key, _ClaudeSession(*key))
+        if _is_repeated(row, seen):
+            session.forget_repeated_request()
+            return
+        turns = list(_claude_turns(row, place))
+        session.add(row, turns)
+        tree.add(text(row, "uuid"), text(row, "parentUuid"), turns)
 
-    yield from each_row(lines, take, f"{CLAUDE_CODE} line", place)
+    yield from each_row(lines, take, f"{name} line", place)
+    rewound = tree.rewound()
+    for session in sessions.values():
+        session.turns = without(rewound, session.turns)
     begun = [session for session in sessions.values() if session.turns]
     if not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
-    yield from _with_parents(begun, place)
+    yield from _with_parents(name, begun, place)
 
 
 def _is_repeated(row: Row, seen: set[str]) -> bool:
-    id_ = text(row, "uuid")
-    repeated = id_ in seen
-    if id_:
-        seen.add(id_)
+    """Whether the line was read before; clients that append a history again give it new ids."""
+    message = row_at(row, "message")
+    ids, content = [text(row, "uuid")], message.get("content")
+    if reply := text(message, "id"):
+        ids.append(f"{reply} {shown(content)}")
+    elif isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        ids.append(loose_text(content[0], "tool_use_id"))
+    repeated = any(id_ in seen for id_ in ids if id_)
+    seen.update(filter(None, ids))
     return repeated
 
 
@@ -146,12 +230,12 @@ def _claude_agent(row: Row, roots: dict[str, str]) -> str:
 
 
 def _with_parents(
-    sessions: Iterable[_ClaudeSession], place: Place
+    name: str, sessions: Iterable[_ClaudeSession], place: Place
 ) -> list[RawTrajectory | ReadError]:
     """The runs of *sessions*; sub-agents work on the instance and repository of their session."""
     results, main = list[RawTrajectory | ReadError](), dict[str, RawTrajectory]()
     for session in sessions:
-        run = _claude_run(session, place)
+        run = _claude_run(name, session, place)
         if isinstance(run, RawTrajectory):
             parent = main.setdefault(session.id, run)
             run = replace(run, instance_id=parent.instance_id, repo=parent.repo)
@@ -159,21 +243,21 @@ def _with_parents(
     return results
 
 
-def _claude_run(session: _ClaudeSession, place: Place) -> RawTrajectory | ReadError:
+def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajectory | ReadError:
     facts = {
-        "agent": f"{CLAUDE_CODE}/subagent" if session.agent else CLAUDE_CODE,
+        "agent": f"{name}/subagent" if session.agent else name,
         "model": session.model,
         "folder": session.folder,
         "session": session.id,
         "exit_status": session.ending,
     }
     try:
-        return finished_run(CLAUDE_CODE, session.turns, facts, place)
+        return finished_run(name, session.turns, facts, place)
     except ReadError as error:
         return error
 
 
-def _claude_turns(row: Row) -> Iterator[Turn]:
+def _claude_turns(row: Row, place: Place) -> Iterator[Turn]:
     if row.get("isMeta") or row.get("isCompactSummary") or row.get("isApiErrorMessage"):
         return
     message = row_at(row, "message")
@@ -183,11 +267,21 @@ def _claude_turns(row: Row) -> Iterator[Turn]:
         content = message.get("content")
         if isinstance(content, list):
             for block in rows_at(message, "content"):
-                yield from _claude_answer(row, block)
+                yield from _claude_answer(row, block, place)
         else:
             yield from _user_turns(text(message, "content"), time_in(row))
     elif row.get("type") == "attachment":
-        yield from _hook_context(row_at(row, "attachment"))
+        attachment = row_at(row, "attachment")
+        if attachment.get("type") == "queued_command":
+            yield from _queued_command(attachment, time_in(row))
+        else:
+            yield from _hook_context(attachment)
+
+
+def _queued_command(attachment: Row, time: datetime | None) -> Iterator[UserMessage]:
+    """What a person typed while the agent worked; notifications of tasks come the same way."""
+    if attachment.get("commandMode", "prompt") == "prompt":
+        yield UserMessage(content_text(attachment, "prompt"), time=time)
 
 
 def _hook_context(attachment: Row) -> Iterator[Prompt]:
@@ -206,11 +300,11 @@ def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
     yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
 
 
-def _claude_answer(row: Row, block: Row) -> Iterator[Turn]:
+def _claude_answer(row: Row, block: Row, place: Place) -> Iterator[Turn]:
     if block.get("type") == "text":
         yield from _user_turns(text(block, "text"), time_in(row))
     elif block.get("type") == "tool_result":
-        yield from _claude_result(row, block)
+        yield from _claude_result(row, block, place)
 
 
 def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
@@ -232,8 +326,8 @@ def _without_reminders(shown: str) -> str:
     return _REMINDER_END.join((*parts, "")).rstrip()
 
 
-def _claude_result(row: Row, block: Row) -> Iterator[Turn]:
-    shown = _without_reminders(content_text(block))
+def _claude_result(row: Row, block: Row, place: Place) -> Iterator[Turn]:
+    shown = _without_reminders(_whole_output(_claude_output(block), place))
     details = row.get("toolUseResult")
     facts = details if isinstance(details, dict) else {}
     is_error = block.get("is_error")
@@ -249,6 +343,54 @@ def _claude_result(row: Row, block: Row) -> Iterator[Turn]:
     )
     if denied and (words := said_at_denial(shown)):
         yield UserMessage(words, time=time_in(row))
+
+
+def _claude_output(block: Row) -> str:
+    """The text of a result; iFlow has the answer of its tool below ``responseParts``."""
+    if not isinstance(block.get("content"), dict):
+        return content_text(block)
+    answer = row_at(block, "content")
+    response = row_at(row_at(row_at(answer, "responseParts"), "functionResponse"), "response")
+    return shown(response.get("output", response.get("error", answer.get("resultDisplay"))))
+
+
+def _whole_output(output: str, place: Place) -> str:
+    """*output*; where the log has only its beginning, that of the file beside the session.
+
+    The file is found by its name below the session's folder, wherever that was when it was
+    written. Where it is gone the beginning is returned.
+    """
+    persisted = _PERSISTED.search(output)
+    if not persisted:
+        return output
+    log = Path(place.file)
+    folders = (log.with_suffix(""), *log.parents[:2])
+    name = PurePath(persisted["path"].replace("\\", "/")).name
+    for folder in folders:
+        whole = _text_of(folder / "tool-results" / name)
+        if whole:
+            return output[: persisted.start()] + whole
+    return output[: persisted.start()] + persisted["preview"]
+
+
+def _text_of(file: Path) -> str:
+    """The beginning and the end of a regular *file*; empty where there is none."""
+    try:
+        with open(file, "rb", opener=_not_linked) as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return ""
+            head = opened.read(_MAX_OUTPUT // 2)
+            rest = status.st_size - len(head)
+            opened.seek(max(len(head), status.st_size - _MAX_OUTPUT // 2))
+            cut = b"\n[...]\n" if rest > _MAX_OUTPUT // 2 else b""
+            return (head + cut + opened.read(_MAX_OUTPUT // 2)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _not_linked(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _claude_exit_code(facts: Row, is_error: object) -> int | None:
@@ -271,6 +413,9 @@ _CODEX_CONTEXT = regex(
     r"\s*(?:<(?:environment_context|user_instructions|permissions|skill|turn_aborted)|# AGENTS)"
 )
 _CODEX_FOLDER = regex(r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)")
+_CODEX_RUNNING = regex(r"^Process running with session ID (\d+)", re.MULTILINE)
+# How long copying the history of another rollout takes at most, at the start of a fork.
+_COPYING = timedelta(seconds=1)
 _CODEX_REJECTED = regex(r"\A(?:exec command )?(?:was )?rejected by (?:the )?user", re.IGNORECASE)
 
 
@@ -284,6 +429,46 @@ def is_codex_line(value: object) -> bool:
     if value.keys() >= {"id", "timestamp", "instructions"} or value.get("record_type") == "state":
         return True
     return isinstance(kind, str) and _CODEX_STREAM.fullmatch(kind) is not None
+
+
+def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of one rollout, without the history of another that a fork begins with."""
+    own, session = _own_lines(lines), _CodexSession()
+    yield from lines_run(CODEX, session.turns, _codex_facts, own, place)
+
+
+def _own_lines(lines: Sequence[Any]) -> Sequence[Any]:
+    """*lines* without those that a fork or a sub-agent took over from the rollout it began in.
+
+    They follow the description of that rollout, and are stamped with their own time or with the
+    one at which they were copied, at the start.
+    """
+    metas = [
+        (number, line)
+        for number, line in enumerate(lines)
+        if isinstance(line, dict) and line.get("type") == "session_meta"
+    ]
+    if len(metas) < 2:
+        return lines
+    (first, begun), (second, copied) = metas[:2]
+    started = time_in(begun)
+    if started is None or _codex_session(copied) == _codex_session(begun):
+        return lines
+    last = started + _COPYING
+    own = next(
+        (
+            number
+            for number, line in enumerate(lines)
+            if number > second and isinstance(line, dict) and (time_in(line) or started) > last
+        ),
+        len(lines),
+    )
+    return [*lines[: first + 1], *lines[own:]]
+
+
+def _codex_session(row: Row) -> object:
+    payload = row.get("payload")
+    return payload.get("id") if isinstance(payload, dict) else None
 
 
 def _codex_facts(row: Row) -> dict[str, str]:
@@ -304,25 +489,76 @@ def _codex_facts(row: Row) -> dict[str, str]:
     return {"folder": named[1].strip()} if named else {}
 
 
-def _codex_turns(row: Row) -> Iterator[Turn]:
-    kind = text(row, "type")
-    if _CODEX_STREAM.fullmatch(kind):
-        yield from _codex_streamed(row)
-        return
-    item, time = row_at(row, "payload") if "payload" in row else row, time_in(row)
-    match text(item, "type") if kind in ("response_item", "event_msg") else kind:
-        case "message":
-            yield from _codex_message(text(item, "role"), content_text(item), time)
-        case "reasoning":
-            for summary in rows_at(item, "summary"):
-                yield Thought(text(summary, "text"), time)
-        case "function_call_output" | "custom_tool_call_output":
-            yield _codex_result(item)
-        case "turn_aborted":
-            yield UserMessage("", interrupted=True)
-        case "function_call" | "custom_tool_call" | "local_shell_call" as called:
-            tool = text(item, "name") or "local_shell"
-            yield Call(tool, _codex_arguments(called, item), _codex_id(item), time)
+class _CodexSession(Struct):
+    """Makes turns of the lines of a rollout.
+
+    *scripts* are calls of the tool that runs JavaScript, by id, with the commands that it started.
+    *running* are the calls of commands in the background, by the number of their process.
+    """
+
+    scripts: dict[str, list[Result]] = field(default_factory=dict)
+    running: dict[str, str] = field(default_factory=dict)
+    polls: dict[str, str] = field(default_factory=dict)
+
+    def turns(self, row: Row) -> Iterator[Turn]:
+        """Return the turns in a line."""
+        kind = text(row, "type")
+        if _CODEX_STREAM.fullmatch(kind):
+            yield from _codex_streamed(row)
+            return
+        item, time = row_at(row, "payload") if "payload" in row else row, time_in(row)
+        match text(item, "type") if kind in ("response_item", "event_msg") else kind:
+            case "message":
+                yield from _codex_message(text(item, "role"), content_text(item), time)
+            case "reasoning":
+                for summary in rows_at(item, "summary"):
+                    yield Thought(text(summary, "text"), time)
+            case "function_call_output" | "custom_tool_call_output":
+                yield from self._answer(item)
+            case "turn_aborted":
+                yield UserMessage("", interrupted=True)
+            case "item_completed" if self.scripts:
+                self._executed(row_at(item, "item"))
+            case "function_call" | "custom_tool_call" | "local_shell_call" as called:
+                yield from self._call(called, item, time)
+
+    def _call(self, called: str, item: Row, time: datetime | None) -> Iterator[Turn]:
+        tool, id_ = text(item, "name") or "local_shell", _codex_id(item)
+        arguments = _codex_arguments(called, item)
+        process = str(arguments.get("session_id", ""))
+        if tool == "write_stdin" and process in self.running and not arguments.get("chars"):
+            self.polls[id_] = self.running[process]
+            return
+        script = text(item, "input") if called == "custom_tool_call" and tool == "exec" else ""
+        if not (calls := calls_in_script(script)):
+            yield Call(tool, arguments, id_, time)
+            return
+        self.scripts[id_] = []
+        if patches := [call for call in calls if call.name == "apply_patch"]:
+            yield Call("apply_patch", patches[0].arguments, id_, time)
+        else:
+            commands = "\n".join(str(call.arguments.get("cmd", "")) for call in calls)
+            yield Call("exec_command", {"cmd": commands}, id_, time)
+
+    def _executed(self, item: Row) -> None:
+        """Take in a command that the newest script has run."""
+        if item.get("type") == "CommandExecution":
+            output, code = text(item, "aggregated_output"), integer(item, "exit_code")
+            result = Result(output, exit_code=code, cwd=text(item, "cwd") or None)
+            self.scripts[next(reversed(self.scripts))].append(result)
+
+    def _answer(self, item: Row) -> Iterator[Turn]:
+        result = _codex_result(item)
+        if result.id in self.polls:
+            yield replace(result, id=self.polls.pop(result.id), continues=True)
+            return
+        if started := _CODEX_RUNNING.search(result.text):
+            self.running[started[1]] = result.id
+        if executed := self.scripts.pop(result.id, []):
+            last = next((one for one in executed if one.exit_code), executed[-1])
+            words = result.text if output_in(result.text).text.strip() else last.text
+            result = replace(result, text=words, exit_code=last.exit_code, cwd=last.cwd)
+        yield result
 
 
 def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
@@ -721,6 +957,13 @@ _KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, mod
 history = partial(Format, keeps=_KEEPS, experimental=True)
 
 FORMATS = (
+    history(
+        IFLOW,
+        "lines as of Claude Code, whose results have responseParts",
+        recognises=is_iflow,
+        runs=partial(claude_runs, IFLOW),
+        is_part=is_claude_line,
+    ),
     Format(
         CLAUDE_CODE,
         "lines with sessionId and type user, assistant or summary, or of --output-format "
@@ -728,7 +971,7 @@ FORMATS = (
         "thoughts, tool calls with results, error flags, exit codes, times, directory, model; user "
         "messages, interruptions and denied calls; sub-agents as runs of their own",
         partial(is_list_of, is_claude_line),
-        claude_runs,
+        partial(claude_runs, CLAUDE_CODE),
         is_part=is_claude_line,
     ),
     Format(
@@ -738,7 +981,7 @@ FORMATS = (
         "thoughts, tool calls with results, exit codes, times, directory, git remote, model; user "
         "messages, interruptions, denied calls",
         partial(is_list_of, is_codex_line),
-        partial(lines_run, CODEX, _codex_turns, _codex_facts),
+        codex_runs,
         is_part=is_codex_line,
     ),
     history(

@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import orjson
+
 from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, loads, row_at, text
 from contextgraph.text import clean, regex
@@ -45,6 +47,16 @@ _EDIT_MARK = regex(
 _LINE_NUMBER = regex(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
 
 
+# Of JavaScript in which a model calls tools.
+_SCRIPT_CALL = regex(r"\btools\.(?P<name>\w+)\(\s*")
+_SCRIPT_NAME = regex(r"[A-Za-z_$][\w$]*")
+_SCRIPT_TEXT = regex(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`""", re.DOTALL)
+_SCRIPT_KEY = regex(r"([{,]\s*)([A-Za-z_$][\w$]*)\s*:")
+_SCRIPT_COMMA = regex(r",(\s*[}\]])")
+_SCRIPT_ESCAPE = regex(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
 class ToolCall(NamedTuple):
     """A tool's name and the arguments it was called with."""
 
@@ -66,6 +78,58 @@ def json_arguments(value: object) -> Mapping[str, Json]:
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
+
+
+def calls_in_script(script: str) -> list[ToolCall]:
+    """The calls ``tools.NAME(…)`` of a script in JavaScript, with the arguments it spells out.
+
+    An argument may be an object, a text, or a name that was given a text above.
+    """
+    calls = list[ToolCall]()
+    for match in _SCRIPT_CALL.finditer(script):
+        given = _literal(script, match.end())
+        if given is None and (name := _SCRIPT_NAME.match(script, match.end())):
+            set_ = re.search(rf"\b{re.escape(name[0])}\s*=\s*", script)
+            given = _literal(script, set_.end()) if set_ else None
+        if isinstance(given, str):
+            given = {"input": given}
+        calls.append(ToolCall(match["name"], given if isinstance(given, dict) else {}))
+    return [call for call in calls if call.arguments]
+
+
+def _literal(script: str, at: int) -> Json:
+    """The object or text that stands in *script* from *at* on; None for anything else."""
+    start = script[at : at + 1]
+    if start in ('"', "'", "`"):
+        if not (match := _SCRIPT_TEXT.match(script, at)):
+            return None
+        return _unescaped(match[0][1:-1])
+    if start != "{":
+        return None
+    depth, end, quote = 0, at, ""
+    parts = list[str]()
+    while end < len(script):
+        if match := _SCRIPT_TEXT.match(script, end):
+            quote = orjson.dumps(_unescaped(match[0][1:-1])).decode()
+            parts.append(quote)
+            end = match.end()
+            continue
+        depth += {"{": 1, "}": -1}.get(script[end], 0)
+        parts.append(script[end])
+        end += 1
+        if depth == 0:
+            break
+    plain = _SCRIPT_KEY.sub(r'\1"\2":', "".join(parts))
+    try:
+        value: Json = loads(_SCRIPT_COMMA.sub(r"\1", plain))
+    except ValueError:
+        return None
+    return value
+
+
+def _unescaped(text: str) -> str:
+    """*text* of a script without its escapes."""
+    return _SCRIPT_ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
 def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:

@@ -1,0 +1,296 @@
+"""Sessions of agents as their logs really are: forks, rewound requests, words typed meanwhile."""
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import read
+
+SESSION = "5e550000-0000-4000-8000-000000000001"
+Line = dict[str, Any]
+
+
+def written(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    return path
+
+
+def commands(run: RawTrajectory) -> list[str]:
+    return [step.action.text for step in run.steps if step.action.text]
+
+
+def messages(run: RawTrajectory) -> list[str]:
+    return [step.user_message for step in run.steps if step.user_message]
+
+
+class Claude:
+    """Writes the lines of a session of Claude Code, one below the other."""
+
+    def __init__(self, session: str = SESSION) -> None:
+        self.session, self.lines, self._numbers = session, list[Line](), count()
+        self.last: str | None = None
+
+    def line(self, kind: str, parent: str | None = None, **fields: Any) -> str:
+        number = next(self._numbers)
+        uuid = f"{self.session[:8]}-{number:04}"
+        line = {
+            "type": kind,
+            "uuid": uuid,
+            "parentUuid": parent or self.last,
+            "sessionId": self.session,
+            "cwd": "/home/tea/kettle",
+            "timestamp": f"2026-10-05T09:00:{number:02}.000Z",
+        }
+        self.lines.append({**line, **fields})
+        self.last = uuid
+        return uuid
+
+    def user(self, words: str, parent: str | None = None) -> str:
+        return self.line("user", parent, message={"role": "user", "content": words})
+
+    def reply(self, words: str) -> str:
+        id_ = f"msg_{len(self.lines)}"
+        message = {"id": id_, "role": "assistant", "content": [{"type": "text", "text": words}]}
+        return self.line("assistant", message=message)
+
+    def run(self, command: str, output: str, *, failed: bool = False) -> str:
+        id_ = f"toolu_{self.session[:8]}_{len(self.lines)}"
+        call = {"type": "tool_use", "id": id_, "name": "Bash", "input": {"command": command}}
+        message = {"id": f"msg_{len(self.lines)}", "role": "assistant", "content": [call]}
+        self.line("assistant", message=message)
+        result = {"type": "tool_result", "tool_use_id": id_, "content": output, "is_error": failed}
+        return self.line("user", message={"role": "user", "content": [result]})
+
+    def queue(self, operation: str, **fields: Any) -> None:
+        number = next(self._numbers)
+        self.lines.append(
+            {
+                "type": "queue-operation",
+                "operation": operation,
+                "sessionId": self.session,
+                "timestamp": f"2026-10-05T09:00:{number:02}.000Z",
+                **fields,
+            }
+        )
+
+    def read(self, tmp_path: Path) -> RawTrajectory:
+        (run,) = read(written(tmp_path / f"{self.session}.jsonl", self.lines))
+        return run
+
+
+def begun() -> Claude:
+    log = Claude()
+    log.user("Boil the kettle")
+    log.run("make test", "1 failed", failed=True)
+    return log
+
+
+@pytest.mark.parametrize("version", ["attachment", "only the queue", "a turn of its own"])
+def test_what_a_person_types_while_the_agent_works_is_said_once(tmp_path, version):
+    log = begun()
+    log.queue("enqueue", content="Use steel, never glass")
+    log.run("make", "ok")
+    if version == "a turn of its own":
+        log.queue("dequeue")
+        log.user("Use steel, never glass")
+    else:
+        log.queue("remove")
+    if version == "attachment":
+        queued = {"type": "queued_command", "prompt": "Use steel, never glass"}
+        log.line("attachment", attachment={**queued, "commandMode": "prompt"})
+    log.run("make test", "ok")
+    run = log.read(tmp_path)
+    assert messages(run) == ["Use steel, never glass"]
+    assert commands(run) == ["make test", "make", "make test"]
+
+
+def test_what_a_person_took_back_or_a_program_queued_was_not_said(tmp_path):
+    log = begun()
+    log.queue("enqueue", content="Use glass")
+    log.queue("popAll")
+    log.queue("enqueue", content="<task-notification>\ndone\n</task-notification>")
+    done = {"type": "queued_command", "prompt": "task 4 is done"}
+    log.line("attachment", attachment={**done, "commandMode": "task-notification"})
+    log.run("make test", "ok")
+    assert messages(log.read(tmp_path)) == []
+
+
+def test_a_request_that_was_rewound_was_not_said(tmp_path):
+    log = begun()
+    before = log.last
+    log.user("Use glass")
+    log.run("sed -i s/steel/glass/ kettle.py", "")
+    log.user("And paint it")
+    log.user("Use iron", before)
+    log.run("sed -i s/steel/iron/ kettle.py", "")
+    assert messages(log.read(tmp_path)) == ["Use iron"]
+
+
+def test_the_task_is_the_request_that_took_the_place_of_the_first(tmp_path):
+    log = Claude()
+    log.line("system", content="started")
+    before = log.last
+    log.user("Boil milk")
+    log.run("make milk", "")
+    log.user("Boil water", before)
+    log.run("make water", "")
+    run = log.read(tmp_path)
+    assert (run.task, messages(run)) == ("Boil water", [])
+
+
+def test_branches_that_both_go_on_are_both_said(tmp_path):
+    log = begun()
+    before = log.last
+    log.user("Use glass")
+    first = log.run("make glass", "")
+    log.user("Use iron", before)
+    log.run("make iron", "")
+    log.user("Polish the glass", first)
+    assert messages(log.read(tmp_path)) == ["Use glass", "Use iron", "Polish the glass"]
+
+
+@pytest.mark.parametrize("ids", ["the same", "new"])
+def test_a_history_that_is_appended_again_counts_once(tmp_path, ids):
+    log = begun()
+    log.reply("One test fails.")
+    again = [{**line, "uuid": f"again-{line['uuid']}"} for line in log.lines]
+    if ids == "new":
+        again = orjson.loads(
+            orjson.dumps(again).replace(b"toolu_", b"toolu_b").replace(b"msg_", b"msg_b")
+        )
+    log.lines += again
+    log.user("And the docs?")
+    log.reply("They are right.")
+    run = log.read(tmp_path)
+    assert (len(run.steps), messages(run)) == (3, ["And the docs?"])
+
+
+def test_an_output_that_lies_beside_the_session_is_read(tmp_path):
+    log = Claude()
+    log.user("Boil the kettle")
+    path = f"/elsewhere/{SESSION}/tool-results/big.txt"
+    preview = "Preview (first 2KB):\ncase 1 ok\n...\n</persisted-output>"
+    shown = (
+        f"<persisted-output>\nOutput too large (60KB). Full output saved to: {path}\n\n{preview}"
+    )
+    log.run("make test", f"Exit code 1\n{shown}", failed=True)
+    assert log.read(tmp_path).steps[0].observation == "case 1 ok"
+    beside = tmp_path / SESSION / "tool-results" / "big.txt"
+    beside.parent.mkdir(parents=True)
+    beside.write_text("case 1 ok\nTypeError: lid is not a function\n")
+    (step,) = log.read(tmp_path).steps
+    assert step.observation == "case 1 ok\nTypeError: lid is not a function\n"
+    assert step.exit_code == 1
+    beside.unlink()
+    secret = tmp_path / "secret.txt"
+    secret.write_text("not of this session")
+    beside.symlink_to(secret)
+    assert log.read(tmp_path).steps[0].observation == "case 1 ok"
+
+
+class Codex:
+    """Writes the lines of a rollout of Codex CLI."""
+
+    def __init__(self, id_: str, at: int = 0, **meta: Any) -> None:
+        self.id, self.lines, self.at = id_, list[Line](), at
+        self.add("session_meta", {"id": id_, "cwd": "/home/tea/kettle", **meta})
+
+    def add(self, kind: str, payload: Line) -> None:
+        time = f"2026-10-05T10:{self.at // 60:02}:{self.at % 60:02}.000Z"
+        self.lines.append({"timestamp": time, "type": kind, "payload": payload})
+        self.at += 2
+
+    def user(self, words: str) -> None:
+        content = [{"type": "input_text", "text": words}]
+        self.add("response_item", {"type": "message", "role": "user", "content": content})
+
+    def call(self, id_: str, tool: str, **arguments: Any) -> None:
+        text = orjson.dumps(arguments).decode()
+        call = {"type": "function_call", "name": tool, "arguments": text, "call_id": id_}
+        self.add("response_item", call)
+
+    def output(self, id_: str, output: str) -> None:
+        answer = {"type": "function_call_output", "call_id": id_, "output": output}
+        self.add("response_item", answer)
+
+    def script(self, id_: str, script: str, printed: str) -> None:
+        call = {"type": "custom_tool_call", "name": "exec", "call_id": id_, "input": script}
+        self.add("response_item", call)
+        head = {"type": "input_text", "text": "Script completed\nWall time 1.0 seconds\nOutput:\n"}
+        output = [head, {"type": "input_text", "text": printed}]
+        answer = {"type": "custom_tool_call_output", "call_id": id_, "output": output}
+        self.add("response_item", answer)
+
+    def file(self, tmp_path: Path) -> Path:
+        return written(tmp_path / f"rollout-2026-10-05T10-00-00-{self.id}.jsonl", self.lines)
+
+
+def test_a_script_of_codex_is_the_commands_that_it_runs(tmp_path):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    log.script(
+        "k1", 'const r = await tools.exec_command({cmd: "make test"});\ntext(r.output)', "no lid"
+    )
+    executed = {"type": "CommandExecution", "exit_code": 2, "cwd": "/home/tea/kettle/lid"}
+    log.lines.insert(3, {**log.lines[-1], "type": "event_msg"})
+    log.lines[3]["payload"] = {"type": "item_completed", "item": executed}
+    log.script(
+        "k2",
+        'text(JSON.stringify(await tools.exec_command({"cmd":"make lid && echo \\"ok\\""})));',
+        '{"exit_code": 0, "output": "ok"}',
+    )
+    log.script(
+        "k3",
+        "const patch = `*** Begin Patch\n*** Update File: lid.c\n@@\n-x\n+y\n*** End Patch`;\n"
+        "await tools.apply_patch(patch);",
+        "Success.",
+    )
+    (run,) = read(log.file(tmp_path))
+    first, second, third = run.steps
+    assert (first.action.text, first.exit_code, first.observation) == ("make test", 2, "no lid")
+    assert first.cwd == "/home/tea/kettle/lid"
+    assert second.action.text == 'make lid && echo "ok"'
+    assert (second.exit_code, second.observation) == (0, "ok")
+    assert third.action.tool == "apply_patch"
+    assert "lid.c" in third.action.text
+    assert third.observation == "Success."
+
+
+def test_a_command_in_the_background_ends_where_it_is_asked_for(tmp_path):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    log.call("c1", "exec_command", cmd="make test")
+    log.output("c1", "Wall time: 1 seconds\nProcess running with session ID 71\nOutput:\ncase 1 ok")
+    log.call("c2", "write_stdin", session_id=71, chars="")
+    log.output("c2", "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\ncase 2 failed")
+    (run,) = read(log.file(tmp_path))
+    (step,) = run.steps
+    assert (step.action.text, step.exit_code) == ("make test", 1)
+    assert "case 2 failed" in str(step.observation)
+
+
+@pytest.mark.parametrize("stamped", ["anew", "as they were"])
+def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
+    parent = Codex("0001")
+    parent.user("Boil the kettle")
+    parent.call("c1", "exec_command", cmd="make test")
+    parent.output("c1", "no lid")
+    fork = Codex("0002", at=600, forked_from_id="0001")
+    start = fork.lines[0]["timestamp"]
+    copied = [{**line, "timestamp": start} for line in parent.lines]
+    fork.lines += copied if stamped == "anew" else parent.lines
+    fork.user("Paint it")
+    fork.call("c9", "exec_command", cmd="make paint")
+    fork.output("c9", "ok")
+    parent.file(tmp_path)
+    fork.file(tmp_path)
+    first, second = read(tmp_path)
+    assert (first.task, commands(first)) == ("Boil the kettle", ["make test"])
+    assert (second.task, commands(second)) == ("Paint it", ["make paint"])
+    assert second.instance_id == "0002"
