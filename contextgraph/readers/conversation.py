@@ -20,7 +20,7 @@ from contextgraph.readers.format import (
     row_at,
     text,
 )
-from contextgraph.readers.repository import instance_in, repository_name
+from contextgraph.readers.repository import folder_worked_in, instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean
 from contextgraph.values import replace
@@ -109,6 +109,7 @@ class Conversation(NamedTuple):
         """
         if not any(step.action.text for step in self.steps) and not self._is_talk(known.agent):
             raise EmptyRunError(place.file, place.position, "nobody spoke, nothing to learn")
+        folder = folder_worked_in(folder, [step.cwd for step in self.steps])
         instance_id = (
             known.instance_id
             or place.instance

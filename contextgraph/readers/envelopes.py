@@ -45,7 +45,7 @@ _PROGRAM_TAGS = (
 )
 _PROGRAM_TAG = regex(rf"<(?P<end>/?)(?P<name>{_PROGRAM_TAGS})(?:\s[^<>]*)?>")
 # A person's words stand in these.
-_WORDS_TAG = regex(r"</?(?:command-args|user_query|user_message|feedback)>")
+_WORDS_TAG = regex(r"</?(?:command-args|user_query|user_message|user_input|feedback)(?:\s[^<>]*)?>")
 _PROGRAM_STARTS = (
     "Caveat: The messages ",
     "This session is being continued from a previous conversation",

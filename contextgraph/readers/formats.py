@@ -7,7 +7,15 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, RawTrajectory
-from contextgraph.readers import chat, exchange, harnesses, histories, marked_text, swe_agent
+from contextgraph.readers import (
+    chat,
+    copilot_chat,
+    exchange,
+    harnesses,
+    histories,
+    marked_text,
+    swe_agent,
+)
 from contextgraph.readers.format import (
     EmptyRunError,
     ForeignError,
@@ -33,7 +41,7 @@ _DEEPEST = 3
 
 FORMATS: Mapping[str, Format] = {
     form.name: form
-    for module in (exchange, swe_agent, histories, harnesses, marked_text, chat)
+    for module in (exchange, swe_agent, histories, harnesses, copilot_chat, marked_text, chat)
     for form in module.FORMATS
 }
 

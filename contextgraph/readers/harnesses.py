@@ -1,4 +1,4 @@
-"""Harnesses of benchmarks: OpenHands (V0, V1 SDK), Agentless, AutoCodeRover, Moatless Tools."""
+"""Harnesses of benchmarks: OpenHands, Agentless, AutoCodeRover, Moatless Tools, trae-agent."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from contextgraph.readers.conversation import (
     UserMessage,
     conversation_of,
     each_row,
+    finished_run,
     shown,
     time_in,
 )
@@ -534,6 +535,33 @@ def _patch(path: Sequence[Row]) -> str:
     return ""
 
 
+# trae-agent: one object a run
+
+TRAE = "trae-agent"
+
+
+def is_trae(value: object) -> bool:
+    """Whether *value* is a trajectory of trae-agent."""
+    return isinstance(value, dict) and isinstance(value.get("agent_steps"), list)
+
+
+def trae_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
+    """The run of one object."""
+    turns: list[Turn] = [UserMessage(text(value, "task"), time=time_in(value, "start_time"))]
+    for step in rows_at(value, "agent_steps"):
+        time, reply = time_in(step), row_at(step, "llm_response")
+        turns.append(Thought(loose_text(reply, "content"), time))
+        for call in rows_at(step, "tool_calls") or rows_at(reply, "tool_calls"):
+            arguments = json_arguments(call.get("arguments"))
+            turns.append(Call(text(call, "name"), arguments, text(call, "call_id"), time))
+        for result in rows_at(step, "tool_results"):
+            output = "\n".join(filter(None, (text(result, "result"), text(result, "error"))))
+            failed = True if result.get("success") is False else None
+            turns.append(Result(output, text(result, "call_id"), is_error=failed))
+    facts = {"model": text(value, "model")}
+    yield finished_run(TRAE, turns, facts, place)
+
+
 FORMATS = (
     Format(
         OPENHANDS,
@@ -566,5 +594,13 @@ FORMATS = (
         "task, searches with results and failures, the patch written, how it was extracted, model",
         is_autocoderover,
         autocoderover_runs,
+    ),
+    Format(
+        TRAE,
+        "object with task and agent_steps (trajectory_*.json)",
+        "task, thoughts, tool calls, results, errors, times, model",
+        is_trae,
+        trae_runs,
+        experimental=True,
     ),
 )

@@ -37,6 +37,7 @@ from contextgraph.readers.format import (
     Format,
     Place,
     Row,
+    as_row,
     content_text,
     integer,
     is_list_of,
@@ -892,7 +893,9 @@ def _goose_turns(row: Row) -> Iterator[Turn]:
 
 
 def is_opencode(value: object) -> bool:
-    """Whether *value* is an exported session of OpenCode, or what its database has of one."""
+    """Whether *value* is a session of OpenCode: exported, of its database, or of its old tree."""
+    if is_opencode_tree(value):
+        return True
     if not isinstance(value, dict) or not isinstance(value.get("info"), dict):
         return False
     messages = value.get("messages")
@@ -900,8 +903,31 @@ def is_opencode(value: object) -> bool:
     return isinstance(first, dict) and isinstance(first.get("parts"), list)
 
 
+def is_opencode_tree(value: object) -> bool:
+    """Whether *value* has the files of a session that OpenCode kept in a tree, by their names."""
+    return isinstance(value, dict) and any(map(_is_tree_session, value.values()))
+
+
+def _is_tree_session(row: object) -> bool:
+    return isinstance(row, dict) and row.keys() >= {"id", "projectID", "directory"}
+
+
+def _of_tree(value: Row) -> Row:
+    """The session as it is exported, of its files."""
+    rows = [as_row(row, name) for name, row in value.items()]
+    info = next(filter(_is_tree_session, rows))
+    messages = [
+        {"info": row, "parts": [p for p in rows if p.get("messageID") == row.get("id")]}
+        for row in rows
+        if "role" in row
+    ]
+    return {"info": info, "messages": messages}
+
+
 def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
     """The run of one session."""
+    if is_opencode_tree(value):
+        value = _of_tree(value)
     info, messages = row_at(value, "info"), rows_at(value, "messages")
     turns = [turn for message in messages for turn in _opencode_turns(message)]
     models = (text(row_at(message, "info"), "modelID") for message in messages)
@@ -1021,7 +1047,8 @@ FORMATS = (
     ),
     history(
         OPENCODE,
-        "object with info and messages with parts (export), or the database opencode.db",
+        "object with info and messages with parts (export), the database opencode.db, or the tree "
+        "storage/session, message, part",
         recognises=is_opencode,
         runs=opencode_runs,
     ),

@@ -24,12 +24,23 @@ from contextgraph.readers.conversation import (
     block_turns,
     finished_run,
     lines_run,
+    shown,
     time_in,
 )
 from contextgraph.readers.envelopes import DENIED, INTERRUPTED, is_command, said_at_denial
-from contextgraph.readers.format import EmptyRunError, Format, Place, Row, file_stem, rows_at, text
+from contextgraph.readers.format import (
+    EmptyRunError,
+    Format,
+    Place,
+    Row,
+    file_stem,
+    loads,
+    loose_text,
+    rows_at,
+    text,
+)
 from contextgraph.readers.histories import history
-from contextgraph.readers.sources import SPECSTORY_FOLDER
+from contextgraph.readers.sources import SPECSTORY_FOLDER, TASK_FILE
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
 from contextgraph.text import regex
 from contextgraph.trace.actions import SHELL_TOOLS
@@ -39,13 +50,20 @@ CLINE = "cline"
 ROO = "roo-code"
 AIDER = "aider"
 
+# The SDK of Cline keeps a session in ``ID.messages.json``, with its manifest in ``ID.json``.
+_MESSAGES = ".messages.json"
 # Roo Code keeps tasks as Cline does, in a folder of its own extension of VS Code.
 ROO_EXTENSION = "rooveterinaryinc.roo-cline"
-TASK_FILE = "api_conversation_history.json"
 AIDER_START = "# aider chat started at "
 
 _CLINE_RESULT = regex(r"\A\[(?P<tool>\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
 _CLINE_NOISE = regex(r"<environment_details>.*?(?:</environment_details>|\Z)", re.DOTALL)
+_CLINE_FOLDER = regex(r"# Current (?:Workspace|Working) Directory \(([^)\n]+)\)")
+# Before the output of a command, as Roo Code writes it.
+_CLINE_RAN = regex(
+    r"\ACommand executed in terminal(?: +within working directory '(?P<cwd>[^'\n]*)')?\.? +"
+    r"Exit code: (?P<code>\d{1,5})[^\n]*\n(?:Output:\n)?"
+)
 _CLINE_DENIED = "The user denied this operation"
 _CLINE_FAILED = "The tool execution failed with the following error:"
 # Messages in the user's turn that Cline writes itself.
@@ -71,18 +89,38 @@ def is_cline(value: object) -> bool:
     blocks = content if isinstance(content, list) else [{"text": content}]
     texts = (block.get("text") for block in blocks if isinstance(block, dict))
     opening = "\n".join(words for words in texts if isinstance(words, str))
-    return "<environment_details>" in opening or opening.lstrip().startswith("<task>")
+    is_marked = opening.lstrip().startswith(("<task>", "<user_input"))
+    return is_marked or "<environment_details>" in opening
 
 
 def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one task; the folder of the extension says whose it is."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
-    facts, is_roo = {"session": _task_id(place)}, ROO_EXTENSION in PurePath(place.file).parts
-    for run in lines_run(CLINE, _cline_turns, lambda _: facts, messages, place):
+    facts, is_roo = _cline_facts(place), ROO_EXTENSION in PurePath(place.file).parts
+
+    def facts_of(message: Row) -> dict[str, str]:
+        named = _CLINE_FOLDER.search(shown(message.get("content")))
+        return {**({"folder": named[1]} if named else {}), **facts}
+
+    for run in lines_run(CLINE, _cline_turns, facts_of, messages, place):
         if is_roo and isinstance(run, RawTrajectory):
             yield replace(run, agent=ROO)
         else:
             yield run
+
+
+def _cline_facts(place: Place) -> dict[str, str]:
+    """The id of a task, and what the manifest beside ``ID.messages.json`` says of it."""
+    facts, file = {"session": _task_id(place)}, Path(place.file)
+    if not file.name.endswith(_MESSAGES):
+        return facts
+    try:
+        manifest = loads((file.with_name(f"{file.name.removesuffix(_MESSAGES)}.json")).read_bytes())
+    except (OSError, ValueError):
+        return facts
+    row = manifest if isinstance(manifest, dict) else {}
+    folder = loose_text(row, "cwd") or loose_text(row, "workspace_root")
+    return {**facts, "folder": folder, "model": loose_text(row, "model")}
 
 
 def _task_id(place: Place) -> str:
@@ -130,11 +168,29 @@ def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
         output = words[named.end() :] if named else words
         id_ = turn.id if isinstance(turn, Result) else ""
         failed = True if output.startswith(_CLINE_FAILED) else None
-        yield Result(output, id_, is_error=failed, denied=output.startswith(_CLINE_DENIED))
+        ran, denied = _CLINE_RAN.match(output), output.startswith(_CLINE_DENIED)
+        if printed := _printed(output):
+            output, failed = printed
+        code = int(ran["code"]) if ran else None
+        output = output[ran.end() :] if ran else output
+        cwd = ran["cwd"] if ran else None
+        yield Result(output, id_, code, is_error=failed, cwd=cwd, denied=denied)
     elif words and not feedback and not words.startswith(_CLINE_AUTOMATED):
         yield UserMessage(words)
     if feedback:
         yield UserMessage(feedback.text.strip())
+
+
+def _printed(output: str) -> tuple[str, bool] | None:
+    """The outputs in ``[{"query", "result", "success"}]``, of commands, and whether one failed."""
+    if not output.startswith('[{"query"'):
+        return None
+    try:
+        rows = rows_at({"ran": loads(output)}, "ran")
+    except ValueError:
+        return None
+    failed = any(row.get("success") is False for row in rows)
+    return "\n".join(shown(row.get("result") or row.get("error")) for row in rows), failed
 
 
 def is_aider(value: object) -> bool:

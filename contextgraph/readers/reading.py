@@ -19,16 +19,10 @@ from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
+from contextgraph.readers.copilot_chat import COPILOT_CHAT
 from contextgraph.readers.format import ForeignError, SkippedError, file_stem
 from contextgraph.readers.formats import FORMATS, runs_in
-from contextgraph.readers.marked_text import (
-    CLINE,
-    ROO,
-    ROO_EXTENSION,
-    SPECSTORY,
-    TASK_FILE,
-    session_shown,
-)
+from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, SPECSTORY, session_shown
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
     OnConflict,
@@ -51,6 +45,7 @@ from contextgraph.readers.records import (
 from contextgraph.readers.sources import (
     SPECSTORY_FOLDER,
     STANDARD_INPUT,
+    TASK_FILE,
     SourceFile,
     StrPath,
     files_in,
@@ -410,9 +405,15 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "codex-cli",
         "CODEX_HOME",
         ".codex",
-        ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"),
+        ("sessions/**/rollout-*.jsonl*", "archived_sessions/rollout-*.jsonl*"),
     ),
-    ("opencode", "XDG_DATA_HOME", ".local/share", ("opencode/opencode.db",)),
+    (
+        "opencode",
+        "XDG_DATA_HOME",
+        ".local/share",
+        ("opencode/opencode.db", "opencode/storage/session/*/ses_*.json"),
+    ),
+    ("iflow", "", ".iflow", ("projects/*/session-*.jsonl",)),
     (
         "goose",
         "XDG_DATA_HOME",
@@ -434,6 +435,11 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "",
         "Library/Application Support",
         ("Cursor/User/globalStorage/state.vscdb",),
+    ),
+    *(
+        (COPILOT_CHAT, "", folder, (f"*/User/workspaceStorage/*/chatSessions/*.{ending}",))
+        for folder in (".config", "Library/Application Support")
+        for ending in ("json", "jsonl")
     ),
     (CLINE, "CLINE_DIR", ".cline", ("data/sessions/*/*.messages.json",)),
     *(
@@ -510,7 +516,7 @@ def discover(
                     continue
                 if not foreign.has(file, own):
                     files.append(file)
-        kept.update(file.stem[-_ID_CHARS:] for file in files)
+        kept.update(file_stem(str(file))[-_ID_CHARS:] for file in files)
         if files:
             runs = sum(map(_sessions, files))
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental
@@ -631,8 +637,11 @@ def _digest(file: Path) -> str:
 
 
 def _files(folder: Path, pattern: str, exclude: Sequence[str]) -> Iterator[Path]:
-    for name in sorted(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True)):
-        if not any(fnmatch(name, excluded) for excluded in exclude):
+    found = set(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True))
+    for name in sorted(found):
+        # Codex packs old sessions; for a while both forms may be there.
+        is_packed_copy = name.endswith(".zst") and name.removesuffix(".zst") in found
+        if not is_packed_copy and not any(fnmatch(name, excluded) for excluded in exclude):
             yield Path(name)
 
 

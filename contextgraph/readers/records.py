@@ -18,7 +18,7 @@ import orjson
 import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.readers.format import ForeignError, Place, is_conversation, loads
+from contextgraph.readers.format import ForeignError, Place, SkippedError, is_conversation, loads
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
 from contextgraph.readers.sources import FilePart, Line
@@ -196,12 +196,12 @@ def _lines(
         broken.append(error)
         if size > max_size or isinstance(_value(b"".join(carry)), ValueError):
             return  # the line in which the stream broke off
-    yield from _line(number, b"".join(carry))
+    yield from _line(number, b"".join(carry), is_ended=False)
 
 
-def _line(number: int, text: bytes) -> Iterable[Line]:
+def _line(number: int, text: bytes, *, is_ended: bool = True) -> Iterable[Line]:
     text = (text.removeprefix(_BOM) if number == 1 else text).strip()
-    return (Line(number, text),) if text else ()
+    return (Line(number, text, is_ended),) if text else ()
 
 
 def _json_records(
@@ -247,7 +247,10 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
         if size > max_size:
             yield too_large(name, f"line {line.number}", max_size)
             return
-        if isinstance(value, ValueError):
+        if isinstance(value, ValueError) and numbers and not line.is_ended:
+            reason = "the last line is not complete: its agent may be writing it"
+            yield SkippedError(name, f"line {line.number}", reason)
+        elif isinstance(value, ValueError):
             yield _invalid(name, line.number, value)
         else:
             numbers.append(line.number)

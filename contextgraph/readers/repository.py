@@ -2,16 +2,28 @@
 
 import os
 import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePath
+from urllib.parse import unquote
 
 from contextgraph.model import instance_id_in, repo_of
 from contextgraph.text import regex
 
+# A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
 _REMOTE = regex(
-    r"(?:^|[/:@])(?P<host>[\w.-]+\.\w+)(?::\d+)?[/:](?P<owner>[^/\s]+(?:/[^/\s]+)*)"
-    r"/(?P<name>[^/\s]+?)(?:\.git)?/?$"
+    r"(?:\w+://(?:[^@/\s]+@)?[\w.-]+(?::\d+)?/|(?:[^@/:\s]+@)?[\w.-]{2,}:(?:\d+/)?/?(?!/)|[\w.-]+\.\w+/)"
+    r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
 )
+# Working trees that clients make for their sessions, and remove: of Claude Code below the root of
+# the repository, of others below a folder of their own, where one folder is named after it.
+_MADE_TREE = regex(
+    r"(?P<root>.+)[/\\]\.claude[/\\]worktrees[/\\][^/\\]+.*"
+    r"|.*[/\\]\.codex[/\\]worktrees[/\\][^/\\]+[/\\](?P<codex>[^/\\]+).*"
+    r"|.*[/\\]\.cursor[/\\]worktrees[/\\](?P<cursor>[^/\\]+)[/\\].*"
+)
+_HOME = regex(r"/root|/(?:home|Users)/[^/]+|[A-Za-z]:[/\\]Users[/\\][^/\\]+")
 _NAMED_REPO = regex(r"^\s*[\"']?repo[\"']?\s*[:=]\s*[\"']?([\w.-]+/[\w.-]+)", re.MULTILINE)
 _NAMED_INSTANCE = regex(
     r"^\s*[\"']?instance_id[\"']?\s*[:=]\s*[\"']?([\w.-]+__[\w.-]+)", re.MULTILINE
@@ -39,14 +51,24 @@ def repository_name(
     """
     named = remote_name(remote) or repo_of(instance_id)
     if not named and folder and PurePath(folder).is_absolute():
-        named = _remote_of(folder)
+        named = _remote_of(checkout(folder))
     return named or repo_in(task) or local_name(folder)
 
 
 def remote_name(url: str) -> str:
-    """``owner/name`` of a git remote's URL; empty for a path or anything else."""
-    match = _REMOTE.search(url.strip())
-    return f"{match['owner'].rsplit('/', 1)[-1]}/{match['name']}" if match else ""
+    """``owner/name`` of a git remote's URL; empty for a path or anything else.
+
+    The three forms of a URL that Azure DevOps has for one repository give one name.
+    """
+    match = _REMOTE.fullmatch(url.strip().rstrip("/").removesuffix(".git"))
+    if not match:
+        return ""
+    *owners, name = unquote(match["path"]).split("/")
+    if "_git" in owners:
+        before = [owner for owner in owners if owner != "_git"]
+        is_named_as_project = before[-1:] == owners[:1] and "visualstudio" not in url
+        return f"{name if is_named_as_project or not before else before[-1]}/{name}"
+    return f"{owners[-1]}/{name}"
 
 
 def repo_in(task: str) -> str:
@@ -72,9 +94,39 @@ def local_name(folder: str | None) -> str:
     """``local/name`` of *folder*, of the main working tree where it is one of several."""
     if not folder:
         return ""
+    folder = checkout(folder)
     root = _main_folder(folder) if PurePath(folder).is_absolute() else ""
     name = PurePath(root or folder.replace("\\", "/")).name
     return f"local/{name}" if name and name not in (".", "..") else ""
+
+
+def checkout(folder: str) -> str:
+    """The folder of the repository that the working tree *folder* was made of by a client.
+
+    *folder* itself where it is there, or no client made it.
+    """
+    made = None if os.path.isdir(folder) else _MADE_TREE.fullmatch(folder)
+    return (made["root"] or made["codex"] or made["cursor"]) if made else folder
+
+
+def folder_worked_in(folder: str | None, visited: Sequence[str | None]) -> str | None:
+    """*folder*, or the one below it that most steps were in, where it only holds repositories.
+
+    *visited* are the folders of the steps. A home holds repositories, and so does a folder that is
+    in no repository while the other is.
+    """
+    if not folder:
+        return folder
+    below = [path for path in visited if path and path.startswith(folder.rstrip("/") + "/")]
+    counts = Counter(below)
+    most = max(counts, key=lambda path: (counts[path], -len(path)), default="")
+    if not most or 2 * len(below) < len([path for path in visited if path]):
+        return folder
+    if os.path.isdir(folder):
+        return most if _main_folder(most) and not _main_folder(folder) else folder
+    if not _HOME.fullmatch(folder):
+        return folder
+    return "/".join(most.split("/")[: len(folder.rstrip("/").split("/")) + 1])
 
 
 @lru_cache(maxsize=1024)

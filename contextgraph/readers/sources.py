@@ -3,7 +3,7 @@
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,6 +16,9 @@ from contextgraph.values import replace
 # Of a project: its folder "history" has the sessions of agents.
 SPECSTORY_FOLDER = ".specstory"
 
+# In which Cline and Roo Code keep the conversation of a task.
+TASK_FILE = "api_conversation_history.json"
+
 StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
@@ -27,6 +30,36 @@ _NO_FILE = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_AGENT_FILE = regex(r"agent-.*\.jsonl")  # of Claude Code
+_TREE_SESSION = regex(r"ses_\w+\.json")  # of OpenCode before 1.2
+# What clients keep beside their sessions, and why it is not read.
+_SIDECARS: tuple[tuple[Callable[[Path], bool], str], ...] = (
+    (lambda file: file.match("agent-*.meta.json"), "the description of a sub-agent"),
+    (lambda file: file.name == "sessions-index.json", "an index of sessions"),
+    (lambda file: file.parent.name == "tool-results", "an output of a session"),
+    (
+        lambda file: file.with_name(f"{file.stem}.messages.json").exists(),
+        "the manifest of a session",
+    ),
+    (
+        lambda file: file.name == "workspace.json" and (file.parent / "chatSessions").is_dir(),
+        "the description of a workspace",
+    ),
+    (
+        lambda file: (
+            file.suffix == ".json" and file.name != TASK_FILE and file.with_name(TASK_FILE).exists()
+        ),
+        "kept beside the conversation of a task",
+    ),
+    (
+        lambda file: (
+            len(file.parents) > 2
+            and (file.parents[1] / "session").is_dir()
+            and file.parents[1].name == "storage"
+        ),
+        "kept beside the sessions of OpenCode",
+    ),
+)
 _ROUND_FILE = regex(r"conversation_round_\d+\.json")  # of AutoCodeRover
 
 # How long a file must not have changed, in seconds: an agent may still write its log.
@@ -37,10 +70,11 @@ _State: TypeAlias = tuple[int, int]
 
 
 class Line(NamedTuple):
-    """A line of a file, and its number from 1."""
+    """A line of a file, its number from 1, and whether a line end follows it."""
 
     number: int
     text: bytes
+    is_ended: bool = True
 
 
 class FilePart(Struct, frozen=True):
@@ -104,7 +138,7 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[SourceFile
     if _URL in name:
         return _remote_sources(name)
     if is_stream(name) or os.path.isfile(name):
-        return [SourceFile(name)]
+        return [SourceFile(name, parts=_tree(name))]
     if os.path.isdir(name):
         return list(_sources_in(name, Path(name), follow_links=follow_links))
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
@@ -220,13 +254,48 @@ def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[Sour
         if not refused:
             by_folder.setdefault(os.path.dirname(file), []).append(file)
     groups = {name: _parts(name, inside) for name, inside in by_folder.items()}
-    grouped = {file for parts in groups.values() for file in parts}
+    trees = {file: parts for file, refused in entries if not refused and (parts := _tree(file))}
+    grouped = {file for parts in (*groups.values(), *trees.values()) for file in parts}
     for file, refused in entries:
         parent = os.path.dirname(file)
-        if file not in grouped:
-            yield SourceFile(file, root, refused=refused)
+        if file in trees:
+            yield SourceFile(file, root, trees[file])
+        elif file not in grouped:
+            yield SourceFile(file, root, refused=refused or _sidecar(Path(file), root))
         elif parts := groups.pop(parent, ()):
             yield SourceFile(_run_folder(parent), root, parts)
+
+
+def _tree(file: str) -> tuple[str, ...]:
+    """Return the files of a session of OpenCode before 1.2, which kept a tree of JSON files.
+
+    They are that of the session, of its messages, and of their parts, in order; none where *file*
+    is not that of a session.
+    """
+    path = Path(file)
+    tree = path.parents[2] if len(path.parents) > 2 else path
+    if path.parent.parent != tree / "session" or not _TREE_SESSION.fullmatch(path.name):
+        return ()
+    messages = sorted((tree / "message" / path.stem).glob("*.json"))
+    folders = [tree / "part" / message.stem for message in messages]
+    parts = [part for folder in folders for part in sorted(folder.glob("*.json"))]
+    files = (path, *messages, *parts)
+    return tuple(str(file) for file in files if file.is_file() and not file.is_symlink())
+
+
+def _sidecar(file: Path, root: Path) -> str:
+    """Why *file* is no session but lies beside some, in the folder *root*; empty for others."""
+    for is_beside, reason in _SIDECARS:
+        if is_beside(file):
+            return reason
+    for parent in file.parents:
+        if root not in parent.parents:
+            break
+        # Claude Code keeps all that belongs to a session in a folder of its name.
+        is_of_session = (parent.parent / f"{parent.name}.jsonl").exists()
+        if is_of_session and not _AGENT_FILE.fullmatch(file.name):
+            return "kept in the folder of a session"
+    return ""
 
 
 def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Sessions of agents as their logs really are: forks, rewound requests, words typed meanwhile."""
 
+import subprocess
 from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
@@ -7,9 +8,13 @@ from typing import Any
 
 import orjson
 import pytest
+import zstandard
 
+from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import read
+from contextgraph.readers import discover, read
+from contextgraph.readers.format import SkippedError
+from contextgraph.readers.repository import remote_name, repository_name
 
 SESSION = "5e550000-0000-4000-8000-000000000001"
 Line = dict[str, Any]
@@ -294,3 +299,102 @@ def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     assert (first.task, commands(first)) == ("Boil the kettle", ["make test"])
     assert (second.task, commands(second)) == ("Paint it", ["make paint"])
     assert second.instance_id == "0002"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com-work:acme/kettle.git", "acme/kettle"),
+        ("work:acme/kettle.git", "acme/kettle"),
+        ("https://git/acme/kettle", "acme/kettle"),
+        ("git@ssh.dev.azure.com:v3/acme/tea/kettle", "tea/kettle"),
+        ("https://acme@dev.azure.com/acme/tea/_git/kettle", "tea/kettle"),
+        ("https://acme.visualstudio.com/tea/_git/kettle", "tea/kettle"),
+        ("https://dev.azure.com/acme/_git/kettle", "kettle/kettle"),
+        ("gitlab.com/acme/tea/kettle", "tea/kettle"),
+        ("/srv/git/acme/kettle.git", ""),
+        ("file:///srv/git/acme/kettle.git", ""),
+        ("C:/acme/tea/kettle", ""),
+        ("../acme/kettle", ""),
+    ],
+)
+def test_a_repository_has_one_name_in_each_form_of_its_url(url, name):
+    assert remote_name(url) == name
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/home/tea/kettle/.claude/worktrees/brisk-cup",
+        "/home/tea/kettle/.claude/worktrees/brisk-cup/src",
+        "/home/tea/.codex/worktrees/1a4b/kettle",
+        "/home/tea/.cursor/worktrees/kettle/qx7",
+        r"C:\Users\tea\kettle\.claude\worktrees\brisk-cup",
+    ],
+)
+def test_a_working_tree_that_its_client_removed_has_the_name_of_its_repository(folder):
+    assert repository_name(folder) == "local/kettle"
+
+
+def test_a_removed_working_tree_has_the_remote_of_its_root(tmp_path):
+    root = tmp_path / "kettle"
+    subprocess.run(["git", "init", "-q", root], check=True)
+    remote = ["remote", "add", "origin", "git@github.com:acme/kettle.git"]
+    subprocess.run(["git", "-C", root, *remote], check=True)
+    assert repository_name(f"{root}/.claude/worktrees/brisk-cup") == "acme/kettle"
+
+
+def test_a_session_that_began_in_a_parent_folder_is_of_the_folder_it_worked_in(tmp_path):
+    log = Claude()
+    log.user("Boil the kettle")
+    for line in log.lines:
+        line["cwd"] = "/home/tea"
+    log.run("cd kettle && make", "ok")
+    log.run("make test", "ok")
+    for line in log.lines[1:]:
+        line["cwd"] = "/home/tea/kettle/lid"
+    assert log.read(tmp_path).repo == "local/kettle"
+    assert begun().read(tmp_path).repo == "local/kettle"
+
+
+def test_what_lies_beside_sessions_is_skipped_with_its_reason(tmp_path):
+    project = tmp_path / "project"
+    log = begun()
+    written(project / f"{SESSION}.jsonl", log.lines)
+    with (project / f"{SESSION}.jsonl").open("ab") as file:
+        file.write(b'{"type": "user", "uuid": "cut')
+    beside: dict[str, Line] = {
+        "sessions-index.json": {"version": 1, "entries": []},
+        f"{SESSION}/subagents/agent-1.meta.json": {"agentType": "Explore"},
+        f"{SESSION}/subagents/workflows/w1/journal.jsonl": {"op": "step", "id": 1},
+        f"{SESSION}/tool-results/toolu_1.json": {"rows": []},
+        "s_1.json": {"session_id": "s_1", "cwd": "/w"},
+    }
+    for name, content in beside.items():
+        written(project / name, [content])
+    messages = [{"role": "user", "content": "<task>\nBoil\n</task>"}]
+    messages += [{"role": "assistant", "content": "Boiled."}]
+    written(project / "s_1.messages.json", [{"sessionId": "s_1", "messages": messages}])
+    failed, skipped = list[ReadError](), list[SkippedError]()
+    runs = list(read(project, on_error=failed.append, on_skip=skipped.append))
+    assert failed == []
+    assert {run.instance_id for run in runs} == {SESSION, "s_1"}
+    reasons = {Path(error.source).name: error.reason for error in skipped}
+    assert reasons.keys() == {Path(name).name for name in beside} | {f"{SESSION}.jsonl"}
+    assert "not complete" in reasons[f"{SESSION}.jsonl"]
+
+
+def test_a_rollout_and_its_packed_copy_are_found_and_are_one_run(tmp_path):
+    codex = tmp_path / "codex"
+    log = Codex("0001")
+    log.user("Boil the kettle")
+    log.call("c1", "exec_command", cmd="make test")
+    log.output("c1", "no lid")
+    plain = log.file(codex / "sessions/2026/10/05")
+    plain.with_name(f"{plain.name}.zst").write_bytes(zstandard.compress(plain.read_bytes()))
+    (history,) = discover(tmp_path, {"CODEX_HOME": str(codex)}).histories
+    assert [file.suffix for file in history.files] == [".jsonl"]
+    plain.unlink()
+    (history,) = discover(tmp_path, {"CODEX_HOME": str(codex)}).histories
+    (run,) = read(*history.files)
+    assert (run.task, commands(run)) == ("Boil the kettle", ["make test"])

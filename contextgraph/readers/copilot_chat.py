@@ -1,0 +1,166 @@
+"""Chats of GitHub Copilot in VS Code, which keeps each in a file of its workspace."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from contextgraph.errors import ReadError
+from contextgraph.model import Json, RawTrajectory
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    UserMessage,
+    finished_run,
+    shown,
+    time_in,
+)
+from contextgraph.readers.format import (
+    Format,
+    Place,
+    Row,
+    as_row,
+    integer,
+    loads,
+    loose_text,
+    row_at,
+    rows_at,
+    text,
+)
+from contextgraph.readers.tool_calls import json_arguments
+from contextgraph.values import replace
+
+COPILOT_CHAT = "copilot-chat"
+
+_WORKSPACE = "workspace.json"
+_SET, _PUSH, _DELETE = 1, 2, 3
+
+
+def is_chat(value: Any) -> bool:
+    """Whether *value* is a chat: one object, or the lines that build it up."""
+    if isinstance(value, list):
+        return bool(value) and is_chat_line(value[0]) and "requests" in (value[0].get("v") or ())
+    is_named = isinstance(value, dict) and value.keys() >= {"requests", "sessionId", "version"}
+    return is_named and isinstance(value["requests"], list)
+
+
+def is_chat_line(value: object) -> bool:
+    """Whether *value* is a line of a chat: its first state, or a change of it."""
+    if not isinstance(value, dict) or value.get("kind") not in (0, _SET, _PUSH, _DELETE):
+        return False
+    if value["kind"] == 0:
+        return isinstance(value.get("v"), dict) and "requests" in value["v"]
+    return isinstance(value.get("k"), list)
+
+
+def chat_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of one chat."""
+    chat = as_row(_built(value) if isinstance(value, list) else value, "chat")
+    requests = rows_at(chat, "requests")
+    models = (loose_text(request, "modelId") for request in requests)
+    facts = {
+        "session": text(chat, "sessionId"),
+        "folder": _folder(Path(place.file)),
+        "model": next(filter(None, models), ""),
+    }
+    turns = [turn for request in requests for turn in _turns(request)]
+    yield finished_run(COPILOT_CHAT, turns, facts, place)
+
+
+def _built(lines: Sequence[Row]) -> Json:
+    """The chat after all changes: 0 is the whole, 1 sets a path, 2 adds to a list, 3 deletes."""
+    state: Any = {}
+    for line in lines:
+        path, value = line.get("k") or [], line.get("v")
+        if not path:
+            state = value
+            continue
+        inner = state
+        for key in path[:-1]:
+            inner = inner[key]
+        last = path[-1]
+        if line["kind"] == _PUSH:
+            kept = inner[last] if isinstance(inner, list) else inner.get(last) or []
+            if "i" in line:  # from there on the list is replaced
+                kept = kept[: line["i"]]
+            inner[last] = [*kept, *(value or [])]
+        elif line["kind"] == _DELETE:
+            del inner[last]
+        else:
+            inner[last] = value
+    built: Json = state
+    return built
+
+
+def _folder(file: Path) -> str:
+    """The folder of the workspace, which a file beside the chats names; empty if there is none."""
+    try:
+        workspace = loads((file.parent.parent / _WORKSPACE).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    url = urlsplit(loose_text(workspace, "folder") if isinstance(workspace, dict) else "")
+    return unquote(url.path) if url.scheme == "file" else ""
+
+
+def _turns(request: Row) -> Iterator[Turn]:
+    time = time_in(request)
+    yield UserMessage(text(row_at(request, "message"), "text"), time=time)
+    metadata = row_at(row_at(request, "result"), "metadata")
+    parts = rows_at(request, "response")
+    ran = {text(part, "toolCallId"): part for part in parts if "toolCallId" in part}
+    rounds = rows_at(metadata, "toolCallRounds")
+    results = row_at(metadata, "toolCallResults")
+    for round_ in rounds:
+        yield Thought(text(round_, "response"), time)
+        for call in rows_at(round_, "toolCalls"):
+            id_, arguments = text(call, "id"), json_arguments(call.get("arguments"))
+            yield Call(text(call, "name"), arguments, id_, time)
+            result = _result(ran.get(id_, {}), id_)
+            if isinstance(answer := results.get(id_), dict):
+                result = replace(result, text=_answer(answer) or result.text)
+            yield result
+    known = {text(call, "id") for round_ in rounds for call in rows_at(round_, "toolCalls")}
+    for part in parts:
+        id_ = text(part, "toolCallId")
+        if "toolCallId" in part and id_ not in known:
+            yield Call(text(part, "toolId"), _arguments(part), id_, time)
+            yield _result(part, id_)
+        elif "kind" not in part and not rounds:
+            yield Thought(loose_text(part, "value"), time)
+    if row_at(request, "result").get("errorDetails") and request.get("isCanceled"):
+        yield UserMessage("", interrupted=True)
+
+
+def _arguments(part: Row) -> Mapping[str, Json]:
+    command = row_at(row_at(part, "toolSpecificData"), "commandLine")
+    line = loose_text(command, "toolEdited") or loose_text(command, "original")
+    return {"command": line} if line else {}
+
+
+def _result(part: Row, id_: str) -> Result:
+    """What is kept of a call: of a command in the terminal its output and exit code."""
+    data = row_at(part, "toolSpecificData")
+    output = loose_text(row_at(data, "terminalCommandOutput"), "text")
+    code = integer(row_at(data, "terminalCommandState"), "exitCode")
+    return Result(output, id_, exit_code=code, denied=part.get("isConfirmed") is False)
+
+
+def _answer(result: Row) -> str:
+    values = (item.get("value") for item in rows_at(result, "content"))
+    return "\n".join(shown(value) for value in values)
+
+
+FORMATS = (
+    Format(
+        COPILOT_CHAT,
+        "object with version, sessionId and requests, or lines with kind, k and v "
+        "(chatSessions of VS Code)",
+        "requests, replies, tool calls with results, exit codes, times, directory, model",
+        is_chat,
+        chat_runs,
+        is_part=is_chat_line,
+        experimental=True,
+    ),
+)
