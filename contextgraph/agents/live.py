@@ -303,15 +303,15 @@ class LiveRun:
     def observe(
         self,
         action: str | Action,
-        observation: str,
+        observation: str | None,
         *,
         exit_code: int | None = None,
         thought: str = "",
     ) -> str | None:
         """Take in a step; advice where it met a new error or got stuck in a loop, else None.
 
-        *action* is a command line, or the call of another tool. Show the advice to the agent as it
-        is, after the observation.
+        *action* is a command line, or the call of another tool. *observation* is None where the
+        action was never answered. Show the advice to the agent as it is, after the observation.
         """
         if self._is_finished:
             raise ValueError("the run is finished: begin another one")
@@ -325,7 +325,9 @@ class LiveRun:
         if read.succeeded and use:
             self._commands.add(use.form)
         advice = self._advice(state, step, read.error, self._alarm(loop))
-        self._steps.append(replace(step, observation=observation + advice))
+        if advice:
+            step = replace(step, observation=f"{observation or ''}{advice}")
+        self._steps.append(step)
         self.working.add_read(read, advice)
         return advice or None
 
@@ -338,7 +340,7 @@ class LiveRun:
 
         That is: what people decided about the file that it edits or about this command, or that no
         run of the repository got it to run. There is no such warning for a command that has run in
-        this run, nor twice for the same command.
+        this run, and none is given twice.
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
@@ -361,6 +363,8 @@ class LiveRun:
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return decided or None
+        if text in self._already_shown:  # of another form of this command
+            text = None
         if text:
             self._commands.add(use.form)
             self._already_shown.add(text)

@@ -56,7 +56,7 @@ def replayed(memory: AgentMemory, raw: RawTrajectory) -> LiveRun:
         repo=raw.repo, instance_id=raw.instance_id, task=raw.task, agent=raw.agent, model=raw.model
     )
     for step in raw.steps:
-        live.observe(step.action, step.observation or "", exit_code=step.exit_code)
+        live.observe(step.action, step.observation, exit_code=step.exit_code)
     return live
 
 
@@ -162,6 +162,16 @@ def test_thought_exit_status_and_patch_are_kept(memory: AgentMemory) -> None:
     assert raw is not None
     assert (raw.steps[0].thought, raw.exit_status) == ("look around", "submitted")
     assert raw.patch == "+ one line"
+
+
+def test_an_action_that_was_never_answered_is_a_step_of_the_run(memory: AgentMemory) -> None:
+    memory.learn(recovering_run(5))
+    live = begun(memory)
+    assert live.observe("ls", None) is None
+    assert live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+    assert "$ ls" in live.working.to_prompt_section()
+    assert [step.observation is None for step in live.raw.steps] == [True, False]
+    live.finish()
 
 
 def test_a_run_without_steps_teaches_nothing(memory: AgentMemory) -> None:

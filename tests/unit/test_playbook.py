@@ -412,6 +412,7 @@ def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMem
         assert live.start() == ""
         assert live.before("python -m pytest tests/a.py") is not None
         assert live.before("python -m pytest tests/a.py") is None
+        assert live.before("python -m pytest") is None, "the same warning of another form"
     with memory.live(repo="acme/shop", instance_id="acme__shop-10", task=TASK) as live:
         live.observe("python -m pytest tests/a.py", PASSED, exit_code=0)
         assert live.before("python -m pytest tests/a.py") is None
