@@ -118,13 +118,10 @@ class IndexedNotes:
         if space is None:
             return self._notes.texts_to_embed(limit, None, after)
         try:
-            count = self._index.count()
+            self._forget_lost()
         except StoreError as error:
             logging.getLogger(__name__).warning("%s; notes wait to be embedded", error)
             return {}
-        if not (count or self._is_filled):  # it is new, or was emptied
-            self._notes.add("", dict.fromkeys(note.id for note in self._notes.all()))
-        self._is_filled = True
         return self._notes.texts_to_embed(limit, self._mark(space), after)
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
@@ -133,8 +130,16 @@ class IndexedNotes:
             for id_, note in sorted(self._notes.get([*vectors]).items())
         ]
         with _embedding_errors():
+            self._forget_lost()
             self._index.upsert(space, indexed)
         self._notes.add(self._mark(space), dict.fromkeys(vectors))
+
+    def _forget_lost(self) -> None:
+        """Have all notes wait where the index was emptied: before the first of them is added."""
+        if not self._is_filled:
+            if not self._index.count():
+                self._notes.add("", dict.fromkeys(note.id for note in self._notes.all()))
+            self._is_filled = True
 
     def delete(self, ids: Sequence[str]) -> int:
         self._index.delete(ids)

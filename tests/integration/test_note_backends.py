@@ -115,6 +115,23 @@ def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex) -> None:
     assert {*stored.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
 
 
+def test_a_note_without_words_does_not_wait(index: VectorIndex) -> None:
+    notes = IndexedNotes(SqliteStore(":memory:").notes, index)
+    notes.add(SPACE, {"note_1": None})
+    assert [*notes.texts_to_embed(9, SPACE)] == ["note_2"]
+
+
+def test_an_index_that_was_emptied_is_filled_again_though_a_note_was_added_first(
+    index: VectorIndex,
+) -> None:
+    stored = SqliteStore(":memory:").notes
+    IndexedNotes(stored, index).add(SPACE, {"note_1": UP, "note_2": UP})
+    index.delete(["note_1", "note_2"])
+    again = IndexedNotes(stored, index)
+    again.add(SPACE, {"note_2": UP})
+    assert [*again.texts_to_embed(9, SPACE)] == ["note_1"]
+
+
 def test_a_note_with_another_text_waits_to_be_embedded_again(index: VectorIndex) -> None:
     notes = IndexedNotes(SqliteStore(":memory:").notes, index)
     notes.add(SPACE, {"note_1": UP, "note_2": UP})
