@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,10 +28,10 @@ for number in map(int, sys.argv[2:]):
 """
 
 
-def learning(path: Path, numbers: Sequence[int]) -> subprocess.Popen[str]:
+def learning(path: Path, numbers: Sequence[int], **variables: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", LEARN, str(path), *map(str, numbers)]
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": root}
+    environment = {**os.environ, "PYTHONPATH": root, **variables}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -76,6 +77,33 @@ def test_killed_at_any_moment_and_repeated_the_content_is_the_same(
     store = SqliteStore(str(path))
     assert content(store) == undisturbed
     store.close()
+
+
+@pytest.fixture(scope="module")
+def without_shared_memory(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that makes a disk one of a network, to be preloaded."""
+    if not (compiler := shutil.which("cc")):
+        pytest.skip("a file system without shared memory needs a C compiler")
+    source = Path(__file__).parents[1] / "data" / "no_shared_memory.c"
+    library = tmp_path_factory.mktemp("library") / "no_shared_memory.so"
+    options = ["-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run([compiler, *options], check=True)
+    return str(library)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_disk_of_a_network_holds_a_memory(
+    tmp_path: Path, undisturbed: list[object], without_shared_memory: str, is_new: bool
+) -> None:
+    path = tmp_path / "memory.db"
+    if not is_new:  # copied there from a local disk
+        local = SqliteStore(str(path))
+        local.runs.add([made_bundle(0)])
+        local.close()
+    halves = [range(COUNT // 2 + 2), range(COUNT // 2 - 2, COUNT)]
+    processes = [learning(path, half, LD_PRELOAD=without_shared_memory) for half in halves]
+    assert [process.communicate()[0] and process.returncode for process in processes] == [0, 0]
+    assert content(SqliteStore(str(path))) == undisturbed
 
 
 def test_concurrent_processes_learn_the_same(tmp_path: Path, undisturbed: list[object]) -> None:

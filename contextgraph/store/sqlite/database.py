@@ -1,5 +1,7 @@
 """A memory file as a tenant sees it: values of rows, transactions, connections, caches."""
 
+import errno
+import fcntl
 import os
 import sqlite3
 import threading
@@ -474,6 +476,20 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_READONLY: "may not be written; check permissions of the file and its folder",
     sqlite3.SQLITE_NOMEM: "needs more memory than there is",
 }
+_NO_SHARED_MEMORY = (
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMLOCK,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+)
+_NO_WRITE_AHEAD_LOG = (
+    "lies on a file system without shared memory, as of a network; "
+    "copy it to a local disk and name it there (--store)"
+)
+_NO_LOCKS = (
+    "lies on a file system without locks, so processes cannot take turns; "
+    "keep it on a local disk (--store)"
+)
 _REFUSED = {
     sqlite3.SQLITE_NOTADB: "is not a memory of contextgraph; name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy, or move what is left of it with "
@@ -509,6 +525,7 @@ class Connections:
         self.path, self.read_only = path, read_only
         self._create = create and not read_only
         self.in_memory = path == MEMORY
+        self._journal = "WAL"
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._damage = ""
@@ -649,6 +666,26 @@ class Connections:
 
     def _opened(self) -> sqlite3.Connection:
         self._prepare_file()
+        try:
+            return self._opened_with_log()
+        except sqlite3.OperationalError as error:
+            if self.read_only or error.sqlite_errorcode not in _NO_SHARED_MEMORY:
+                raise
+        self._use_rollback_journal()
+        return self._opened_with_log()
+
+    def _use_rollback_journal(self) -> None:
+        """Let the file do without a write-ahead log, with readers and a writer taking turns.
+
+        A log needs shared memory, which the file systems of networks lack. A connection that has
+        the file to itself does not, if it asks for that before it looks at the log.
+        """
+        self._journal = "DELETE"
+        with closing(self._connected("rw")) as connection:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = DELETE")
+
+    def _opened_with_log(self) -> sqlite3.Connection:
         connection = self._connected("ro" if self.read_only else "rwc")
         try:
             self._look_past_damage(connection)
@@ -737,7 +774,8 @@ class Connections:
             return check_schema(connection, self.path)
 
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
-        _use_write_ahead_log(connection)
+        if self._journal == "WAL":
+            _use_write_ahead_log(connection)
         with _transaction(connection, "IMMEDIATE"):
             # Another process may have been first while this one waited.
             if not check_schema(connection, self.path):
@@ -773,6 +811,16 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             return
 
 
+def _has_locks(path: str) -> bool:
+    """Whether the file system of *path* has the locks by which processes take turns."""
+    try:
+        with open(path, "rb+") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0, os.SEEK_END)
+    except OSError as error:
+        return error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+    return True
+
+
 @contextmanager
 def store_errors(name: str) -> Iterator[None]:
     """Raise errors of SQLite, and of encoding a value, as a `StoreError` about *name*.
@@ -793,7 +841,12 @@ def store_errors(name: str) -> Iterator[None]:
 
 def _translated(name: str, error: Exception) -> StoreError:
     # The low byte is the primary code, the rest distinguishes variants of it.
-    code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", -1)
+    code = extended & 0xFF
+    if extended in _NO_SHARED_MEMORY:
+        return StoreUnavailableError(f"{name} {_NO_WRITE_AHEAD_LOG} ({error})")
+    if code == sqlite3.SQLITE_BUSY and not _has_locks(name):
+        return StoreUnavailableError(f"{name} {_NO_LOCKS} ({error})")
     if code in _UNAVAILABLE:
         return StoreUnavailableError(f"{name} {_UNAVAILABLE[code]} ({error})")
     return StoreError(f"{name} {_REFUSED.get(code, 'refused the operation')} ({error})")
