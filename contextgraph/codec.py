@@ -443,8 +443,7 @@ def from_json(kind: type[Value], text: str) -> Value:
 @lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """The actions that are stored as *text*."""
-    # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
-    return tuple([_action(record) for record in orjson.loads(text) if isinstance(record, dict)])
+    return tuple(map(_action, orjson.loads(text)))
 
 
 def _action(record: dict[str, Any]) -> RemedyAction:

@@ -111,13 +111,6 @@ def run_ids(raw: RawTrajectory) -> RunIds:
     return RunIds(ids[-1], tuple(ids[-2::-1]))
 
 
-def former_trajectory_id(raw: RawTrajectory) -> str:
-    """The id that version 0.1 gave *raw*, a run as it was read."""
-    parts = [raw.instance_id, raw.agent, raw.model]
-    parts += _with_observations(raw.steps) if raw.steps else (raw.task, raw.patch or "")
-    return _digest("trj", parts)
-
-
 def fragment_id(trajectory: str, start: int, end: int) -> str:
     """The id of the fragment of *trajectory* from step *start* to *end*."""
     return _digest("frg", (trajectory, str(start), str(end)))
@@ -136,12 +129,6 @@ def _is_submission(step: Step) -> bool:
     if not step.action.text.strip():
         return True
     return read_action(step.action, None, None).kind is ActionKind.SUBMIT
-
-
-def _with_observations(steps: Sequence[Step]) -> Iterable[str]:
-    for step in steps:
-        yield " ".join(step.action.text.split())
-        yield " ".join((step.observation or "").split())
 
 
 def _digest(prefix: str, parts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from contextgraph.config import data_folder
 from contextgraph.embedding import embedded
 from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
-from contextgraph.learning.bundle import RunIds, bundle_of, former_trajectory_id, renewed, run_ids
+from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,
@@ -51,14 +51,10 @@ class _Matched(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """A run that was read elsewhere, its ids, and what it teaches; None where that is known.
-
-    *former* is its id in version 0.1.
-    """
+    """A run that was read elsewhere, its ids, and what it teaches; None where that is known."""
 
     raw: RawTrajectory
     ids: RunIds
-    former: str
     made: Bundle | None
 
 
@@ -90,10 +86,10 @@ class MemoryWriter:
         """
         ids = run_ids(raw)
         if ids.id in known:
-            return Prepared(raw, ids, "", None)
+            return Prepared(raw, ids, None)
         bundle = bundle_of(raw, self._now(), ids.id)
         (made,) = embedded([bundle], False, self._embedder)
-        return Prepared(made.bundle.raw, ids, former_trajectory_id(raw), made.bundle)
+        return Prepared(made.bundle.raw, ids, made.bundle)
 
     def take(self, prepared: Prepared) -> RawTrajectory:
         """The run that was *prepared*, which is to be written later, as the same object."""
@@ -152,30 +148,16 @@ class MemoryWriter:
         return chosen
 
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
-        """Return what the memory holds of each run, by its id, a former one, or its beginning."""
+        """Return what the memory holds of each run, by its id or that of its beginning."""
         runs = [self._ids(raw) for raw in raws]
         with self._store.snapshot():
             learned = self._store.runs.learned(
                 [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
             )
             return [
-                _Matched(
-                    ids,
-                    learned.get(ids.id) or self._learned_by_former_id(raw),
-                    _beginning(ids, learned),
-                    source,
-                )
-                for ids, raw in zip(runs, raws, strict=True)
+                _Matched(ids, learned.get(ids.id), _beginning(ids, learned), source)
+                for ids in runs
             ]
-
-    def _learned_by_former_id(self, raw: RawTrajectory) -> Learned | None:
-        """Return what the memory holds of a run by the id that version 0.1 gave it."""
-        # Computing it takes as long as masking a run, and few instances have a run already.
-        if not self._store.runs.ids(instance=masked_name(raw.instance_id), limit=1):
-            return None
-        prepared = self._prepared.get(id(raw))
-        former = (prepared and prepared.former) or former_trajectory_id(raw)
-        return self._store.runs.learned([former]).get(former)
 
     def _ids(self, raw: RawTrajectory) -> RunIds:
         prepared = self._prepared.get(id(raw))
@@ -288,8 +270,7 @@ class MemoryWriter:
     ) -> Iterator[LearnReceipt]:
         """Read all stored runs that are *chosen* again, some to a transaction.
 
-        Those of version 0.1 get the ids that this version gives them. *on_damaged* gets the id of
-        each run that cannot be read; without it the first is raised.
+        *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
         """
         ids = iter(self._store.runs.ids())
         while some := list(islice(ids, RUNS_AT_ONCE)):

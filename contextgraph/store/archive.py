@@ -39,9 +39,6 @@ from contextgraph.values import replace
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
-# Version 1, of release 0.1, has remedies as sentences, which are found again by a rebuild, and
-# credit of items in shares.
-_WITH_SENTENCES = 1
 
 
 class Header(Struct, frozen=True):
@@ -149,12 +146,12 @@ def read_header(path: Path) -> Header:
         record = _parsed(path, 1, file.readline())
     if record.get("format") != FORMAT:
         raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
-    if record.get("version") not in (VERSION, _WITH_SENTENCES):
+    if record.get("version") != VERSION:
         raise ReadError(
             str(path),
             "line 1",
-            f"is of version {record.get('version')}, this version knows {VERSION}; "
-            "upgrade contextgraph-memory",
+            f"is of format {record.get('version')}, this version reads {VERSION}; "
+            "import it with the version that wrote it",
         )
     return _decoded(path, 1, Header, record)
 
@@ -165,7 +162,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises `ReadError` with the line that is damaged, or where the file was truncated.
     """
     number, ended = 1, False
-    has_sentences = read_header(path).version == _WITH_SENTENCES
+    read_header(path)
     with _opened(path) as file:
         file.readline()
         for number, text in enumerate(file, start=2):
@@ -173,10 +170,6 @@ def read_lines(path: Path) -> Iterator[Line]:
             kind = _KINDS.get(str(record.get("kind", "")))
             if kind is None or ended:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
-            if kind is RunLine and has_sentences:
-                _drop_sentences(record)
-            if kind is Exposure and has_sentences:
-                _drop_shares(record)
             line = _decoded(path, number, kind, record)
             if not isinstance(line, EndLine):
                 yield line
@@ -187,25 +180,6 @@ def read_lines(path: Path) -> Iterator[Line]:
                 ended = True
     if not ended:
         raise ReadError(str(path), f"line {number}", "is the last one: the file was cut off")
-
-
-def _drop_sentences(record: dict[str, Json]) -> None:
-    """Drop the actions of the recoveries of a run of version 0.1."""
-    bundle = record.get("bundle")
-    recovered = bundle.get("recovered") if isinstance(bundle, dict) else None
-    for recovery in recovered if isinstance(recovered, list) else ():
-        if isinstance(recovery, dict):
-            recovery["actions"] = []
-
-
-def _drop_shares(record: dict[str, Json]) -> None:
-    """Give the items of an exposure of version 0.1 its outcome, in place of shares of it."""
-    shares, helped = record.get("items"), record.get("helped")
-    record["items"] = [
-        {"id": pair[0], "helped": helped}
-        for pair in (shares if isinstance(shares, list) else ())
-        if isinstance(pair, list)
-    ]
 
 
 @contextmanager
@@ -484,10 +458,6 @@ class _Importer:
         self._done.notes += len(new)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
-        # Version 0.1 abstracted from runs without an error as well.
-        lines = [line for line in lines if line.methodology.error_id]
-        if not lines:
-            return
         edges = [edge for line in lines for edge in line.resolved]
         self._store.methodologies.put([line.methodology for line in lines], resolved=edges)
         self._done.methodologies += len(lines)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
 import pytest
 
 from contextgraph.cli.output import interrupted_by_termination
@@ -24,7 +23,6 @@ from contextgraph.model import (
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
-from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 
 SPACE = Space("made/one@2", 3, 0.5)
@@ -230,7 +228,8 @@ def test_nothing_of_a_damaged_file_is_imported(
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        (b'{"format":"contextgraph-memory-archive","version":3}', "upgrade contextgraph-memory"),
+        (b'{"format":"contextgraph-memory-archive","version":1}', "the version that wrote it"),
+        (b'{"format":"contextgraph-memory-archive","version":3}', "the version that wrote it"),
         (b'{"source_format":"made"}', "is not the first line of"),
         (b"\x00\x01", "is not JSON"),
     ],
@@ -242,32 +241,6 @@ def test_other_files_are_refused(
 
     with pytest.raises(ReadError, match=message):
         import_memory(other, tmp_path / "a.jsonl")
-
-
-def test_an_archive_of_version_1_is_read_without_its_sentences(
-    store: SqliteStore, other: SqliteStore, tmp_path: Path
-) -> None:
-    path = tmp_path / "a.jsonl"
-    export_memory(store, path, "default")
-    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    lines[0]["version"] = 1
-    for line in lines:
-        for recovered in line.get("bundle", {}).get("recovered", ()):
-            recovered |= {"what": "call it", "actions": ["edit core.py"]}
-        if line.get("kind") == "exposure":
-            line["items"] = [[item["id"], 0.5] for item in line["items"]]
-    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-
-    import_memory(other, path)
-
-    before, after = store.runs.archived("run0001"), other.runs.archived("run0001")
-    assert before
-    assert after
-    assert after.recovered == tuple(
-        replace(recovered, actions=()) for recovered in before.recovered
-    )
-    assert after.fragments == before.fragments
-    assert [*other.exposures.all()] == [*store.exposures.all()]
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

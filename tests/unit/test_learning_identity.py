@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
-from contextgraph.learning.bundle import former_trajectory_id, run_ids
+from contextgraph.learning.bundle import run_ids
 from contextgraph.model import (
     Action,
     Exposure,
@@ -37,13 +37,6 @@ def store() -> Iterator[SqliteStore]:
 @pytest.fixture
 def writer(store: SqliteStore) -> MemoryWriter:
     return MemoryWriter(store, clock=lambda: NOON)
-
-
-def of_version_0_1(store: SqliteStore, raw: RawTrajectory) -> str:
-    """Store *raw* as version 0.1 did, under the id that it gave it."""
-    former = former_trajectory_id(raw)
-    store.runs.add([bundle_of(raw, NOON, former)])
-    return former
 
 
 def test_formatting_model_outcome_and_submission_do_not_make_another_run() -> None:
@@ -174,68 +167,16 @@ def test_a_finished_run_is_not_replaced_by_one_that_begins_like_it(
     assert len(store.runs.ids()) == 2
 
 
-def test_a_run_of_version_0_1_is_known_before_and_after_the_rebuild(
-    store: SqliteStore, writer: MemoryWriter
-) -> None:
-    raw = recovering_run()
-    former = of_version_0_1(store, raw)
-    assert writer.write(raw).trajectory_id == former
-
-    assert [one.status for one in writer.rewrite_all()] == [LearnStatus.UPDATED]
-    assert store.runs.ids() == [trajectory_id(raw)]
-    assert writer.write(raw).status is LearnStatus.UNCHANGED
-    assert former in store.runs.learned([former])
-
-
-def test_the_former_id_is_computed_only_for_an_instance_that_has_a_run(
-    writer: MemoryWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed = []
-
-    def former_id(raw: RawTrajectory) -> str:
-        computed.append(raw.instance_id)
-        return former_trajectory_id(raw)
-
-    monkeypatch.setattr("contextgraph.learning.writer.former_trajectory_id", former_id)
-    writer.write(run(COMMANDS, instance_id="a-1"))
-    assert computed == []
-    writer.write(run([*COMMANDS, ("ls lib", "", 0)], instance_id="a-1"))
-    assert computed == ["a-1"]
-
-
-def test_a_run_of_an_archive_of_version_0_1_is_known(
+def test_an_archive_of_a_beginning_brings_no_run_back(
     store: SqliteStore, writer: MemoryWriter, tmp_path: Path
 ) -> None:
-    raw = recovering_run()
-    former = of_version_0_1(store, raw)
+    writer.write(run(COMMANDS))
     export_memory(store, tmp_path / "a.jsonl", "default")
-    store.runs.forget([former])
-    import_memory(store, tmp_path / "a.jsonl")
-    assert writer.write(raw).status is LearnStatus.UNCHANGED
+    longer = writer.write(run([*COMMANDS, ("pytest", "1 passed", 0)]))
+    assert longer.status is LearnStatus.UPDATED
 
-
-def test_an_archive_made_before_the_rebuild_brings_no_run_back(
-    store: SqliteStore, writer: MemoryWriter, tmp_path: Path
-) -> None:
-    raw = recovering_run()
-    of_version_0_1(store, raw)
-    export_memory(store, tmp_path / "a.jsonl", "default")
-    for _ in writer.rewrite_all():
-        pass
     assert import_memory(store, tmp_path / "a.jsonl").unchanged == 1
-    assert store.runs.ids() == [trajectory_id(raw)]
-
-
-def test_two_readings_of_one_run_become_one(store: SqliteStore, writer: MemoryWriter) -> None:
-    other = replace(recovering_run(outcome=Outcome.SOLVED), model="other")
-    for raw in (recovering_run(), other):
-        store.runs.add([bundle_of(raw, NOON, former_trajectory_id(raw))])
-    assert len(store.runs.ids()) == 2
-    for _ in writer.rewrite_all():
-        pass
-    (run_id,) = store.runs.ids()
-    known_run = store.runs.trajectories([run_id])[run_id]
-    assert known_run.outcome is Outcome.SOLVED
+    assert store.runs.ids() == [longer.trajectory_id]
 
 
 def _last_fragment(store: SqliteStore, run_id: str) -> str:

@@ -303,8 +303,6 @@ def relations_of(transaction: Transaction, label: str, key: int) -> list[Relatio
     return relations
 
 
-# Version 0.1 stored sentences in the place of actions.
-_OF_0_1 = """SELECT count(*) FROM recovered WHERE actions LIKE '["%'"""
 # Rows that refer to missing ones: the tables have no foreign keys to prevent them.
 _DANGLING = """
 SELECT (SELECT count(*) FROM fragment f LEFT JOIN trajectory t ON t.key = f.trajectory
@@ -364,15 +362,10 @@ def _integrity(connections: Connections) -> HealthCheck:
         if changed := schema.damaged(connection):
             problems.append(f"changed since they were written: {_listed(changed)}")
         problems += _foreign_words(connection)
-        (unread,) = connection.execute(_OF_0_1).fetchone()
     _compare_full_text(connections)
     if problems:
         return HealthCheck("integrity", False, "; ".join(problems), _REMEDIES["integrity"])
-    found = "no damage found"
-    if unread:
-        number = number_of(unread, "remedy")
-        found += f"; {number} of 0.1 cannot be advised before contextgraph rebuild"
-    return HealthCheck("integrity", True, found)
+    return HealthCheck("integrity", True, "no damage found")
 
 
 def _foreign_words(connection: Connection) -> list[str]:
