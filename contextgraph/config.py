@@ -34,16 +34,6 @@ NEO4J_USER = "neo4j"  # the user that a new server has
 # The embedder where only an API key is given.
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
-# Settings of earlier versions: ignored with a warning.
-_REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
-_REMOVED_THRESHOLDS = dict.fromkeys(
-    (
-        *("recovery", "repositories_elsewhere", "other_names", "runs_for_warning"),
-        *("runs_for_methodology", "success_for_methodology"),
-        *("case_in_repo", "case_elsewhere", "similar_in_repo"),
-    ),
-    "min_precision and min_case_precision replace it since version 0.2",
-)
 _SECRETS = {
     "token": f"{ENV_PREFIX}TOKEN",
     "qdrant_key": "QDRANT_API_KEY",
@@ -460,7 +450,6 @@ def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[st
         table = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{name}: {error}") from error
-    _drop_removed(name, table, _REMOVED)
     _check_keys(name, table, _KNOWN)
     configurations = _table(f"{name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
     for key in _LISTS & table.keys():
@@ -559,20 +548,10 @@ def _configuration(name: str, given: object) -> Configuration:
     table = _table(where, given)
     known = tuple(item.name for item in structs.fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
-    if "gate" in table:
-        table["gate"] = _table(f"{where}: gate", table["gate"])
-        _drop_removed(f"{where}: gate", table["gate"], _REMOVED_THRESHOLDS)
     try:
         return decoded(Configuration, {**table, "name": name})
     except ReadError as error:
         raise SettingsError(f"{where}: {error.reason}") from error
-
-
-def _drop_removed(where: str, table: "dict[str, Any]", removed: Mapping[str, str]) -> None:
-    """Remove settings of earlier versions from *table*, with a warning."""
-    for key in sorted(table.keys() & removed.keys()):
-        del table[key]
-        _warn(f"{where}: the setting {key!r} is ignored: {removed[key]}")
 
 
 def _table(where: str, given: object) -> "dict[str, Any]":
@@ -592,9 +571,6 @@ def _is_number(value: object) -> bool:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
-    for key, reason in _REMOVED.items():
-        if environment.get(name := ENV_PREFIX + key.upper()):
-            _warn(f"the variable {name} is ignored: {reason}")
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
         for key, name in _VARIABLES.items()

@@ -387,13 +387,10 @@ class VectorIndex(Protocol):
         """Vectors of the same space in *repos* (None: all), the nearest first."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete the vectors of these notes, and what an earlier version stored of them."""
+        """Delete the vectors of these notes."""
 
     def count(self) -> int:
         """The number of vectors."""
-
-    def earlier_notes(self, limit: int | None = None) -> Sequence[model.Note]:
-        """Return notes that an earlier version, which kept them here, stored; the same first."""
 
     def close(self) -> None:
         """Release the connection."""

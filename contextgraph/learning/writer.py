@@ -155,8 +155,7 @@ class MemoryWriter:
                 [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
             )
             return [
-                _Matched(ids, learned.get(ids.id), _beginning(ids, learned), source)
-                for ids in runs
+                _Matched(ids, learned.get(ids.id), _beginning(ids, learned), source) for ids in runs
             ]
 
     def _ids(self, raw: RawTrajectory) -> RunIds:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID, uuid5
 
-from contextgraph.errors import (
-    EmbeddingError,
-    MemoryNotFoundError,
-    MissingExtraError,
-    StoreError,
-    StoreUnavailableError,
-)
+from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, StoreUnavailableError
 from contextgraph.model import Note, NoteKind, NoteScope, Vector, dimensions_of
 from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
 from contextgraph.store import rules
@@ -28,8 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NOTES_AT_ONCE = 1_000
-
 
 class IndexedNotes:
     """`NoteStore` whose vectors are in *index*, and all else in *notes*.
@@ -39,32 +31,8 @@ class IndexedNotes:
     """
 
     def __init__(self, notes: NoteStore, index: VectorIndex) -> None:
-        self._stored, self._index = notes, index
-        self._is_checked = self._is_filled = False
-
-    @property
-    def _notes(self) -> NoteStore:
-        """The notes, to which those of an earlier version are copied first."""
-        if not self._is_checked:
-            try:
-                self._copy_earlier()
-            except MemoryNotFoundError:
-                raise
-            except StoreError as error:
-                logging.getLogger(__name__).warning("%s; only notes of the store are used", error)
-            self._is_checked = True
-        return self._stored
-
-    def _copy_earlier(self) -> None:
-        # The first is copied last: where it is known, all are.
-        first = [note.id for note in self._index.earlier_notes(1)]
-        if len(self._stored.get(first)) == len(first):
-            return
-        earlier = self._index.earlier_notes()
-        for start in reversed(range(0, len(earlier), _NOTES_AT_ONCE)):
-            batch = earlier[start : start + _NOTES_AT_ONCE]
-            known = self._stored.get([note.id for note in batch])
-            self._stored.change(new=[note for note in batch if note.id not in known])
+        self._notes, self._index = notes, index
+        self._is_filled = False
 
     def change(
         self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
@@ -147,7 +115,7 @@ class IndexedNotes:
 
     def close(self) -> None:
         self._index.close()
-        self._stored.close()
+        self._notes.close()
 
     def _mark(self, space: str) -> str:
         return f"{space} at {self._index.name}"
@@ -258,9 +226,8 @@ class PostgresIndex:
 
     def delete(self, ids: Sequence[str]) -> None:
         def work(cursor: "psycopg.Cursor[Any]") -> None:
-            for table in ("contextgraph_vector", *_earlier_table(cursor)):
-                sql = f"DELETE FROM {table} WHERE tenant = %s AND id = ANY(%s)"
-                cursor.execute(sql.encode(), (self._tenant, [*ids]))
+            sql = "DELETE FROM contextgraph_vector WHERE tenant = %s AND id = ANY(%s)"
+            cursor.execute(sql, (self._tenant, [*ids]))
 
         self._run(work)
 
@@ -268,16 +235,6 @@ class PostgresIndex:
         sql = "SELECT count(*) FROM contextgraph_vector WHERE tenant = %s"
         [(count,)] = self._run(lambda cursor: cursor.execute(sql, (self._tenant,)).fetchall())
         return int(count)
-
-    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
-        def work(cursor: "psycopg.Cursor[Any]") -> list[Note]:
-            for table in _earlier_table(cursor):
-                sql = f"SELECT data FROM {table} WHERE tenant = %s ORDER BY id LIMIT %s"
-                cursor.execute(sql.encode(), (self._tenant, limit))
-                return [rules.note_of(data) for (data,) in cursor]
-            return []
-
-        return self._run(work)
 
     def close(self) -> None:
         with self._lock:
@@ -339,11 +296,6 @@ def _exists(cursor: "psycopg.Cursor[Any]", table: str) -> bool:
     return bool(exists)
 
 
-def _earlier_table(cursor: "psycopg.Cursor[Any]") -> list[str]:
-    """Return the table in which an earlier version kept notes, where there is one."""
-    return [name for name in ("contextgraph_note",) if _exists(cursor, name)]
-
-
 def _postgres_failure(name: str, error: "psycopg.Error") -> StoreError:
     from psycopg import OperationalError, errors
 
@@ -396,7 +348,7 @@ def _index_of(tenant: str, space: str) -> "Composed":
 
 
 LOCAL = ":memory:"
-_COLLECTION, _EARLIER = "contextgraph_vectors", "contextgraph_notes"
+_COLLECTION = "contextgraph_vectors"
 _POINTS = UUID("6f0d4dd8-6d0c-4a0b-9f55-0d6a5f3f9a51")  # the namespace of the ids of points
 _SECONDS = 30
 
@@ -439,7 +391,7 @@ class QdrantIndex:
                     )
                 )
                 client.create_vector_name(_COLLECTION, name, config)
-            self._delete(client, _COLLECTION, [one.id for one in vectors if not one.vector])
+            self._delete(client, [one.id for one in vectors if not one.vector])
             if points:
                 client.upsert(_COLLECTION, points, wait=True)
 
@@ -459,27 +411,11 @@ class QdrantIndex:
 
     def delete(self, ids: Sequence[str]) -> None:
         with self._client() as client:
-            for collection in (_COLLECTION, _EARLIER):
-                if client.collection_exists(collection):
-                    self._delete(client, collection, ids)
+            self._delete(client, ids)
 
     def count(self) -> int:
         with self._client() as client:
             return int(client.count(_COLLECTION, self._where()).count)
-
-    def earlier_notes(self, limit: int | None = None) -> Sequence[Note]:
-        notes: list[Note] = []
-        with self._client() as client:
-            if not client.collection_exists(_EARLIER):
-                return notes
-            offset, is_complete = None, False
-            while not is_complete:
-                points, offset = client.scroll(
-                    _EARLIER, self._where(), limit=limit or _NOTES_AT_ONCE, offset=offset
-                )
-                notes += [rules.note_of(point.payload["data"]) for point in points]
-                is_complete = offset is None or limit is not None
-        return notes
 
     def close(self) -> None:
         with self._lock:
@@ -490,9 +426,9 @@ class QdrantIndex:
     def _point(self, id_: str) -> str:
         return str(uuid5(_POINTS, f"{self._tenant}\n{id_}"))
 
-    def _delete(self, client: "QdrantClient", collection: str, ids: Sequence[str]) -> None:
+    def _delete(self, client: "QdrantClient", ids: Sequence[str]) -> None:
         if ids:
-            client.delete(collection, [*map(self._point, ids)], wait=True)
+            client.delete(_COLLECTION, [*map(self._point, ids)], wait=True)
 
     def _where(self, **values: Sequence[str] | None) -> Any:
         """The points of the tenant whose payload has one of these *values* (None: any)."""

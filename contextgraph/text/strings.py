@@ -132,19 +132,12 @@ _INSTRUCTION = regex(
 )
 _JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
 _FENCE_NAME = "cg-memory"
-# Logs hold fences by the name that they had until 0.2.
-_FENCE_NAMES = (_FENCE_NAME, "contextgraph-memory")
-_ANY = "|".join(_FENCE_NAMES)
 # Letters of the Cyrillic and Greek scripts that look like those of the name.
 _LOOK_ALIKES = {
-    "a": "\u0430\u03b1",
     "c": "\u0441\u03f2",
     "e": "\u0435\u03b5",
     "m": "\u043c",
     "o": "\u043e\u03bf",
-    "p": "\u0440\u03c1",
-    "t": "\u0442\u03c4",
-    "x": "\u0445\u03c7",
     "y": "\u0443\u03b3",
 }
 
@@ -154,19 +147,15 @@ def _any_form(word: str) -> str:
     return "".join(f"[{c}{_LOOK_ALIKES.get(c, '')}{chr(ord(c) + 0xFEE0)}]" for c in word)
 
 
-_ANY_NAME = regex(
-    rf"(?:({_any_form('contextgraph')})[\W_]{{0,3}}|({_any_form('cg')})\W{{1,3}})"
-    rf"({_any_form('memory')})",
-    re.IGNORECASE,
-)
+_ANY_NAME = regex(rf"({_any_form('cg')})\W{{1,3}}({_any_form('memory')})", re.IGNORECASE)
 # What delimits the turns of a chat in the prompts of many models.
 _TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)")
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
 _FENCE = regex(
-    rf"{_LESS}(?:(?P<close>\\{{0,8}}/)(?:{_ANY})\s{{0,8}}"
-    rf"|(?:{_ANY})(?P<attributes>(?>(?:(?!{_MORE})[^\n<>\w-](?>(?:(?!{_MORE})[^\n<>]){{0,300}}))?)))"
+    rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_FENCE_NAME}\s{{0,8}}"
+    rf"|{_FENCE_NAME}(?P<attributes>(?>(?:(?!{_MORE})[^\n<>\w-](?>(?:(?!{_MORE})[^\n<>]){{0,300}}))?)))"
     rf"{_MORE}"
 )
 _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
@@ -184,7 +173,7 @@ def fence(text: str, context_id: str) -> str:
         raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
     data = visible(text)
     if not data.isascii() or "memory" in data.lower():
-        data = _ANY_NAME.sub(r"\1\2 \3", data)
+        data = _ANY_NAME.sub(r"\1 \2", data)
     if "|" in data:
         data = _TURN.sub("< |", data)
     line = "\n" if "\n" in data else ""
@@ -198,7 +187,7 @@ def is_id(text: str) -> bool:
 
 def may_be_fenced(text: str) -> bool:
     """False for a text that no marker is in."""
-    return any(name in text for name in _FENCE_NAMES)
+    return _FENCE_NAME in text
 
 
 def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Vectors of notes in PostgreSQL and Qdrant: outages, tenants, notes of an earlier version."""
+"""Vectors of notes in PostgreSQL and Qdrant: outages and tenants."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,13 +8,11 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from qdrant_client import models
 
 from contextgraph import AgentMemory
-from contextgraph.codec import json_of
 from contextgraph.errors import EmbeddingError, SettingsError, StoreUnavailableError
 from contextgraph.model import Note, NoteScope, RawTrajectory, State, Vector
-from contextgraph.ports import Indexed, VectorIndex
+from contextgraph.ports import Indexed, NoteStore, VectorIndex
 from contextgraph.store import SqliteStore
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.postgres import running
@@ -23,16 +21,6 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NOWHERE = "127.0.0.1:1"
 SPACE = "made/up@3"
 UP = Vector.of(SPACE, [0.0, 0.0, 1.0])
-# What the version before stored for `note(number)`.
-EARLIER_TABLES = """
-DROP TABLE IF EXISTS contextgraph_note;
-CREATE TABLE contextgraph_note (
-    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    tenant text NOT NULL, id text COLLATE "C" NOT NULL, place integer NOT NULL,
-    live boolean NOT NULL, pinned boolean NOT NULL, created_at timestamptz NOT NULL,
-    tags text[] NOT NULL, targets text[] NOT NULL, data text NOT NULL,
-    space text, vector vector, UNIQUE (tenant, id)
-)"""
 
 
 def note(number: int, content: str = "run the tests with tox") -> Note:
@@ -45,38 +33,22 @@ def indexed(number: int, vector: Vector | None = UP, repo: str = "acme/shop") ->
 
 @pytest.fixture(params=["postgres", "qdrant"])
 def index(request: pytest.FixtureRequest) -> Iterator[VectorIndex]:
-    """An index with the notes 1 and 2 of an earlier version, as a tenant of its own."""
-    tenant, data = uuid4().hex, {one.id: json_of(one) for one in (note(1), note(2))}
+    """An index of a tenant of its own."""
     made: VectorIndex
     if request.param == "postgres":
-        address = request.getfixturevalue("postgres")
-        made = PostgresIndex(address, tenant)
-        made.count()
-        with psycopg.connect(address) as connection:
-            connection.execute(EARLIER_TABLES)
-            for id_, text in data.items():
-                connection.execute(
-                    "INSERT INTO contextgraph_note (tenant, id, place, live, pinned, created_at, "
-                    "tags, targets, data) VALUES (%s, %s, 1, true, false, now(), '{}', '{}', %s)",
-                    (tenant, id_, text),
-                )
+        made = PostgresIndex(request.getfixturevalue("postgres"), uuid4().hex)
     else:
-        made = qdrant = QdrantIndex(LOCAL, tenant)
-        with qdrant._client() as client:
-            client.create_collection("contextgraph_notes", vectors_config={})
-            client.upsert(
-                "contextgraph_notes",
-                [
-                    models.PointStruct(
-                        id=qdrant._point(id_),
-                        vector={},
-                        payload={"tenant": tenant, "id": id_, "data": text},
-                    )
-                    for id_, text in data.items()
-                ],
-            )
+        made = QdrantIndex(LOCAL, uuid4().hex)
     yield made
     made.close()
+
+
+@pytest.fixture
+def stored() -> NoteStore:
+    """A store with the notes 1 and 2."""
+    notes = SqliteStore(":memory:").notes
+    notes.change(new=[note(1), note(2)])
+    return notes
 
 
 def test_vectors_are_stored_searched_counted_and_deleted(index: VectorIndex) -> None:
@@ -91,18 +63,7 @@ def test_vectors_are_stored_searched_counted_and_deleted(index: VectorIndex) -> 
     assert index.count() == 0
 
 
-def test_notes_of_an_earlier_version_are_copied_once(index: VectorIndex) -> None:
-    stored = SqliteStore(":memory:").notes
-    notes = IndexedNotes(stored, index)
-    assert [one.id for one in notes.all()] == ["note_1", "note_2"]
-    assert [*stored.get(["note_1"]).values()] == [note(1)]
-    notes.delete(["note_1"])
-    assert [one.id for one in IndexedNotes(stored, index).all()] == ["note_2"]
-    assert [one.id for one in index.earlier_notes()] == ["note_2"]
-
-
-def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex) -> None:
-    stored = SqliteStore(":memory:").notes
+def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex, stored: NoteStore) -> None:
     notes = IndexedNotes(stored, index)
     assert {*notes.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
     notes.add(SPACE, {"note_1": UP, "note_2": None})
@@ -115,16 +76,15 @@ def test_an_index_that_was_emptied_is_filled_again(index: VectorIndex) -> None:
     assert {*stored.texts_to_embed(9, SPACE)} == {"note_1", "note_2"}
 
 
-def test_a_note_without_words_does_not_wait(index: VectorIndex) -> None:
-    notes = IndexedNotes(SqliteStore(":memory:").notes, index)
+def test_a_note_without_words_does_not_wait(index: VectorIndex, stored: NoteStore) -> None:
+    notes = IndexedNotes(stored, index)
     notes.add(SPACE, {"note_1": None})
     assert [*notes.texts_to_embed(9, SPACE)] == ["note_2"]
 
 
 def test_an_index_that_was_emptied_is_filled_again_though_a_note_was_added_first(
-    index: VectorIndex,
+    index: VectorIndex, stored: NoteStore
 ) -> None:
-    stored = SqliteStore(":memory:").notes
     IndexedNotes(stored, index).add(SPACE, {"note_1": UP, "note_2": UP})
     index.delete(["note_1", "note_2"])
     again = IndexedNotes(stored, index)
@@ -132,8 +92,10 @@ def test_an_index_that_was_emptied_is_filled_again_though_a_note_was_added_first
     assert [*again.texts_to_embed(9, SPACE)] == ["note_1"]
 
 
-def test_a_note_with_another_text_waits_to_be_embedded_again(index: VectorIndex) -> None:
-    notes = IndexedNotes(SqliteStore(":memory:").notes, index)
+def test_a_note_with_another_text_waits_to_be_embedded_again(
+    index: VectorIndex, stored: NoteStore
+) -> None:
+    notes = IndexedNotes(stored, index)
     notes.add(SPACE, {"note_1": UP, "note_2": UP})
     notes.change(new=[note(1, "run the tests with nox")])
     assert [*notes.nearest([UP], NoteScope(), 9)[0]] == ["note_2"]

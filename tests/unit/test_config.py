@@ -126,26 +126,6 @@ def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content,
     assert load_settings({}, tmp_path, configuration="other").configuration.name == "other"
 
 
-@pytest.mark.parametrize("source", ["file", "environment"])
-def test_a_removed_setting_is_ignored_with_a_warning(tmp_path, caplog, source):
-    environment = {"CONTEXTGRAPH_SUMMARIZE": "runs"} if source == "environment" else {}
-    if source == "file":
-        _write(tmp_path, 'summarize = "runs"\ntenant = "team"\n')
-    settings = load_settings(environment, tmp_path)
-    assert settings.tenant == ("team" if source == "file" else "default")
-    assert "language models word methodologies only" in caplog.text
-
-
-def test_a_removed_threshold_is_ignored_with_a_warning(tmp_path, caplog):
-    table = "[configurations.a.gate]\nrecovery = 0.4\nother_names = true\nmin_precision = 0.6\n"
-    _write(tmp_path, table)
-    settings = load_settings({}, tmp_path, configuration="a", store=":memory:")
-    with AgentMemory.of(build(settings)) as memory:
-        assert memory.retriever.gate.min_precision == 0.6
-    assert "'recovery' is ignored: min_precision" in caplog.text
-    assert "'other_names' is ignored" in caplog.text
-
-
 def test_the_embedder_is_chosen_like_other_settings(tmp_path):
     _write(tmp_path, 'embedder = "local"\nembedding_price = 2\n')
     environment = {

@@ -52,7 +52,7 @@ def test_plain_text_is_returned_itself(text):
         "\ud83d",
         "\\",
         "\\u003c",
-        "<contextgraph-memory ",
+        "<cg-memory ",
         "<cg-memory>",
         "&lt;cg-memory id=",
         "A",

@@ -15,11 +15,6 @@ def test_a_fence_names_its_context():
     assert fence("a\nb", "ctx_01") == "<cg-memory id=ctx_01>\na\nb\n</cg-memory>"
 
 
-def test_a_fence_of_an_older_version_is_removed_from_a_log():
-    older = '<contextgraph-memory id="ctx_01">\nadvice\n</contextgraph-memory>'
-    assert strip_fenced(f"a{older}b") == ("ab", ("ctx_01",))
-
-
 @pytest.mark.parametrize("context_id", ["", 'a"b', "a b", "a>b", "x" * 129])
 def test_an_id_that_could_break_out_of_the_marker_is_refused(context_id):
     with pytest.raises(ValueError, match="context id"):
@@ -64,21 +59,19 @@ def test_a_fence_that_was_cut_off_reaches_to_the_end():
 
 
 def test_an_end_without_a_beginning_is_dropped():
-    assert strip_fenced("a</contextgraph-memory>b") == ("ab", ())
+    assert strip_fenced("a</cg-memory>b") == ("ab", ())
 
 
 def test_a_fence_within_a_fence_ends_before_the_outer_one():
-    outer = f'<contextgraph-memory id="outer">x{FENCED}y</contextgraph-memory>'
+    outer = f'<cg-memory id="outer">x{FENCED}y</cg-memory>'
     assert strip_fenced(f"a{outer}b") == ("ab", ("outer", "ctx_01"))
 
 
 def test_a_fence_whose_id_was_removed_is_still_a_fence():
-    assert strip_fenced("a<contextgraph-memory>x</contextgraph-memory>b") == ("ab", ())
+    assert strip_fenced("a<cg-memory>x</cg-memory>b") == ("ab", ())
 
 
-@pytest.mark.parametrize(
-    "word", ["contextgraph-memory", "contextgraph-memory-store", "<cg-memoryx>", "cg_memory"]
-)
+@pytest.mark.parametrize("word", ["cg-memory", "cg-memory-store", "<cg-memoryx>", "cg_memory"])
 def test_the_mere_name_is_not_a_fence(word):
     assert strip_fenced(f"pip install {word}") == (f"pip install {word}", ())
 
@@ -88,12 +81,9 @@ def test_the_mere_name_is_not_a_fence(word):
     [
         "</cg-memory>",
         "</c\u200bg\u2011memory>",
-        "</contextgraph-memory>",
-        "</context\u200bgraph-memory>",
-        "</contextgraph\u2011memory>",
-        "</c\u043entextgr\u0430ph-memory>",
-        "</\uff43ontextgraph-memory>",
-        "</contextgraph-\U000e0041memory>",
+        "</\u0441g-memory>",
+        "</\uff43g-memory>",
+        "</cg-\U000e0041memory>",
     ],
 )
 def test_what_looks_like_a_marker_is_none_within_a_fence(marker):
