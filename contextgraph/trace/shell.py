@@ -44,7 +44,7 @@ _ESCAPED_QUOTE = regex(r"\\([\"\\])")
 _REQUIREMENT = regex(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
 _INSTALLERS = frozenset(
     {"pip", "apt", "apt-get", "conda", "mamba", "brew", "poetry", "npm", "yarn", "pnpm", "uv"}
-    | {"yum", "dnf", "apk", "easy_install", "gem", "cargo"}
+    | {"yum", "dnf", "apk", "easy_install", "gem", "cargo", "bun", "pipenv", "pdm"}
 )
 _INSTALLING = frozenset({"install", "add", "i", "ci", "sync", "upgrade", "update"})
 # Options of package managers whose value is no package.
@@ -423,8 +423,11 @@ def _program(words: Sequence[str]) -> tuple[str, list[str]]:
     if name.startswith("python") and rest[:1] == ["-m"] and len(rest) > 1:
         name, rest = rest[1], rest[2:]
     name = "pip" if name == "pip3" else name
-    if name in _WITH_SUBCOMMAND and rest and re.fullmatch(r"[a-z][\w:-]*", rest[0]):
-        return f"{name} {rest[0]}", rest[1:]
+    verb = rest[0] if rest else ""
+    if (name in _WITH_SUBCOMMAND and re.fullmatch(r"[a-z][\w:-]*", verb)) or (
+        name in _INSTALLERS and verb in _INSTALLING
+    ):
+        return f"{name} {verb}", rest[1:]
     return name, rest
 
 

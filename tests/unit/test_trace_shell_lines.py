@@ -116,3 +116,15 @@ def test_a_malformed_edit_is_repeated_whole() -> None:
     text = "edit 5:12:12\nx = 1; y = 2\nend_of_edit"
     session = Session("core.py").do(text, "\nEXECUTION TIMED OUT").do(text, "[File: /shop/core.py]")
     assert command_lines(actions(session)) == ("edit 5:12:12 ⏎ x = 1; y = 2",)
+
+
+@pytest.mark.parametrize("program", ["pnpm", "bun", "brew", "apk", "yarn"])
+def test_what_installs_is_named_with_its_verb(program):
+    (command,) = commands_in(f"{program} add kettle")
+    assert (command.program, command.words) == (f"{program} add", ("kettle",))
+    assert command.installs
+
+
+def test_a_package_manager_that_runs_a_program_is_named_alone():
+    (command,) = commands_in("pnpm vitest run")
+    assert (command.program, command.words) == ("pnpm", ("vitest", "run"))
