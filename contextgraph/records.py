@@ -244,8 +244,11 @@ def learned_record(raw: "RawTrajectory", receipt: model.LearnReceipt) -> "dict[s
 
 def unread_record(error: "ReadError") -> "dict[str, Json]":
     """Return the record of `learn` for what cannot be read, or holds nothing to learn."""
-    from contextgraph.readers import SkippedError
+    from contextgraph.readers import NotUnderstoodError, SkippedError
 
+    if isinstance(error, NotUnderstoodError):
+        record = not_learned_record(error.source, None, str(error), "not_understood")
+        return {**record, "records": error.records, "version": error.version}
     status = "skipped" if isinstance(error, SkippedError) else "failed"
     return not_learned_record(error.source, None, str(error), status)
 

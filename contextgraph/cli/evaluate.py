@@ -155,7 +155,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         show = _show_figures if figures else _show_summary
         record = report_record(report, with_moments=False)
         common.answer(record, partial(show, report))
-    if any(intake.counts.failed for intake in intakes):
+    if any(intake.counts.unread for intake in intakes):
         raise click.exceptions.Exit(PARTLY_DONE)
 
 
@@ -251,7 +251,7 @@ def _parts(
 
     runs, to_learn, to_judge = ([*intake] if intake.paths else [] for intake in intakes)
     learning, judging = split(runs, share)
-    if not (runs or to_learn or to_judge) and any(intake.counts.failed for intake in intakes):
+    if not (runs or to_learn or to_judge) and any(intake.counts.unread for intake in intakes):
         raise click.exceptions.Exit(FAILED)  # each was reported
     return [*learning, *to_learn], [*judging, *to_judge]
 

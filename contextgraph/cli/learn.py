@@ -184,7 +184,7 @@ class Intake:
         """0 all was read, 3 some of it, 1 none."""
         if not self.counts.runs and self.paths:
             return FAILED
-        return PARTLY_DONE if self.counts.failed else DONE
+        return PARTLY_DONE if self.counts.unread else DONE
 
     def __iter__(self) -> "Iterator[RawTrajectory]":
         try:
@@ -194,7 +194,7 @@ class Intake:
             self._warnings.close()
         if self._left_out:
             warn(f"{number_of(self._left_out, 'run')} skipped that --filter or --slice leaves out")
-        elif self.paths and not self.counts.runs and not self.counts.failed:
+        elif self.paths and not self.counts.runs and not self.counts.unread:
             warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self.paths)}")
 
     def _selected(self) -> "Generator[RawTrajectory]":
@@ -552,9 +552,9 @@ class Learning:
         waiting, progress = results.waiting, results.progress
         with progress, memory.batch(progress.consolidating, results.reports.append):
             for run in spool or ():
-                failed = results.intake.counts.failed
+                failed = results.intake.counts.unread
                 _learn_some(memory, [run.raw], results, run.source)
-                if results.intake.counts.failed > failed:  # kept, and not tried again
+                if results.intake.counts.unread > failed:  # kept, and not tried again
                     run.path.replace(run.path.with_name(f"{run.path.name}.failed"))
                 run.path.unlink(missing_ok=True)  # another process may have learned it, too
             while some := list(islice(records, RUNS_AT_ONCE)):
@@ -684,7 +684,9 @@ class _Results:
 
         learned, seconds = self.counts.total(), self.intake.seconds
         counts = {str(status): self.counts[status] for status in LearnStatus}
-        counts |= {"failed": self.intake.counts.failed, "skipped": self.intake.counts.skipped}
+        unread = self.intake.counts
+        counts |= {"failed": unread.failed, "not_understood": unread.not_understood}
+        counts |= {"skipped": unread.skipped}
         counts = {"records": sum(counts.values()), **counts}
         if self.is_quiet:
             new = self.counts[LearnStatus.CREATED]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from contextgraph.readers.format import (
         ForeignError as ForeignError,
         Format as Format,
+        NotUnderstoodError as NotUnderstoodError,
         Place as Place,
         SkippedError as SkippedError,
     )
@@ -43,6 +44,7 @@ _MODULES = {
     "Place": "format",
     "ReadCounts": "reading",
     "ReadFiles": "reading",
+    "NotUnderstoodError": "format",
     "SkippedError": "format",
     "Watch": "sources",
     "all_formats": "formats",

@@ -1,5 +1,6 @@
 """The turns of a conversation between a person, an agent and its tools, as steps of a run."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -12,6 +13,7 @@ from contextgraph.model import Action, Json, RawTrajectory, Step, is_subagent
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
     EmptyRunError,
+    NotUnderstoodError,
     Place,
     Row,
     as_row,
@@ -198,16 +200,43 @@ def lines_run(
     facts_of: Callable[[Row], Mapping[str, str]],
     lines: Iterable[Any],
     place: Place,
+    unknown_kind: Callable[[Row], str] = lambda _: "",
 ) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a history of lines; *facts_of* gives what a line says of it, as `finished_run`."""
-    turns, facts = list[Turn](), dict[str, str]()
+    """The run of a history of lines; *facts_of* gives what a line says of it, as `finished_run`.
+
+    *unknown_kind* names the kind of a line that the reader does not know; where nothing else was
+    said, they are reported, and the session is not taken for an empty one.
+    """
+    turns, facts, unknown = list[Turn](), dict[str, str](), Counter[str]()
 
     def take(row: Row) -> None:
         facts.update({k: v for k, v in facts_of(row).items() if v and k not in facts})
         turns.extend(turns_of(row))
+        unknown.update(filter(None, [unknown_kind(row)]))
 
     yield from each_row(lines, take, f"{name} line", place)
-    yield finished_run(name, turns, facts, place)
+    try:
+        yield finished_run(name, turns, facts, place)
+    except EmptyRunError:
+        if unknown:
+            raise not_understood(name, unknown, place, facts.get("version", "")) from None
+        raise
+
+
+def not_understood(
+    name: str, unknown: Mapping[str, int], place: Place, version: str
+) -> NotUnderstoodError:
+    """Return the error for a session with only *unknown* kinds of lines, each with its number."""
+    kinds = ", ".join(f"{kind!r} ({count})" for kind, count in unknown.items())
+    written_by = f"{name} {version}" if version else name
+    return NotUnderstoodError(
+        place.file,
+        place.position,
+        "not understood",
+        f"{sum(unknown.values())} lines of unknown kinds, written by {written_by}: {kinds[:200]}",
+        records=sum(unknown.values()),
+        version=version,
+    )
 
 
 def each_row(

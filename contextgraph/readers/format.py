@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -26,6 +27,30 @@ class SkippedError(ReadError):
 
 class EmptyRunError(SkippedError):
     """A run in which the agent did nothing, such as one that the infrastructure ended."""
+
+
+class NotUnderstoodError(ReadError):
+    """Records of no known kind: how many *records*, and the *version* of the client that they name.
+
+    A session of which nothing else is known is not empty: a newer reader may understand it.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        position: str,
+        kind: str,
+        detail: str = "",
+        *,
+        records: int = 1,
+        version: str = "",
+    ) -> None:
+        super().__init__(source, position, kind, detail)
+        self.records, self.version = records, version
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make = partial(type(self), records=self.records, version=self.version)
+        return make, (self.source, self.position, self.kind, self.detail)
 
 
 class ForeignError(SkippedError):

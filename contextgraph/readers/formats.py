@@ -20,6 +20,7 @@ from contextgraph.readers.format import (
     EmptyRunError,
     ForeignError,
     Format,
+    NotUnderstoodError,
     Place,
     Row,
     kind,
@@ -46,7 +47,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-class UnknownFormatError(ReadError):
+class UnknownFormatError(NotUnderstoodError):
     """A record in JSON or parquet that has none of the known formats."""
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,6 +28,7 @@ from contextgraph.readers.conversation import (
     each_row,
     finished_run,
     lines_run,
+    not_understood,
     shown,
     time_in,
     without,
@@ -68,6 +70,12 @@ _CLAUDE_OTHER = frozenset(
         "progress",
         "attachment",
     }
+)
+# Newer kinds, of settings, titles and the state of the program.
+_CLAUDE_SILENT = frozenset(
+    {"agent-color", "agent-name", "ai-title", "attribution-snapshot", "content-replacement"}
+    | {"cost-state", "custom-title", "fork-context-ref", "last-prompt", "mode", "permission-mode"}
+    | {"pr-link", "speculation-accept", "started", "tag", "worktree-state"}
 )
 _CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment", "queue-operation")
 _CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
@@ -180,9 +188,13 @@ def claude_runs(
     roots: dict[str, str] = {}
     seen: set[str] = set()
     tree = Tree()
+    unknown, versions = Counter[str](), dict[str, None]()
 
     def take(row: Row) -> None:
-        if row.get("type") not in _CLAUDE_LEARNED:
+        if (kind := text(row, "type")) not in _CLAUDE_LEARNED:
+            if kind not in _CLAUDE_OTHER | _CLAUDE_SILENT:
+                unknown[kind] += 1
+                versions.update({text(row, "version"): None})
             return
         # A fork begins with copies of the lines of another session, which they are still of.
         copied = text(row_at(row, "forkedFrom"), "sessionId")
@@ -201,7 +213,10 @@ def claude_runs(
     for session in sessions.values():
         session.turns = without(rewound, session.turns)
     begun = [session for session in sessions.values() if session.turns]
-    if not begun:
+    if not begun and unknown:
+        version = next(filter(None, versions), "")
+        yield not_understood(name, unknown, place, version)
+    elif not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
     yield from _with_parents(name, begun, place)
 
@@ -408,6 +423,11 @@ def _claude_exit_code(facts: Row, is_error: object) -> int | None:
 CODEX = "codex-cli"
 
 _CODEX_LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+_CODEX_ITEMS = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call"}
+    | {"custom_tool_call_output", "local_shell_call", "web_search_call", "ghost_snapshot"}
+    | {"compaction", "tool_search_call", "tool_search_output", "image_generation_call"}
+)
 _CODEX_STREAM = regex(r"(?:thread|turn|item)\.(?:started|updated|completed|failed)")
 # What Codex itself puts into messages of the user.
 _CODEX_CONTEXT = regex(
@@ -435,7 +455,15 @@ def is_codex_line(value: object) -> bool:
 def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one rollout, without the history of another that a fork begins with."""
     own, session = _own_lines(lines), _CodexSession()
-    yield from lines_run(CODEX, session.turns, _codex_facts, own, place)
+    yield from lines_run(CODEX, session.turns, _codex_facts, own, place, _codex_unknown)
+
+
+def _codex_unknown(row: Row) -> str:
+    """The kind of an item that may be words or a call, and is not read; empty for others."""
+    item = row.get("payload")
+    kind = loose_text(item, "type") if isinstance(item, dict) else ""
+    is_item = row.get("type") == "response_item" and kind not in _CODEX_ITEMS
+    return kind if is_item else ""
 
 
 def _own_lines(lines: Sequence[Any]) -> Sequence[Any]:
@@ -485,6 +513,7 @@ def _codex_facts(row: Row) -> dict[str, str]:
             "session": text(item, "session_id") or text(item, "id"),
             "remote": text(row_at(item, "git"), "repository_url"),
             "agent": f"{CODEX}/subagent" if is_subagent else "",
+            "version": loose_text(item, "cli_version"),
         }
     named = _CODEX_FOLDER.match(content_text(item)) if "role" in item else None
     return {"folder": named[1].strip()} if named else {}
@@ -631,6 +660,7 @@ GOOSE = "goose"
 OPENCODE = "opencode"
 
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
+_GEMINI_REPLIES = ("gemini", "model")
 _GEMINI_FOLDER = regex(r"\*\*Workspace Directories:\*\*\n {2,4}- (/[^\n]+)")
 _CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
@@ -653,17 +683,39 @@ def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]
 
 
 def _last_versions(lines: Sequence[Any]) -> list[Any]:
-    """*lines* without what was rewound; a message that was appended again counts once."""
+    """*lines* without what was rewound; a message that was appended again counts once.
+
+    Newer versions append all messages as they are by then.
+    """
     left = dict[str | int, Any]()
     for number, line in enumerate(lines):
         row = line if isinstance(line, dict) else {}
         target, id_ = row.get("$rewindTo"), row.get("id")
+        changed = row.get("$set")
+        snapshot = changed.get("messages") if isinstance(changed, dict) else None
+        if isinstance(snapshot, list) and any(map(_is_gemini_reply, snapshot)):
+            left = {id_: other for id_, other in left.items() if not _is_gemini_message(other)}
+            left |= {
+                message["id"]
+                if isinstance(message.get("id"), str)
+                else f"{number}.{place}": message
+                for place, message in enumerate(snapshot)
+                if isinstance(message, dict)
+            }
         if target is None:
             left[id_ if isinstance(id_, str) else number] = line
         elif target in left:
             kept = list(left).index(target)
             left = dict(islice(left.items(), kept))
     return list(left.values())
+
+
+def _is_gemini_message(row: object) -> bool:
+    return isinstance(row, dict) and row.get("type") in ("user", *_GEMINI_REPLIES)
+
+
+def _is_gemini_reply(row: object) -> bool:
+    return isinstance(row, dict) and row.get("type") in _GEMINI_REPLIES
 
 
 def _gemini_facts(row: Row) -> dict[str, str]:
@@ -680,7 +732,7 @@ def _gemini_turns(row: Row) -> Iterator[Turn]:
     time, kind = time_in(row), row.get("type")
     if kind == "user":
         yield UserMessage(content_text(row), time=time)
-    elif kind in ("gemini", "model"):
+    elif kind in _GEMINI_REPLIES:
         for thought in rows_at(row, "thoughts"):
             yield Thought(text(thought, "description"), time_in(thought))
         yield Thought(content_text(row), time)

@@ -20,7 +20,7 @@ from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
 from contextgraph.readers.copilot_chat import COPILOT_CHAT
-from contextgraph.readers.format import ForeignError, SkippedError, file_stem
+from contextgraph.readers.format import ForeignError, NotUnderstoodError, SkippedError, file_stem
 from contextgraph.readers.formats import FORMATS, runs_in
 from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, SPECSTORY, session_shown
 from contextgraph.readers.outcomes import (
@@ -65,7 +65,7 @@ _Entry = TypeVar("_Entry")
 
 
 class ReadCounts(Struct):
-    """How many records were runs, failed, or were skipped: all that were read.
+    """How many records were runs, failed, were not understood or skipped: all that were read.
 
     Its methods are made for `read`: ``read(path, on_error=counts.fail, on_skip=counts.skip)``;
     *runs* is counted by who takes them.
@@ -74,15 +74,24 @@ class ReadCounts(Struct):
     runs: int = 0
     failed: int = 0
     skipped: int = 0
+    not_understood: int = 0
 
     @property
     def records(self) -> int:
         """The sum."""
-        return self.runs + self.failed + self.skipped
+        return self.runs + self.unread + self.skipped
 
-    def fail(self, _error: ReadError) -> None:
+    @property
+    def unread(self) -> int:
+        """The number of records that were damaged, or of no known kind."""
+        return self.failed + self.not_understood
+
+    def fail(self, error: ReadError) -> None:
         """Count what cannot be read."""
-        self.failed += 1
+        if isinstance(error, NotUnderstoodError):
+            self.not_understood += 1
+        else:
+            self.failed += 1
 
     def skip(self, _error: SkippedError) -> None:
         """Count what holds nothing to learn."""

@@ -61,6 +61,7 @@ def test_learning_prints_a_line_for_each_run_and_a_summary(tmp_path: Path, store
     assert all(line.keys() >= KEYS and line["status"] == "created" for line in lines)
     assert last["summary"].pop("seconds") >= 0
     counts = {"records": 2, "created": 2, "unchanged": 0, "updated": 0, "failed": 0, "skipped": 0}
+    counts |= {"not_understood": 0}
     more = {"store": str(store), "conflicts": 0, "tokens": 0, "cost": 0}
     assert last == {"summary": counts | more}
 

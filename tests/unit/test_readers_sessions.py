@@ -1,5 +1,6 @@
 """Sessions of agents as their logs really are: forks, rewound requests, words typed meanwhile."""
 
+import pickle
 import subprocess
 from collections.abc import Iterable, Mapping
 from itertools import count
@@ -12,7 +13,7 @@ import zstandard
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import discover, read
+from contextgraph.readers import NotUnderstoodError, ReadCounts, discover, read
 from contextgraph.readers.format import SkippedError
 from contextgraph.readers.repository import remote_name, repository_name
 
@@ -398,3 +399,52 @@ def test_a_rollout_and_its_packed_copy_are_found_and_are_one_run(tmp_path):
     (history,) = discover(tmp_path, {"CODEX_HOME": str(codex)}).histories
     (run,) = read(*history.files)
     assert (run.task, commands(run)) == ("Boil the kettle", ["make test"])
+
+
+def test_a_chat_of_gemini_that_is_kept_as_snapshots_is_read_as_it_was_at_last(tmp_path):
+    head: Line = {
+        "sessionId": "g-1",
+        "startTime": "2026-10-05T09:00:00Z",
+        "lastUpdated": "",
+        "kind": "main",
+    }
+    said = {"id": "1", "type": "user", "content": "Boil the kettle"}
+    call = {"id": "c1", "name": "run_shell_command", "args": {"command": "make test"}}
+    call |= {"status": "error", "resultDisplay": "no lid"}
+    reply = {"id": "2", "type": "gemini", "content": "Tests first.", "toolCalls": [call]}
+    after = {"id": "3", "type": "user", "content": "Use steel"}
+    lines: list[Line] = [
+        head,
+        {"$set": {"messages": [said, reply]}},
+        {"$set": {"messages": [said, reply, after]}},
+    ]
+    (run,) = read(written(tmp_path / "session-1.jsonl", lines))
+    assert (run.task, commands(run), messages(run)) == (
+        "Boil the kettle",
+        ["make test"],
+        ["Use steel"],
+    )
+
+
+def test_a_session_of_a_newer_client_is_not_understood_rather_than_empty(tmp_path):
+    meta: Line = {"type": "session_meta", "payload": {"id": "9", "cli_version": "9.1"}}
+    words: Line = {"type": "response_item"}
+    words["payload"] = {"type": "utterance", "words": "Boil"}
+    written(tmp_path / "rollout-9.jsonl", [meta, words, words])
+    log = Claude()
+    log.line("user-turn", words="Boil", version="9.2")
+    log.line("summary", leafUuid="1")
+    written(tmp_path / f"{SESSION}.jsonl", log.lines[::-1])
+    counts, errors = ReadCounts(), list[NotUnderstoodError]()
+
+    def fail(error: ReadError) -> None:
+        counts.fail(error)
+        assert isinstance(error, NotUnderstoodError)
+        errors.append(error)
+
+    assert list(read(tmp_path, on_error=fail, on_skip=counts.skip)) == []
+    assert (counts.not_understood, counts.failed, counts.records) == (2, 0, 2)
+    assert [(error.records, error.version) for error in errors] == [(1, "9.2"), (2, "9.1")]
+    assert "'user-turn' (1)" in str(errors[0])
+    copied = pickle.loads(pickle.dumps(errors[1]))
+    assert (str(copied), copied.records) == (str(errors[1]), 2)
