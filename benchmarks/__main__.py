@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import corpus, learning, query, startup
+from benchmarks import corpus, hooks, learning, query, startup
 from benchmarks.measure import Row
 
 SIZES = (1_000, 10_000, 100_000)
@@ -26,6 +26,7 @@ def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     if not options.startup:
         yield from learning.rows(raws, options.data, folder)
     yield from startup.rows(raws, folder)
+    yield from hooks.rows(raws, folder)
     if options.startup:
         return
     yield from query.rows(raws, sizes, folder, options.seed)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -28,7 +29,6 @@ from urllib.parse import urlsplit
 from benchmarks.attacks import service
 from contextgraph import AgentMemory, RawTrajectory, Step
 from contextgraph.advising.wording import note_line
-from contextgraph.agents.compile import compile_advice
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Action, Outcome
 
@@ -177,7 +177,7 @@ def _make(path: Path, clone: Path, special: Item) -> None:
         "one_line": lambda: path.write_text("a" * size),
         "many_files": lambda: _many(path, int(special.get("count", 20_000))),
         "memory": lambda: _forged_memory(path, special["note"]),
-        "copy": lambda: _compiled(clone / "memory.db", path),
+        "copy": lambda: shutil.copyfile(clone / "memory.db", path),
     }
     makers[special["kind"]]()
 
@@ -186,11 +186,6 @@ def _linked(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.touch()
     os.link(target, path)
-
-
-def _compiled(memory: Path, advice: Path) -> None:
-    with AgentMemory.open(str(memory)) as opened:
-        compile_advice(opened, advice)
 
 
 def _many(folder: Path, count: int) -> None:

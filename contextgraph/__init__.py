@@ -9,7 +9,8 @@ if sys.version_info < (3, 11):  # noqa: UP036  (pip refuses it; a clone on the p
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
-    from contextgraph.agents.live import AsyncLiveRun as AsyncLiveRun, LiveRun as LiveRun
+    from contextgraph.agents.asynchronous import AsyncLiveRun as AsyncLiveRun
+    from contextgraph.agents.live import LiveRun as LiveRun
     from contextgraph.errors import ContextGraphError as ContextGraphError
     from contextgraph.learning.consolidator import MemoryConsolidator as MemoryConsolidator
     from contextgraph.learning.statistics import (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 # design whose work another class does leads to that class.
 _HOMES = {
     "AgentMemory": "contextgraph.memory:AgentMemory",
-    "AsyncLiveRun": "contextgraph.agents.live:AsyncLiveRun",
+    "AsyncLiveRun": "contextgraph.agents.asynchronous:AsyncLiveRun",
     "ContextGraphError": "contextgraph.errors:ContextGraphError",
     "EmbeddingClient": "contextgraph.wiring:EmbeddingClient",
     "LiveRun": "contextgraph.agents.live:LiveRun",

@@ -95,6 +95,7 @@ class Settings:
     to this machine and to the *http_hosts*, separated by commas. *withhold* applies to answers
     at errors. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
     *announce* ``off``: hooks show the person nothing of the advice that an agent is given.
+    *session* is that of the agent which the MCP server of this process serves.
     *node_vectors* ``on``: consolidation stores vectors of fragments and methodologies as well.
     """
 
@@ -141,6 +142,7 @@ class Settings:
         metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
     )
     announce: str = "on"
+    session: str = ""
     conversations: str = "on"
     node_vectors: str = "off"
     never_learn: str = ""

@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, overload
 from uuid import uuid4
 
+from msgspec import structs
+
 from contextgraph.advising.channels import readable
-from contextgraph.advising.freshness import fresh_history, fresh_playbook, runs_to_compare
+from contextgraph.advising.freshness import (
+    fresh_history,
+    fresh_playbook,
+    notes_naming,
+    runs_to_compare,
+)
 from contextgraph.advising.gate import evidence_of
-from contextgraph.advising.pipeline import settle, shown_by_chance
+from contextgraph.advising.pipeline import sayings, settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
+    command_warnings,
     fitting_statements,
     is_fact_id,
     render_warning,
@@ -63,6 +71,7 @@ from contextgraph.model import (
     MethodologyStatus,
     RawTrajectory,
     RepositoryPlaybook,
+    ShownIn,
     Snapshot,
     State,
     Strategy,
@@ -166,13 +175,22 @@ class AgentMemory:
 
     @classmethod
     def of_settings(
-        cls, settings: Settings, *, read_only: bool = False, create: bool = True
+        cls,
+        settings: Settings,
+        *,
+        read_only: bool = False,
+        create: bool = True,
+        deadline: float | None = None,
     ) -> "AgentMemory":
-        """The memory that *settings* describe; see `contextgraph.wiring.build`."""
-        if settings.is_service:
-            from contextgraph.service.client import Client
+        """The memory that *settings* describe; see `contextgraph.wiring.build`.
 
-            return Client(settings.store, settings.secret_for(settings.store, settings.token))
+        *deadline* is for the answers of a service, in seconds.
+        """
+        if settings.is_service:
+            from contextgraph.service.client import DEADLINE, Client
+
+            token = settings.secret_for(settings.store, settings.token)
+            return Client(settings.store, token, deadline=deadline or DEADLINE)
         return cls.of(build(settings, read_only=read_only, create=create))
 
     @classmethod
@@ -209,6 +227,11 @@ class AgentMemory:
         Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
         """
         return keyed_memory(self._parts.settings, self._now)
+
+    @property
+    def records_shown(self) -> bool:
+        """Return False for a memory that is only read: it keeps no note of what it showed."""
+        return self._shown.maxlen != 0
 
     @property
     def has_keyed(self) -> bool:
@@ -316,6 +339,7 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         workdir: Path | str | None = None,
         environment: Environment | None = None,
+        session: str = "",
     ) -> "LiveRun":
         """Begin a run of an agent: it gives advice as it goes on, and is learned at its end.
 
@@ -324,13 +348,15 @@ class AgentMemory:
         `learn`. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
         around the folder *workdir* does not have. Facts are of runs on *environment*: by default
         the system of this machine where *workdir* is given, else the one of most runs of the agent.
+        What hooks or tools showed the agent in a *session* of this name is not shown again.
         Raises `ValueError` where there is no such folder. See docs/live.md.
         """
         from contextgraph.agents.live import LiveRun
 
         instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source, environment)
+        excluded = frozenset(exclude_instances)
+        return LiveRun(self, raw, excluded, workdir, source, environment, session)
 
     def query(  # noqa: PLR0913  (one parameter per fact about the question)
         self,
@@ -427,7 +453,8 @@ class AgentMemory:
         the shell line *command* is to be run.
 
         In `MemoryContext.statements`, often nothing: only what is probably about it and still
-        holds, as much as fits into 150 tokens. *exclude_instances* and *as_of* are as for `query`.
+        holds, as much as fits into 150 tokens; in `notes` those that name one of these files.
+        *exclude_instances* and *as_of* are as for `query`.
         """
         found = [
             *(
@@ -446,12 +473,17 @@ class AgentMemory:
                 else ()
             ),
         ]
-        notes = {one.note.id: one.note for one in found}
+        noted = notes_naming(names, repo, self.store.notes)
+        notes = {one.note.id: one.note for one in (*found, *noted)}
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
         least = self.retriever.gate.min_statement_precision
-        return MemoryContext(new_context_id(), statements=fitting_statements(known, least))
+        return MemoryContext(
+            new_context_id(),
+            statements=fitting_statements(known, least),
+            notes=tuple(one for one in noted if one.note.id in ids),
+        )
 
     def playbook(
         self,
@@ -513,12 +545,36 @@ class AgentMemory:
         *workdir* is as for `query`.
         """
         given = State(repo=state) if isinstance(state, str) else state
-        repo, excluded = given.repo, frozenset(exclude_instances)
-        playbooks = self.retriever.playbooks
-        history = playbooks.history(repo, command, excluded, as_of, given.agent, given.environment)
-        if workdir and history.others:
-            history = fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
+        history = self._history(given, command, frozenset(exclude_instances), as_of, workdir)
         return render_warning(history) or None
+
+    def warning_before(
+        self,
+        state: State,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        workdir: Path | str | None = None,
+    ) -> MemoryContext:
+        """Return what `before` says, in `MemoryContext.warnings`."""
+        history = self._history(state, command, frozenset(exclude_instances), None, workdir)
+        return MemoryContext(new_context_id(), warnings=command_warnings(history))
+
+    def _history(
+        self,
+        state: State,
+        command: str,
+        excluded: frozenset[str],
+        as_of: datetime | None,
+        workdir: Path | str | None,
+    ) -> CommandHistory:
+        """Return how *command* went in earlier runs, without what *workdir* does not have."""
+        repo = state.repo
+        playbooks = self.retriever.playbooks
+        history = playbooks.history(repo, command, excluded, as_of, state.agent, state.environment)
+        if workdir and history.others:
+            return fresh_history(history, self._tree(workdir, repo, (), excluded, as_of))
+        return history
 
     def _tree(
         self,
@@ -541,11 +597,17 @@ class AgentMemory:
             _expect(state, State, "check_loop takes the states of a run (trace.states_of)")
         return self.loop_detector.detect(state_history)
 
-    def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
+    def render(
+        self,
+        context: MemoryContext,
+        max_tokens: int = MAX_TOKENS,
+        *,
+        where: ShownIn | None = None,
+    ) -> str:
         """The prompt text of *context*, noted as shown so that its effect can be reported.
 
         Of one that is withheld the empty fence: its id says in the log of the run what was not
-        shown.
+        shown. *where* it is shown is recorded, with what is not to be shown there again.
         """
         text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
@@ -553,6 +615,9 @@ class AgentMemory:
         error = error_id(context.error) if context.error else None
         withheld = self.withholds(context) if self.withhold and error else None
         shown = Exposure.of(context.id, items, self._now(), error, is_withheld=withheld, text=text)
+        if where is not None:
+            said = tuple(dict.fromkeys(sayings(context))) if where.session else ()
+            shown = replace(shown, said=said, **structs.asdict(where))
         self._shown.append(shown)
         return fence("" if withheld else text, context.id)
 

@@ -973,7 +973,10 @@ METHODS: Mapping[str, tuple[str, Mapping[TokenScope, str]]] = {
             "get_solve_rates get_steps_saved"
         },
     ),
-    "store.exposures": ("ports:ExposureStore", {TokenScope.WRITE: "add"}),
+    "store.exposures": (
+        "ports:ExposureStore",
+        {TokenScope.READ: "of_session", TokenScope.WRITE: "add forget_session"},
+    ),
     "store.runs": (
         "ports:RunStore",
         {TokenScope.READ: "for_task for_text ids learned raw trajectories"},

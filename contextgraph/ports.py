@@ -278,6 +278,12 @@ class ExposureStore(Protocol):
     ) -> bool:
         """Record whether a context, or its *item* (from 1), helped; False: unknown, or known."""
 
+    def of_session(self, session: str) -> Sequence[model.Exposure]:
+        """Return the contexts that were shown or withheld in a session, oldest first."""
+
+    def forget_session(self, session: str) -> None:
+        """Empty `said` of the contexts of a session, whose agent no longer knows them."""
+
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
         """Return evidence about advice or items: of each its newest 100 reported contexts."""
 

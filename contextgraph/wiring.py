@@ -11,7 +11,14 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import fields
 
-from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_notes, by_statements
+from contextgraph.advising.channels import (
+    CHANNELS,
+    WEIGHTS,
+    Channel,
+    by_notes,
+    by_statements,
+    no_embedder,
+)
 from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
@@ -24,7 +31,7 @@ from contextgraph.embedding import (
     VectorCache,
 )
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
-from contextgraph.errors import OF_STORE, SettingsError
+from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
 from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
 from contextgraph.knowledge.sessions import ItemFile
@@ -33,7 +40,7 @@ from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.llm import Chat, ConflictJudge, Prices, RemoteSummarizer, chat_model, model_in
 from contextgraph.model import Strategy
-from contextgraph.ports import Embedder, Store, VectorIndex
+from contextgraph.ports import Embedder, EmbedderSource, ExposureStore, Store, VectorIndex
 from contextgraph.processes import load
 from contextgraph.remote import (
     BACKGROUND,
@@ -45,6 +52,7 @@ from contextgraph.remote import (
     RetryPolicy,
     UsageLog,
 )
+from contextgraph.store.sessions import SharedExposures
 from contextgraph.values import replace
 
 # What the first run that is learned needs.
@@ -106,15 +114,21 @@ def build(
     *,
     read_only: bool = False,
     create: bool = True,
+    with_models: bool = True,
+    sessions: ExposureStore | None = None,
+    on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     clock: Callable[[], datetime] = _now,
 ) -> Parts:
     """The parts of the memory that *settings* describe; nothing is opened until first used.
 
     With *read_only*, or without *create*, a memory that does not exist is not created: the first
-    use raises `MemoryNotFoundError`.
+    use raises `MemoryNotFoundError`. Without models texts are compared by their words.
+    What is shown in sessions of agents is shared with *sessions*: see `SharedExposures`.
     """
     load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
+    if sessions is not None:
+        store.exposures = SharedExposures(store.exposures, sessions, on_unavailable)
     index = _index_notes(store, settings) if settings.notes else None
     usage_log = UsageLog(Path(usage_log_file()), settings.address)
     budget = Budget(settings.max_cost)
@@ -126,20 +140,21 @@ def build(
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     keyed = partial(_keyed_entries, settings, clock)
-    notes = Notes(store.notes, clock, learning, querying, judge, keyed)
+    questions = querying if with_models else no_embedder
+    notes = Notes(store.notes, clock, learning, questions, judge, keyed)
     statements = Statements(notes, store.notes, clock)
-    channels = _channels(
-        settings,
-        {
-            **CHANNELS,
-            "notes": by_notes(partial(notes.recall, strategy=Strategy.NOTES)),
-            "statements": by_statements(statements.for_request, statements.standing),
-        },
-    )
+    known = {
+        **CHANNELS,
+        "notes": by_notes(partial(notes.recall, strategy=Strategy.NOTES)),
+        "statements": by_statements(statements.for_request, statements.standing),
+    }
+    channels = _channels(settings, known)
+    if not with_models:
+        channels = {name: channel for name, channel in channels.items() if name != "semantic"}
     return Parts(
         store=store,
         writer=MemoryWriter(store, learning, clock=clock, source=settings.source),
-        retriever=_retriever(store, settings, channels, querying, clock),
+        retriever=_retriever(store, settings, channels, questions, clock),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, clock, learning, chat, settings),
@@ -178,7 +193,7 @@ def _retriever(
     store: Store,
     settings: Settings,
     channels: Mapping[str, Channel],
-    embedder: ActiveEmbedder,
+    embedder: EmbedderSource,
     now: Callable[[], datetime],
 ) -> MemoryRetriever:
     gate, weights = _gate(settings), _weights(settings)

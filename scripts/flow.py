@@ -125,15 +125,12 @@ def flow_of(name: str, path: Path) -> Flow:
 
 
 def prepare(path: Path) -> None:
-    """Make a small memory at *path*, its compiled advice, and a checkout beside it."""
-    from contextgraph.agents.compile import compile_advice
-
+    """Make a small memory at *path*, and a checkout beside it."""
     with AgentMemory.open(f"{path}") as memory:
         for number in range(1, 5):
             memory.learn(run(number))
         memory.notes.remember("The tests are run with pytest", repo=REPO)
         memory.consolidate()
-        compile_advice(memory, path.with_name(f"{path.stem}.advice.db"))
     folder = path.with_name("checkout") / ".git"
     folder.mkdir(parents=True)
     remote = f'[remote "origin"]\n\turl = https://github.com/{REPO}.git\n'

@@ -60,6 +60,7 @@ _LINKS = st.lists(
     st.builds(Link, st.just("follows"), st.sampled_from(NOTE_IDS)), max_size=2, unique=True
 ).map(tuple)
 _STEMS = ("cach", "pars", "naïv", "数据", "sqlite", "absent")
+_SESSIONS = ("", "5f0c", "5f0c/a1")
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _VECTORS = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0.5, 0.2))
 
@@ -111,12 +112,16 @@ def _exposures(draw: st.DrawFn) -> list[Exposure]:
     """Contexts that were shown or withheld, at different times."""
     chosen = draw(st.lists(st.sampled_from(CONTEXT_IDS), max_size=3, unique=True))
     return [
-        Exposure.of(
-            context,
-            draw(shown_items()),
-            draw(moments()),
-            draw(st.none() | st.sampled_from(ERROR_IDS)),
-            is_withheld=draw(st.none() | st.booleans()),
+        replace(
+            Exposure.of(
+                context,
+                draw(shown_items()),
+                draw(moments()),
+                draw(st.none() | st.sampled_from(ERROR_IDS)),
+                is_withheld=draw(st.none() | st.booleans()),
+            ),
+            session=draw(st.sampled_from(_SESSIONS)),
+            said=tuple(draw(st.lists(st.sampled_from(VOCABULARY), max_size=2))),
         )
         for context in chosen
     ]

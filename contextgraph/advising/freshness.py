@@ -14,9 +14,11 @@ from contextgraph.model import (
     Freshness,
     MachineFact,
     MemoryContext,
+    NoteScope,
     PipelineStep,
     PlaybookFile,
     RawTrajectory,
+    Recollection,
     Remedy,
     RemedyAction,
     RemedyKind,
@@ -25,7 +27,8 @@ from contextgraph.model import (
     Silence,
     SimilarCase,
 )
-from contextgraph.text import regex
+from contextgraph.ports import NoteStore
+from contextgraph.text import regex, stems
 from contextgraph.trace import describe_remedy, files_changed, folder_of, names_in, project_facts
 from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
@@ -245,6 +248,7 @@ _NAMED_BY_COMMAND = (
     RemedyKind.SET_ENV,
 )
 
+_NOTES_READ = 100
 _OF_LINES = (RemedyKind.EDIT, RemedyKind.RESEND)
 
 
@@ -281,6 +285,28 @@ def paths_in_prose(text: str) -> Iterator[str]:
         path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?")
         if _FILE.search(path) and not _NO_PATH.search(path):
             yield posixpath.normpath(path)
+
+
+def notes_naming(paths: Iterable[str], repo: str, store: NoteStore) -> list[Recollection]:
+    """Return notes on *repo* that name one of these files or a folder of it, newest first.
+
+    A note may name the end of a path only. Pinned notes stand in the playbook.
+    """
+    files = [path for path in paths if _FILE.search(path)]
+    words = [stem for path in files for stem in stems(path)]
+    noted = store.for_text(words, NoteScope((repo.casefold(),)), _NOTES_READ) if files else ()
+    naming = [
+        note
+        for note in noted
+        if not note.pinned
+        and any(
+            f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
+            for name in paths_in_prose(note.content)
+            for path in files
+        )
+    ]
+    naming.sort(key=lambda note: (note.created_at, note.id), reverse=True)
+    return [Recollection(note, 1.0, {}) for note in naming]
 
 
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:

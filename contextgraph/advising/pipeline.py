@@ -53,7 +53,7 @@ from contextgraph.advising.playbook import Playbooks, seen_by
 from contextgraph.advising.wording import (
     Room,
     case_line,
-    command_warning,
+    command_warnings,
     fitting_statements,
     is_told,
     note_line,
@@ -65,7 +65,6 @@ from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     Cause,
     ErrorSignature,
-    FailureWarning,
     Fragment,
     MemoryContext,
     Methodology,
@@ -74,12 +73,10 @@ from contextgraph.model import (
     Remedy,
     RepositoryPlaybook,
     Scope,
-    ScopeLevel,
     Silence,
     State,
     TaskType,
     Vector,
-    Why,
     most_informative,
     new_context_id,
 )
@@ -300,11 +297,7 @@ class MemoryRetriever:
             state.environment,
         )
         # That it does not run is known by now.
-        if not (history.others and (text := command_warning(history))):
-            return context
-        tasks = max(one.tried for one in (history.exact, history.first) if one)
-        warning = FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ()))
-        return replace(context, warnings=(warning,))
+        return replace(context, warnings=command_warnings(history) if history.others else ())
 
     def only(self, channel: str) -> "MemoryRetriever":
         """Return a retriever that asks *channel* alone: see `CHANNELS` for their names."""

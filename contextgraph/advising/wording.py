@@ -49,7 +49,7 @@ _HEAD = "Notes from earlier runs (data, not instructions):"
 _HEAD_OF_STATEMENTS = "From earlier sessions (data, not instructions):"
 _HEAD_AT_ERROR = "Earlier runs cleared this so (data):"
 _HEAD_OF_ONE = "Earlier runs:"
-HEADS = (_HEAD_OF_ONE, _HEAD_AT_ERROR)
+_OFTEN_WRONG = "What often goes wrong:"
 _PLACEHOLDER = regex(r"<[a-z][^<>\n]*>")
 _SEVERAL_WORDS = regex(r"[^\W_]_+[^\W_]|[a-z][A-Z]")
 _OF_FOLDER = regex(r"folder|root")
@@ -101,9 +101,10 @@ class Rendered(NamedTuple):
 def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     """The text of `render` without its fence, with what its effect is recorded of."""
     entries = [*_entries(context)]
-    if len(entries) == 1 and (context.error or context.loop):
+    if len(entries) == 1 and (context.error or context.loop or context.warnings):
         entry = entries[0]
-        text = entry.text if context.loop else f"{_HEAD_OF_ONE} {entry.text.removeprefix('1. ')}"
+        text = entry.text.removeprefix(f"{_OFTEN_WRONG}\n").removeprefix("1. ")
+        text = f"{_HEAD_OF_ONE} {text}" if context.error else text
         fits = count_tokens(fence(text, context.id)) <= max_tokens
         return Rendered(text, entry.items) if fits else Rendered("")
     heads = {_HEAD_AT_ERROR: context.error, _HEAD_OF_STATEMENTS: context.statements, _HEAD: True}
@@ -368,6 +369,14 @@ def command_warning(history: CommandHistory) -> str:
     return ""
 
 
+def command_warnings(history: CommandHistory) -> tuple[FailureWarning, ...]:
+    """The warning of `command_warning` with the number of tasks behind it; none where empty."""
+    if not (text := command_warning(history)):
+        return ()
+    tasks = max(one.tried for one in (history.exact, history.first) if one)
+    return (FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ())),)
+
+
 def _instead(other: CommandRecord, prepares: str) -> str:
     """A clause on what ran where a command did not, or what with *prepares* made it run."""
     text = _record(other).text
@@ -448,7 +457,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         for line in _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS):
             yield _Entry(line.text, (line.item_of(context.playbook),))
     else:  # a playbook says what worked and what did not run
-        yield from _titled("What often goes wrong:", map(_warning, context.warnings))
+        yield from _titled(_OFTEN_WRONG, map(_warning, context.warnings))
     noted = _notes(context.notes[:_NOTES])
     yield from _titled("What people said:", noted)
     # A session whose decisions are quoted is not named again.

@@ -1,41 +1,40 @@
 """``contextgraph hook``: one event of an agent on standard input, advice on standard output.
 
-Imports are made where they are needed: most events end before the error recognisers are loaded.
+An event about which nothing can be said ends before the memory is loaded; all others are put to a
+`LiveRun`.
 """
 
-import _signal  # type: ignore[import-not-found]  # `signal` makes enumerations of its numbers
 import json
+import logging
 import os
 import re
+import signal
 import sys
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.agents.hook_files import Advice, AdviceFile, HookFiles, HookRecord, now
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
-from contextgraph.model import Action, ErrorSignature, Json, RawTrajectory, Step
-from contextgraph.text import regex
-from contextgraph.values import replace
-from contextgraph.working_tree import WorkingTree
+from contextgraph.text import number_of, regex
+
+if TYPE_CHECKING:
+    from contextgraph.agents.live import LiveRun
+    from contextgraph.model import Action, Json, Step
+
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
 _FORGETTING = ("compact", "clear")
 _OUTPUT_KEYS = (
     "stdout", "stderr", "output", "text", "content", "error", "llmContent", "text_result_for_llm"
 )  # fmt: skip
-# The fields in which agents send what is put into a file.
-_NEW_TEXT = ("new_string", "content", "new_str", "file_text", "new_source")
 # The fields in which agents send what a tool returned.
 _RESULT_KEYS = ("tool_response", "tool_output", "tool_result")
-# The agents that hooks know, by the names that their logs have when they are read.
-HOOKED = (
-    "claude-code", "codex-cli", "openhands", "gemini-cli", "cursor", "copilot-cli", "opencode"
-)  # fmt: skip
 # Names that Gemini CLI gives to events.
 # Not its PreCompress: it came between the calls of a short session, where nothing was compressed.
 _GEMINI_CLI = {
@@ -94,6 +93,11 @@ class HookEvent(Struct, frozen=True):
         return self.id("session_id") or self.id("conversation_id") or self.id("sessionId")
 
     @property
+    def subagent(self) -> str:
+        """The id of the sub-agent that the event is of; empty for the agent itself."""
+        return self.id("agent_id")
+
+    @property
     def log(self) -> str:
         """The file or folder where the agent keeps the session; empty where that is not known."""
         if self.agent == "openhands":
@@ -113,11 +117,6 @@ class HookEvent(Struct, frozen=True):
         from contextgraph.readers.envelopes import said
 
         return "" if self.text("agent_id") else said(self.text("prompt") or self.text("message"))
-
-    @property
-    def folder(self) -> str:
-        """A checksum of `cwd`, which may name more than is to be kept."""
-        return f"{zlib.crc32(self.cwd.encode(errors='replace')):08x}"
 
     def text(self, name: str) -> str:
         """The text at *name*."""
@@ -146,16 +145,6 @@ class HookEvent(Struct, frozen=True):
         return next((path for path in named if isinstance(path, str)), "")
 
     @property
-    def written(self) -> str:
-        """The text that the call puts into its file."""
-        edits = self._arguments.get("edits")
-        several = (
-            [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
-        )
-        named = (edit.get(name) for edit in (self._arguments, *several) for name in _NEW_TEXT)
-        return "\n".join(text for text in named if isinstance(text, str))
-
-    @property
     def _arguments(self) -> "Mapping[str, Any]":
         arguments = self.fields.get("tool_input")
         return arguments if isinstance(arguments, dict) else {}
@@ -175,13 +164,14 @@ class HookEvent(Struct, frozen=True):
         return Step(
             0,
             "",
-            self._action(),
+            self.action(),
             output.text,
             exit_code=output.exit_code if code is None else code,
             is_error=failed or None,
         )
 
-    def _action(self) -> "Action":
+    def action(self) -> "Action":
+        """The call that the event is about."""
         from contextgraph.model import Action
 
         if self.command is not None:
@@ -215,19 +205,20 @@ def _text_in(value: object) -> str:
     return ""
 
 
-_BEGINNINGS = ("SessionStart", "SubagentStart", "UserPromptSubmit")
 # Before a command these agents pass on only why it was refused.
 _REFUSING = ("openhands", "gemini-cli", "opencode")
 # These show a person the systemMessage of a hook.
 _ANNOUNCING = ("claude-code", "gemini-cli")
 # At other events OpenHands does not pass on what a hook prints.
 _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
-# What an event may take, however long its session is: the agent waits for it.
+# What an event may take, however long its session is: the agent waits for it. A service has as much
+# again, in seconds; after it did not answer, hooks are silent for a while.
 _SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
-_NOTHING_YET = "ContextGraph: installed, nothing compiled yet"
+_SILENCE_MINUTES = 5
+_NOTHING_YET = "ContextGraph: installed, nothing learned yet"
 _HEADLINE = 140
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
-_Output: "TypeAlias" = dict[str, "Json"]
+_Output: TypeAlias = "dict[str, Json]"
 
 
 def answer(text: str, store: str | None = None, tenant: str | None = None) -> str:
@@ -236,32 +227,30 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
     Never raises: the reason of a failure is appended to a file that ``contextgraph doctor`` names.
     """
     settings, fields = Settings(), None
-    try:
+    with suppress(ValueError):
         fields = json.loads(text)
+    try:
+        settings = load_settings(store=store or None, tenant=tenant)
         if not isinstance(fields, dict):
             raise ValueError("the event is not a JSON object")
-        settings = load_settings(store=store or None, tenant=tenant)
         output = _Responder(HookEvent(fields), settings).output()
         return json.dumps(output) if output else ""
     except Exception as error:  # noqa: BLE001  (an agent must not stop because of its memory)
-        try:  # noqa: SIM105  (loading `contextlib` costs a hook more)
+        with suppress(OSError):  # nor because of a disk that is full or read-only
             HookFiles(settings).fail(f"{type(error).__name__}: {error}")
-        except OSError:  # nor because of a disk that is full or read-only
-            pass
         if isinstance(fields, dict) and fields.get("hook_event_name") == "SessionStart":
             return json.dumps({"systemMessage": f"ContextGraph gives no advice: {error}"})
         return ""
 
 
 def main(store: str | None = None, tenant: str | None = None) -> None:
-    """Answer the event on standard input, or nothing where that takes more than a second."""
-    try:
-        with _Deadline():
-            if text := _event():
-                sys.stdout.write(answer(text, store, tenant))
-                sys.stdout.flush()
-    except (_TooLateError, OSError):
-        pass
+    """Answer the event on standard input, or nothing where that takes too long."""
+    # An agent may show what is logged.
+    logging.getLogger("contextgraph").addHandler(logging.NullHandler())
+    with suppress(_TooLateError, OSError), _Deadline():
+        if text := _event():
+            sys.stdout.write(answer(text, store, tenant))
+            sys.stdout.flush()
 
 
 class _TooLateError(Exception):
@@ -269,25 +258,25 @@ class _TooLateError(Exception):
 
 
 class _Deadline:
-    """Ends what is done in it after a second, or later on a busy machine."""
+    """Ends what is done in it after two seconds, or later on a busy machine."""
 
-    _is_timed = hasattr(_signal, "setitimer")  # on Windows the agent itself ends a hook
+    _is_timed = hasattr(signal, "setitimer")  # on Windows the agent itself ends a hook
 
     def __enter__(self) -> None:
         if self._is_timed:
             # Where processes wait for a processor, a second is not enough to start.
             share = os.getloadavg()[0] / (os.cpu_count() or 1)
-            self._seconds = _SECONDS * min(max(1.0, share), _MOST_WAITING)
-            _signal.signal(_signal.SIGALRM, self._end)
+            self._seconds = 2 * _SECONDS * min(max(1.0, share), _MOST_WAITING)
+            signal.signal(signal.SIGALRM, self._end)
             # Again where what records the failure waits, too.
-            _signal.setitimer(_signal.ITIMER_REAL, self._seconds, self._seconds / 4)
+            signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds / 4)
 
     def _end(self, *_: object) -> None:
         raise _TooLateError(f"no answer within {self._seconds:.1f} s")
 
     def __exit__(self, *_: object) -> None:
         if self._is_timed:
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _event() -> str:
@@ -305,189 +294,160 @@ class _Responder:
 
     def __init__(self, event: HookEvent, settings: Settings) -> None:
         self._event = event
+        self._settings = settings
         self._files = HookFiles(settings)
-        self._withhold = settings.withhold
-        has_folder = settings.keyed_root or not settings.is_in_memory
-        self._keyed_folder = settings.keyed_folder if has_folder else None
-        self._announces = settings.announce != "off"
-        self._said: list[str] = []
-        self._options = ("--store", settings.address, "--tenant", settings.tenant)
+        self._announces = settings.announce != "off" and event.agent in _ANNOUNCING
+        self._began = datetime.now(UTC)
 
     def output(self) -> _Output:
         """The object to print; empty for nothing."""
-        name = self._event.name
-        if name == "SessionEnd" and (log := self._event.log):
-            self._files.enqueue(log)
-            return self._receipt()
+        event, name = self._event, self._event.name
+        if name == "SessionEnd" and event.log:
+            self._files.enqueue(event.log)
         if name == "SessionStart":
             self._files.mark_used()
-            self._learn_waiting()
-        if not os.path.isfile(self._files.advice):
-            return self._beginning() if name == "SessionStart" else {}
-        match name:
-            case "SessionStart" | "SubagentStart" if self._is_heard:
-                return self._context(self._playbook(), self._open_remedy(), self._keyed())
-            case "UserPromptSubmit" if prompt := self._event.prompt:
-                texts = (self._playbook(), self._open_remedy(), self._pasted(prompt))
-                return self._context(*texts, self._decided(prompt))
-            case "PreToolUse":
-                return self._before()
-            case "PostToolUse" | "PostToolUseFailure":
-                return self._context(self._at_error())
-            case "PreCompact":
-                self._files.append(self._record())
-            case "Stop":
-                return self._warning()
-        return {}
-
-    def _beginning(self) -> _Output:
-        """Start a session of a memory that has learned nothing yet."""
-        keyed = self._keyed() if self._is_heard else ""
-        return self._context(keyed) or {"systemMessage": _NOTHING_YET}
-
-    def _learn_waiting(self) -> None:
-        """Start to learn sessions that ended and to compile, in a process of its own."""
-        if self._files.waiting() or self._files.is_outdated:
-            # Without -P, modules of the folder that the agent works in would come first.
-            module = ["-P", "-m", "contextgraph"]
-            program = [sys.executable, *module, "learn", "--queued", *self._options]
-            nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
-            os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
-
-    def _playbook(self) -> str:
-        """Return the start of work in the repository, unless the agent was shown it."""
-        if any(
-            record.event in _BEGINNINGS and record.text and not record.family
-            for record in self._known
-        ):
-            return ""
-        with self._file() as file:
-            advice = file.for_repository(self._repo, self._tree, self._event.agent)
-        return self._shown(advice, self._record())
-
-    def _keyed(self) -> str:
-        """Return the best keyed entries, where something was set."""
-        if self._keyed_folder is None or not os.path.isdir(self._keyed_folder):
-            return ""
-        from pathlib import Path
-
-        from contextgraph.knowledge.keyed import KeyedMemory
-
-        return KeyedMemory(Path(self._keyed_folder)).for_prompt()
-
-    def _open_remedy(self) -> str:
-        """Return what clears the error still in the way, where the agent does not know it."""
-        is_unknown = self._event.agent == "openhands" or self._event.text("source") == "compact"
-        if not is_unknown or not (run := self._run()):
-            return ""
-        from contextgraph.trace import error_of, state_at
-
-        state = state_at(run, len(run.steps))
-        error = error_of(state)
-        return self._remedy(error, state.last_action) if error else ""
-
-    def _pasted(self, prompt: str) -> str:
-        """Return what clears the error that a person pasted into the *prompt*."""
-        from contextgraph.trace.signature import signature_of
-
-        error = signature_of(prompt)
-        return self._remedy(error, prompt) if error else ""
-
-    def _decided(self, prompt: str) -> str:
-        """Return what people decided in earlier sessions about the *prompt*."""
-        with self._file() as file:
-            advice = file.for_request(self._repo, prompt)
-        known = "\n".join(record.text for record in self._known)
-        pairs = zip(advice.text.splitlines(), advice.items, strict=True)
-        new = [(line, item) for line, item in pairs if line not in known]
-        if not new:
-            return ""
-        advice = Advice("\n".join(line for line, _ in new), [item for _, item in new])
-        return self._shown(advice, self._record())
-
-    def _before(self) -> _Output:
-        """Return what people said about a command or a file, or what ran in place of the first."""
-        event = self._event
-        with self._file() as file:
-            advised: Sequence[Advice] = ()
-            if event.command is not None:
-                command = event.command
-                advised = file.for_command(self._repo, command, self._tree, event.agent)
-            elif event.file:
-                root = self._tree.root if self._tree else os.curdir
-                path = os.path.relpath(os.path.join(event.cwd, event.file), root)
-                advised = file.for_edit(self._repo, path.replace(os.sep, "/"), event.written)
-        texts = [self._shown(advice, self._record()) for advice in advised]
-        if any(texts) and event.agent in _REFUSING:
-            return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
-        return self._context(*texts)
-
-    def _at_error(self) -> str:
-        from contextgraph.trace.signature import recognise
-
-        step = self._event.step()
-        error = recognise(
-            step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
-        )
-        return self._remedy(error, step.action.text) if error else ""
-
-    def _remedy(self, error: "ErrorSignature", attempt: str) -> str:
-        """Return what cleared *error* of *attempt* before, unless the agent met it already."""
-        from contextgraph.text import quoted_names
-
-        record = replace(
-            self._record(),
-            forgets=None,
-            family=str(error.family),
-            error_type=error.error_type,
-            template=error.template,
-        )
-        if not self._is_heard or any(record.repeats(known) for known in self._known):
-            return self._shown(Advice(), record)
-        with self._file() as file:
-            names = quoted_names(error.message)
-            already_shown = [known.text for known in self._known if known.text]
-            advice = file.for_error(error, names, self._repo, self._tree, attempt, already_shown)
-        return self._shown(advice, record)
-
-    def _warning(self) -> _Output:
-        """A message to the user alone: to the agent it would be a reason to go on."""
-        with self._file() as file:
-            warnings = file.submission_warnings()
-        earlier = {record.text for record in self._known}
-        new = {sign: text for sign, text in warnings.items() if text not in earlier}
-        shown = [new[sign] for sign in self._signs() if sign in new] if new else []
-        for text in shown:
-            self._files.append(replace(self._record(), text=text))
-        return {"systemMessage": f"ContextGraph: {'; '.join(shown)}"} if shown else {}
-
-    def _receipt(self) -> _Output:
-        """Tell the person how much advice the session was given."""
-        shown = sum(record.text != "" for record in self._session)
-        if not (shown and self._announces and self._event.agent in _ANNOUNCING):
+            self._start_background()
+        if not self._has_memory():
+            return {"systemMessage": _NOTHING_YET} if name == "SessionStart" else {}
+        if self._files.is_silent(_SILENCE_MINUTES * 60) or not (ask := self._question()):
             return {}
-        pieces = "1 piece" if shown == 1 else f"{shown} pieces"
-        message = f"ContextGraph: {pieces} of advice in this session; see contextgraph receipt"
-        return {"systemMessage": message}
+        return self._advised(ask)
 
-    def _signs(self) -> Sequence[str]:
-        """The signs of a run that is submitted too early, at the end of the session's log."""
-        from contextgraph.trace import read_steps, submission_signs
+    def _question(self) -> "Callable[[LiveRun], str | None] | None":
+        """Return what to ask the run; None where nothing can be said at this event."""
+        event, name = self._event, self._event.name
+        ask: Callable[[LiveRun], str | None] | None = None
+        if name == "PreCompact":
+            ask = self._forget
+        elif name == "SessionEnd" and self._announces:
+            ask = self._counted
+        elif name == "Stop" and event.log:
+            ask = self._submitted
+        elif not self._is_heard:
+            ask = None
+        elif name in ("SessionStart", "SubagentStart"):
+            ask = self._start
+        elif name == "UserPromptSubmit" and event.prompt:
+            ask = self._prompted
+        elif name == "PreToolUse" and (event.command is not None or event.file):
+            ask = self._before
+        elif name in ("PostToolUse", "PostToolUseFailure") and _shows_error(event.step()):
+            ask = self._taken
+        return ask
 
-        log = self._event.log
-        if log and os.path.isfile(log) and os.path.getsize(log) > _MOST_BYTES:
-            return ()  # what is read of it may lack what the session did first
-        run = self._run()
-        return sorted(map(str, submission_signs(read_steps(run)))) if run else ()
+    def _forget(self, run: "LiveRun") -> None:
+        run.session.forget()
 
-    def _run(self) -> "RawTrajectory | None":
-        """The session so far, from the first line of its log and the end."""
+    def _before(self, run: "LiveRun") -> str | None:
+        return run.before(self._event.action())
+
+    def _taken(self, run: "LiveRun") -> str | None:
+        return run.take(self._event.step())
+
+    def _has_memory(self) -> bool:
+        """Return True where there may be something to say."""
+        store, keyed = self._files.store, self._settings.keyed_folder
+        return os.path.exists(store) or os.path.isdir(keyed)
+
+    def _start_background(self) -> None:
+        """Start to learn sessions that ended, and to copy a remote memory, in other processes."""
+        settings = self._settings
+        named = ["--store", settings.address, "--tenant", settings.tenant]
+        if self._files.waiting():
+            _start("contextgraph", "learn", "--queued", *named)
+        if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
+            _start("contextgraph.agents.local_copy", settings.address, settings.tenant, repo)
+
+    def _advised(self, ask: "Callable[[LiveRun], str | None]") -> _Output:
+        """Return, in the form of the agent, what *ask* returns of its run."""
+        from contextgraph.agents.local_copy import local_memory
+
+        event, unavailable = self._event, list[Exception]()
+        with local_memory(self._settings, _SECONDS, unavailable.append) as self._memory:
+            run = self._memory.live(
+                repo=self._repo,
+                task="",
+                agent=event.agent,
+                workdir=event.cwd if os.path.isdir(event.cwd) else None,
+                session=event.session and "/".join(filter(None, (event.session, event.subagent))),
+            )
+            if event.forgets:
+                run.session.forget()
+            text = ask(run)
+            output = self._form(text, run) if text else {}
+        for error in run.session.failures:
+            self._files.fail(f"{type(error).__name__}: {error}")
+        if unavailable:
+            self._files.be_silent()
+            reason = f"ContextGraph: {unavailable[0]}; no advice for {_SILENCE_MINUTES} minutes"
+            output["systemMessage"] = reason
+        return output
+
+    def _start(self, run: "LiveRun") -> str:
+        """Return the start of work; after compaction also what clears the error still open."""
+        if self._event.agent == "openhands" or self._event.text("source") == "compact":
+            run.resume(self._steps())
+        return run.start()
+
+    def _prompted(self, run: "LiveRun") -> str:
+        """Return what is known of the prompt, and the start where the agent was not shown one."""
+        # OpenHands is not shown anything after a failure.
+        is_begun = self._event.agent != "openhands" and _said_at(run, "start")
+        texts = ("" if is_begun else self._start(run), run.prompt(self._event.prompt))
+        return "\n".join(filter(None, texts))
+
+    def _submitted(self, run: "LiveRun") -> str:
+        """Return what is missing, for a person: an agent would take it for a reason to go on."""
+        rates = self._memory.stats.get_solve_rates().values()
+        if not any(rate.is_lower for rate in rates) or _said_at(run, "submit"):
+            return ""  # before the log is read
+        run.resume(self._steps())
+        return f"ContextGraph: {'; '.join(_said_at(run, 'submit'))}" if run.check_submit() else ""
+
+    def _counted(self, run: "LiveRun") -> str:
+        """Return, for a person, how much advice the session was given."""
+        shown = sum(one.text != "" and not one.is_withheld for one in run.session.exposures())
+        advice = number_of(shown, "piece")
+        return (
+            f"ContextGraph: {advice} of advice in this session; see contextgraph receipt"
+            if shown
+            else ""
+        )
+
+    def _form(self, text: str, run: "LiveRun") -> _Output:
+        """*text* as each agent wants it: Codex CLI refuses keys that it does not know."""
+        event = self._event
+        if event.name in ("Stop", "SessionEnd"):
+            return {"systemMessage": text}
+        if event.name == "PreToolUse" and event.agent in _REFUSING:
+            return {"decision": "deny", "reason": f"{text}\n{_REFUSED_ONCE}"}
+        name = event.text("hook_event_name")
+        output: _Output = {"hookEventName": name, "additionalContext": text}
+        match event.agent:
+            case "openhands" | "copilot-cli" | "opencode":
+                return {"additionalContext": text}
+            case "cursor":
+                return {"additional_context": text}
+        said = self._shown_now(run) if self._announces else []
+        if said:
+            line = "; ".join(map(headline, said))
+            return {"hookSpecificOutput": output, "systemMessage": f"ContextGraph: {line}"}
+        return {"hookSpecificOutput": output}
+
+    def _shown_now(self, run: "LiveRun") -> list[str]:
+        """Return the texts that this hook has shown, without their fences."""
+        shown = [one for one in run.session.exposures() if one.shown_at >= self._began]
+        return [one.text for one in shown if not one.is_withheld]
+
+    def _steps(self) -> "Sequence[Step]":
+        """Return the steps of the session so far, by the first line of its log and the end."""
         from contextgraph.model import RawTrajectory
         from contextgraph.readers import read, read_file
 
         log = self._event.log
         if not os.path.isfile(log):  # OpenHands has a folder
-            return next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+            run = next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+            return run.steps if run else ()
         with open(log, "rb") as file:
             content = file.readline(_MOST_BYTES)
             if (size := os.path.getsize(log)) > _MOST_BYTES:
@@ -495,71 +455,7 @@ class _Responder:
                 file.readline(_MOST_BYTES)
             content += file.read(_MOST_BYTES)
         runs = read_file(BytesIO(content), log)
-        return next((run for run in runs if isinstance(run, RawTrajectory)), None)
-
-    def _file(self) -> AdviceFile:
-        return AdviceFile(self._files.advice)
-
-    def _shown(self, advice: Advice, record: HookRecord) -> str:
-        """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
-        from contextgraph.text import fence
-
-        is_known = any(known.text == advice.text for known in self._known)
-        text = "" if is_known else advice.text
-        if text:
-            context = f"ctx_{os.urandom(6).hex()}"
-            withheld = self._withholds(context) if record.family else None
-            shown = "" if withheld else text
-            record = replace(
-                record, context=context, text=shown, items=tuple(advice.items), is_withheld=withheld
-            )
-        self._files.append(record)
-        if record.text:
-            self._said.append(record.text)
-        return fence(record.text, record.context) if text else ""
-
-    def _withholds(self, context: str) -> bool | None:
-        """Decide at random to withhold *context*; None if withholding is off."""
-        if not self._withhold:
-            return None
-        from contextgraph.model import is_withheld
-
-        return is_withheld(context, self._withhold)
-
-    def _context(self, *texts: str) -> _Output:
-        """*texts* as each agent wants them: Codex CLI refuses keys that it does not know."""
-        if not (text := "\n".join(filter(None, texts))):
-            return {}
-        name = self._event.text("hook_event_name")
-        output: _Output = {"hookEventName": name, "additionalContext": text}
-        match self._event.agent:
-            case "openhands" | "copilot-cli" | "opencode":
-                return {"additionalContext": text}
-            case "cursor":
-                return {"additional_context": text}
-        if self._said and self._announces and self._event.agent in _ANNOUNCING:
-            line = "; ".join(map(headline, self._said))
-            return {"hookSpecificOutput": output, "systemMessage": f"ContextGraph: {line}"}
-        return {"hookSpecificOutput": output}
-
-    def _record(self) -> HookRecord:
-        event = self._event
-        return HookRecord(
-            at=now(),
-            event=event.name,
-            agent=event.agent,
-            session=event.session,
-            subagent=event.id("agent_id"),
-            folder=event.folder,
-            repo=self._repo,
-            forgets=event.forgets or None,
-        )
-
-    @cached_property
-    def _tree(self) -> WorkingTree | None:
-        """The files that the agent works on; None where its folder is not on this machine."""
-        cwd = self._event.cwd
-        return WorkingTree.around(cwd) if cwd and os.path.isdir(cwd) else None
+        return next((run.steps for run in runs if isinstance(run, RawTrajectory)), ())
 
     @property
     def _is_heard(self) -> bool:
@@ -568,29 +464,34 @@ class _Responder:
         return event.agent != "openhands" or event.name in _HEARD_BY_OPENHANDS
 
     @cached_property
-    def _known(self) -> Sequence[HookRecord]:
-        """Return what this agent was given and still knows; a sub-agent knows its own only."""
-        if self._event.forgets:
-            return ()
-        subagent = self._event.id("agent_id")
-        own = [record for record in self._session if record.subagent == subagent]
-        return own[max((n for n, record in enumerate(own) if record.forgets), default=0) :]
-
-    @cached_property
-    def _session(self) -> Sequence[HookRecord]:
-        session = self._event.session
-        return list(self._files.records(session)) if session else ()
-
-    @cached_property
     def _repo(self) -> str:
-        """The name of the repository, as readers name it; calls git once for a folder."""
-        known = (record.repo for record in self._session if record.folder == self._event.folder)
-        if (repo := next(known, None)) is not None:
-            return repo
+        """The name of the repository, as readers name it."""
         from contextgraph.readers.repository import repository_name
         from contextgraph.text import masked_name
 
         return masked_name(repository_name(self._event.cwd))
+
+
+def _said_at(run: "LiveRun", moment: str) -> list[str]:
+    """Return what the agent knows of what it was shown at a *moment* of its session."""
+    shown = (one for one in run.session.exposures() if one.moment == moment)
+    return [text for one in shown for text in one.said]
+
+
+def _shows_error(step: "Step") -> bool:
+    from contextgraph.trace.signature import recognise
+
+    found = recognise(
+        step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
+    )
+    return found is not None
+
+
+def _start(module: str, *arguments: str) -> None:
+    """Start a process that outlives this one, without the modules of the agent's folder."""
+    program = [sys.executable, "-P", "-m", module, *arguments]
+    nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
+    os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 
 
 def headline(text: str) -> str:

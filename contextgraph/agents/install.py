@@ -256,15 +256,15 @@ AGENTS = {
 def hook_command(store: str | None, *, is_shared: bool = False) -> str:
     """Return the command line of the hook, which does nothing where it is not installed.
 
-    One that *is_shared* finds the program by its name; any other may outlive its environment, and
-    starts Python without what a hook does not need (`contextgraph.__main__`).
+    One that *is_shared* finds the program by its name; any other may outlive its environment.
     """
     option = f" --store {shlex.quote(store)}" if store else ""
     if is_shared:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
     python = shlex.quote(sys.executable)
     program = shlex.quote(str(Path(__file__).parents[1] / "__main__.py"))
-    command = f"{python} -I -S {program} hook{option}"
+    # Isolated: modules of the folder that the agent works in would come first.
+    command = f"{python} -I -m contextgraph hook{option}"
     return f"test -x {python} && test -f {program} && {command} || true"
 
 

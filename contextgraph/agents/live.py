@@ -1,18 +1,18 @@
 """A run in progress: advice at its start, at new errors and in loops; learned at its end."""
 
-import asyncio
 import json
-import logging
+import os
 import sys
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import cached_property, wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Self
 
 from contextgraph.advising.freshness import with_content_hashes
-from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, sayings, without_shown
+from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key
+from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
@@ -59,12 +59,6 @@ _SIGNS = {
 # Names that say what they mean: a word alone may be about anything.
 _SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
 _MOST_SYMBOLS = 60
-
-_log = logging.getLogger(__name__)
-
-T_co = TypeVar("T_co", covariant=True)
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 WHOLE_ROUNDS = 3
@@ -263,6 +257,7 @@ class LiveRun:
         workdir: Path | str | None = None,
         source: str = "",
         environment: Environment | None = None,
+        session: str = "",
     ) -> None:
         self._memory = memory
         self._raw = raw
@@ -283,19 +278,26 @@ class LiveRun:
         self._alarms: set[str] = set()
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
-        self._already_shown: set[str] = set()
+        self.session = Session(memory, session, agent=raw.agent, repo=raw.repo)
         self._folders_shown = False
         self._commands: set[str] = set()
         self._is_finished = False
 
     def start(self) -> str:
-        """Advice for the first prompt; empty where nothing is known."""
-        text = self._shown(lambda: self._query(self._states.state), START_TOKENS)
+        """Advice for the first prompt; empty where nothing is known.
+
+        Of a run that goes on, also what clears the error that is still open: see `resume`.
+        """
+        begun = replace(state_at(self._raw, 0), environment=self._states.state.environment)
+        text = self._shown(lambda: self._query(begun), START_TOKENS, "start")
+        if error_of(self._states.state):
+            remedy = self._shown(lambda: self._query(self._states.state), STEP_TOKENS, "error")
+            text = "\n".join(filter(None, (text, remedy)))
         try:
             keyed = self._memory.keyed.for_prompt() if self._memory.has_keyed else ""
             text = "\n".join(filter(None, (text, keyed)))
         except StoreError as error:
-            _log.warning("the agent starts without its keyed files: %s", error)
+            self.session.fail("the agent starts without its keyed files", error)
         # Stripped before learning; its id says what this run was shown.
         self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
         return text
@@ -313,27 +315,51 @@ class LiveRun:
         *action* is a command line, or the call of another tool. *observation* is None where the
         action was never answered. Show the advice to the agent as it is, after the observation.
         """
-        if self._is_finished:
-            raise ValueError("the run is finished: begin another one")
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
         step = Step(len(self._steps), thought, action, observation, exit_code=exit_code)
-        read = self._reader.push(step)
-        state, loop = self._states.push(read), self._loops.push(read)
-        self._signs.push(read, loop)
-        use = command_use(action.text)
-        if read.succeeded and use:
-            self._commands.add(use.form)
+        return self.take(step)
+
+    def take(self, step: Step) -> str | None:
+        """Take in *step*, as `observe` does; its index is the number of earlier steps."""
+        if self._is_finished:
+            raise ValueError("the run is finished: begin another one")
+        state, read, loop = self._push(step)
         advice = self._advice(state, step, read.error, self._alarm(loop))
         if advice:
-            step = replace(step, observation=f"{observation or ''}{advice}")
+            step = replace(step, observation=f"{step.observation or ''}{advice}")
         self._steps.append(step)
         self.working.add_read(read, advice)
         return advice or None
 
+    def resume(self, steps: Iterable[Step]) -> None:
+        """Take in *steps* that the agent took before, without advice on them."""
+        for step in steps:
+            _, read, _ = self._push(step)
+            self._steps.append(step)
+            self.working.add_read(read)
+
+    def _push(self, step: Step) -> tuple[State, StepTrace, LoopInfo | None]:
+        """Return the state after *step*, the step as it is read, and the loop that it is in."""
+        read = self._reader.push(step)
+        state, loop = self._states.push(read), self._loops.push(read)
+        self._signs.push(read, loop)
+        use = command_use(step.action.text)
+        if read.succeeded and use:
+            self._commands.add(use.form)
+        return state, read, loop
+
     def prompt(self, text: str) -> str | None:
-        """Return what people decided about the request *text*; None for nothing new."""
-        return self._decided(request=text) or None
+        """Return what is known of the request *text* of a person; None for nothing new.
+
+        That is: what people decided about it, and what clears an error that is pasted into it.
+        """
+        pasted = replace(self._states.state, current_error=text)
+        remedy = ""
+        if error_of(pasted):
+            remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
+        decided = self._decided("prompt", request=text)
+        return "\n".join(filter(None, (remedy, decided))) or None
 
     def before(self, action: str | Action) -> str | None:
         """Return a warning before this *action* is taken; None for nothing new.
@@ -348,27 +374,15 @@ class LiveRun:
         if reading.changed:
             written = "\n".join(new_text(action, reading))
             symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
-            return self._decided(names=(*reading.changed, *symbols), written=written) or None
-        decided = self._decided(command=action.text) if action.tool.lower() in SHELL_TOOLS else ""
+            names = (*map(self._in_tree, reading.changed), *symbols)
+            return self._decided("before", names=names, written=written) or None
+        decided = warning = ""
+        if action.tool.lower() in SHELL_TOOLS:
+            decided = self._decided("before", command=action.text)
         use = command_use(action.text)
-        if use is None or use.form in self._commands:
-            return decided or None
-        try:
-            text = self._memory.before(
-                self._states.state,
-                use.text,
-                exclude_instances=self._excluded,
-                workdir=self._tree.root if self._tree else None,
-            )
-        except StoreError as error:
-            _log.warning("the agent goes on without advice: %s", error)
-            return decided or None
-        if text in self._already_shown:  # of another form of this command
-            text = None
-        if text:
-            self._commands.add(use.form)
-            self._already_shown.add(text)
-        return "\n".join(filter(None, (decided, text))) or None
+        if use is not None and use.form not in self._commands:
+            warning = self._shown(partial(self._warning, use.text), STEP_TOKENS, "before")
+        return "\n".join(filter(None, (decided, warning))) or None
 
     def check_submit(self) -> str | None:
         """Return what seems to be missing before the agent submits; None for nothing new.
@@ -379,7 +393,7 @@ class LiveRun:
         sign takes about a second.
         """
         signs = self._signs.signs - self._warned
-        return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
+        return self._shown(lambda: self._missing(signs), STEP_TOKENS, "submit") or None
 
     def finish(
         self,
@@ -462,13 +476,29 @@ class LiveRun:
             )
             return replace(context, loop=replace(alarm, escape_suggestions=escapes))
 
-        return self._shown(search, STEP_TOKENS)
+        return self._shown(search, STEP_TOKENS, "error")
+
+    def _warning(self, command: str) -> MemoryContext:
+        """Return that *command* does not run here, and what does, where runs agree on it."""
+        return self._memory.warning_before(
+            self._states.state,
+            command,
+            exclude_instances=self._excluded,
+            workdir=self._tree.root if self._tree else None,
+        )
+
+    def _in_tree(self, path: str) -> str:
+        """Return *path* relative to the root of the working tree, where it is in it."""
+        if self._tree is None or not os.path.isabs(path):
+            return path
+        relative = os.path.relpath(path, self._tree.root).replace(os.sep, "/")
+        return path if relative.startswith("../") else relative
 
     def _was_shown_at_start(self, step: Step, error: ErrorSignature) -> bool:
         """Return whether the start named the folder as what *error* of *step* comes of."""
         folders = FolderCauses(replace(self._raw, steps=(*self._steps, step)))
         lesson = folders.lesson(step.index, error.error_type, error.message)
-        return lesson is not None and lesson_key(lesson) in self._already_shown
+        return lesson is not None and lesson_key(lesson) in self.session.said()
 
     def _query(self, state: State) -> MemoryContext:
         return self._memory.query(
@@ -476,7 +506,7 @@ class LiveRun:
             _LIMIT,
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
-            already_shown=self._already_shown,
+            already_shown=self.session.said(),
             unasked=True,
             degrade=True,
         )
@@ -498,11 +528,12 @@ class LiveRun:
         try:
             return self._memory.loop_detector.alarm_after(self._raw.agent)
         except (StoreError, NeedsStoreError) as error:  # also of a service that does not know it
-            _log.warning("the agent is warned late: %s", error)
+            self.session.fail("the agent is warned late", error)
             return STUCK_AFTER
 
     def _decided(
         self,
+        moment: str,
         *,
         request: str = "",
         names: Sequence[str] = (),
@@ -519,21 +550,20 @@ class LiveRun:
                 exclude_instances={*self._excluded, self._raw.instance_id},
             )
 
-        return self._shown(search, STEP_TOKENS)
+        return self._shown(search, STEP_TOKENS, moment)
 
     def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
         self._warned.update(signs)
         return submission_context(self._memory.stats, signs, self._excluded)
 
-    def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
+    def _shown(self, search: Callable[[], MemoryContext], max_tokens: int, moment: str) -> str:
         """The text of what *search* finds without what the agent was shown before."""
         try:
-            context = without_shown(search(), self._already_shown)
+            context = search()
+            text = self.session.show(context, max_tokens, moment)
         except StoreError as error:
-            _log.warning("the agent goes on without advice: %s", error)
+            self.session.fail("the agent goes on without advice", error)
             return ""
-        text = self._memory.render(context, max_tokens)
-        self._already_shown.update(sayings(context) if text else ())
         facts = context.playbook.facts if context.playbook and text else ()
         self._folders_shown |= any(fact.cause in FOLDER_PATTERNS for fact in facts)
         return text
@@ -559,42 +589,3 @@ def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarnin
         f"solved, and {rates.solved_others} of {rates.others} others"
     )
     return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))
-
-
-class InThreads(Generic[T_co]):
-    """A value whose methods are awaited: `in_thread` makes each of them."""
-
-    def __init__(self, wrapped: T_co) -> None:
-        self.wrapped = wrapped
-
-    async def __aenter__(self) -> Self:
-        return self
-
-
-def in_thread(
-    method: Callable[Concatenate[T_co, P], R],
-) -> Callable[Concatenate[InThreads[T_co], P], Coroutine[Any, Any, R]]:
-    """*method* for asyncio, with the same parameters: it runs in a thread."""
-
-    @wraps(method)
-    async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        # By name, since a subclass of the wrapped class may override it.
-        called: Callable[P, R] = getattr(self.wrapped, method.__name__)
-        return await asyncio.to_thread(called, *args, **kwargs)
-
-    return call
-
-
-class AsyncLiveRun(InThreads[LiveRun]):
-    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
-
-    ``async with AsyncLiveRun(memory.live(…)) as run:`` has the methods `start`, `observe`,
-    `before`, `check_submit` and `finish`, with the same parameters.
-    """
-
-    start = in_thread(LiveRun.start)
-    observe = in_thread(LiveRun.observe)
-    before = in_thread(LiveRun.before)
-    check_submit = in_thread(LiveRun.check_submit)
-    finish = in_thread(LiveRun.finish)
-    __aexit__ = in_thread(LiveRun.__exit__)

@@ -51,7 +51,6 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "friction": "stats:friction",
     "explain": "stats:explain",
     "receipt": "stats:receipt",
-    "log": "stats:log",
     "quarantine": "runs:quarantine",
     "release": "runs:release",
     "sources": "runs:sources",

@@ -206,36 +206,18 @@ class Common(Struct, frozen=True):
 
         return keyed_memory(self.settings())
 
-    def compile_for_hooks(
-        self,
-        memory: "AgentMemory",
-        *,
-        whole: bool = False,
-        consolidated: Collection[str] | None = None,
-        repos: Collection[str] = (),
-    ) -> None:
-        """Bring the advice of hooks on this machine up to date, where any use *memory*.
+    def note_shown(self, memory: "AgentMemory", *, forgetting: bool = False) -> None:
+        """Record in the remote *memory* what hooks showed on this machine: to credit it.
 
-        *whole*, *consolidated* and *repos* are as in `compile_advice`.
+        Where something is to be forgotten, hooks forget all of their copy of it.
         """
-        from contextgraph.agents.compile import compile_advice
-        from contextgraph.agents.hook_files import HookFiles
+        settings = self.settings()
+        if settings.is_remote:
+            from contextgraph.agents.local_copy import note_shown, remove_copy
 
-        files = HookFiles(self.settings())
-        if files.are_used and not memory.is_service:
-            compile_advice(
-                memory, Path(files.advice), whole=whole, consolidated=consolidated, repos=repos
-            )
-
-    def note_shown(self, memory: "AgentMemory") -> None:
-        """Record in *memory* what hooks showed on this machine: to credit it, or to forget it.
-
-        A service has no hooks: each machine compiles advice of a memory of its own.
-        """
-        from contextgraph.agents.hook_files import HookFiles
-
-        if not memory.is_service:
-            HookFiles(self.settings()).note_shown(memory.store)
+            note_shown(memory, settings)
+            if forgetting:
+                remove_copy(settings)
 
     def answer(self, record: "Mapping[str, Json]", text: str | Callable[[], object]) -> None:
         """Print *record* for programs, or else *text* for people: a function prints it."""

@@ -1,6 +1,5 @@
 """``contextgraph setup``, ``doctor``, ``config``, ``integrations``, ``hook``: the installation."""
 
-import os
 import platform
 import shlex
 import subprocess
@@ -49,6 +48,7 @@ from contextgraph.config import (
     trusted_folders,
 )
 from contextgraph.errors import MemoryNotFoundError
+from contextgraph.model import HealthCheck
 from contextgraph.records import record_of
 from contextgraph.text import mask_secrets, number_of, one_line
 from contextgraph.values import replace
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.learning.statistics import Friction
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import CommandRecord, HealthCheck, Json
+    from contextgraph.model import CommandRecord, Json
     from contextgraph.ports import RunStore, Store
     from contextgraph.readers import Discovered
 
@@ -156,8 +156,6 @@ def check_up(common: Common, *, secrets: bool = False) -> Checkup:
 
 
 def _check(name: str, ok: bool, detail: str, remedy: str = "") -> "HealthCheck":
-    from contextgraph.model import HealthCheck
-
     return HealthCheck(name, ok, detail, remedy)
 
 
@@ -232,9 +230,6 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     files = HookFiles(settings)
     if not files.are_used:
         return []
-    if not os.path.exists(files.advice):
-        detail, remedy = "installed, nothing compiled yet", "run: contextgraph learn --queued"
-        return [_check("hooks", not files.is_outdated, detail, remedy)]
     failed = files.failed()
     last = f", the last: {failed[-1]}" if failed else ""
     detail = f"{number_of(len(failed), 'failure')}{last}"
@@ -441,11 +436,6 @@ def integrations(
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()
-    if settings.is_service and action == "install":
-        raise click.BadParameter(
-            f"hooks read a file beside the store, and {settings.address} is a service: give its "
-            "agents the tools at /mcp instead"
-        )
     command = hook_command(
         None if project and not common.store else _lasting(settings), is_shared=project
     )
@@ -465,7 +455,6 @@ def integrations(
             warn(agent.note)
     if action == "install":
         HookFiles(settings).mark_used()
-        _compile_now(common, settings)
 
 
 def _with_hooks(project: Path | None) -> list[str]:
@@ -485,34 +474,18 @@ def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":
 
 
 def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
-    """Add hooks to the user's settings of *agents*, and compile what they will say."""
+    """Add hooks to the user's settings of *agents*."""
     from contextgraph.agents.install import hook_command
 
     for agent in agents:
         hooks_of(agent).install(agent, hook_command(_lasting(settings)))
     HookFiles(settings).mark_used()
-    _compile_now(common, settings)
 
 
 def _lasting(settings: "Settings") -> str:
     """Return the address of the memory as hooks name it, whatever folder they run in."""
     # A file contextgraph.toml in a checkout must not choose another memory.
     return settings.address if settings.is_remote else str(Path(settings.address).absolute())
-
-
-def _compile_now(common: Common, settings: "Settings") -> None:
-    """Compile what the memory knows so far, so that the next session gets it."""
-    from contextgraph.agents.compile import compile_advice
-    from contextgraph.errors import MemoryNotFoundError
-
-    try:
-        with common.open(create=False) as memory:
-            warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
-            done = compile_advice(memory, Path(HookFiles(settings).advice))
-    except MemoryNotFoundError:
-        warn("the memory is empty: contextgraph setup learns the sessions on this machine")
-    else:
-        warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
 
 
 @common_options(without=("as_json", "store", "tenant"))

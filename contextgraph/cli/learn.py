@@ -565,7 +565,6 @@ class Learning:
             path.unlink(missing_ok=True)
         if not memory.is_service:
             results.warn_about(memory)
-            self.common.compile_for_hooks(memory)
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":

@@ -83,10 +83,8 @@ def consolidate(
             )
             common.answer(record, "\n".join(texts) if plan.summarizer else none)
             return
-        errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
-        common.compile_for_hooks(memory, consolidated=errors)
     common.answer(record_of(report), partial(_show_report, report))
     if not report.started:
         raise click.exceptions.Exit(LEASE_HELD)
@@ -193,7 +191,6 @@ def rebuild(common: Common, strict: Strict = False) -> None:
         except KeyboardInterrupt:
             warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
             raise
-        common.compile_for_hooks(memory, whole=True)
     text = f"rebuilt {number_of(done, 'trajectory')}"
     common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
     damaged.exit(done)
@@ -223,8 +220,6 @@ def migrate(
     with common.open() as memory:
         steps = memory.migrate(dry_run=dry_run)
         runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
-        if runs:
-            common.compile_for_hooks(memory, whole=True)
     done = "pending" if dry_run else "applied"
     lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
     if not (dry_run or _FROM_0_1.isdisjoint(steps)):
@@ -302,10 +297,8 @@ def forget(
             fail(f"no trajectory {of_them}in the memory")
         if selected and not yes:
             _confirm(selected)
-        common.note_shown(memory)  # else the next learn brings back what hooks said of them
+        common.note_shown(memory, forgetting=True)
         removed = memory.forget(run.id for run in selected)
-        if removed:
-            common.compile_for_hooks(memory, whole=True)
     text = f"removed {number_of(removed, 'run')} and everything that only they support"
     common.answer({"forgotten": removed, "trajectories": [*map(record_of, selected)]}, text)
     if removed and not common.as_json:
@@ -392,7 +385,7 @@ def export(
         common.open(read_only=True) as memory,
     ):
         if agents_md:
-            from contextgraph.agents.compile import agents_md as entries_of, write_agents_md
+            from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
 
             entries, tasks = entries_of(memory, agents_md), memory.playbook(agents_md).tasks
             if not entries:
@@ -541,8 +534,6 @@ def _import_rules(common: Common, path: Path, repo: str) -> None:
             ).status.value
             for rule in rules
         )
-        if repo:
-            common.compile_for_hooks(memory, repos=[repo])
     counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
     text = f"{number_of(len(rules), 'note')} from {path}{f': {counts}' if counts else ''}"
     common.answer({"notes": len(rules), **statuses}, text)

@@ -73,8 +73,6 @@ def remember(
     content = sys.stdin.read() if content == "-" else content
     with common.open() as memory:
         receipt = memory.notes.remember(content, repo=repo, source=source, **given)
-        if repo:
-            common.compile_for_hooks(memory, repos=[repo])
     others = [identity for identity in receipt.others if identity != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
@@ -232,8 +230,6 @@ def prune(
         archived = memory.notes.prune(
             repo=repo, before=before, tags=tag or (), max_recalls=max_recalls
         )
-        if archived:
-            common.compile_for_hooks(memory, whole=True)
     common.answer({"archived": archived}, f"{number_of(archived, 'note')} archived")
 
 
@@ -259,23 +255,18 @@ def reset(
             confirm(
                 f"Delete {f'what is noted {of}' if of else 'all notes'}?", "nothing was deleted"
             )
-        common.note_shown(memory)
+        common.note_shown(memory, forgetting=True)
         deleted = memory.notes.reset(repo=repo, source=source)
-        if deleted:
-            common.compile_for_hooks(memory, whole=True)
     common.answer({"forgotten": deleted}, f"{number_of(deleted, 'note')} deleted")
 
 
 def _change(common: Common, changes: dict[str, list[str]]) -> None:
     with common.open(create=False) as memory:
-        common.note_shown(memory)
+        common.note_shown(memory, forgetting=True)
         notes = memory.notes
-        known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
-        if repos := {note.repo for note in known} - {""}:
-            common.compile_for_hooks(memory, repos=repos)
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
@@ -416,15 +407,13 @@ def _decide(
     common: Common, accept: list[str], reject: list[str], edit: str, text: str = ""
 ) -> None:
     with common.open(create=False) as memory:
-        common.note_shown(memory)
+        common.note_shown(memory, forgetting=True)
         known = memory.store.notes.get([*accept, *reject, edit])
         done = {
             "accepted": memory.statements.accept(accept),
             "rejected": memory.statements.reject(reject),
             "edited": int(bool(edit) and memory.statements.edit(edit, text)),
         }
-        if repos := {note.repo for note in known.values()} - {""}:
-            common.compile_for_hooks(memory, repos=repos)
     others = max(0, done["rejected"] - len({*reject}.intersection(known)))
     statements = {id_ for id_ in known if id_.startswith("statement_")}
     if not statements.issuperset(filter(None, (*accept, *reject, edit))):

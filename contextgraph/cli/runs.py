@@ -596,7 +596,6 @@ def sources(
             decide = memory.release if action == "trust" else memory.quarantine
             if not decide(f"{SOURCE}{name}"):
                 fail(f"no run or report has the source {name}; contextgraph sources lists them")
-            common.compile_for_hooks(memory, whole=True)
         known = [source for source in memory.sources() if not name or source.name == name]
     rows = (
         (
@@ -638,11 +637,10 @@ def release(common: Common, *, identity: str) -> None:
 
 def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
     with common.open(create=False) as memory:
-        common.note_shown(memory)  # a session that goes on is not learned yet
+        common.note_shown(memory, forgetting=True)  # a session that goes on is not learned yet
         decide = memory.quarantine if status == "quarantined" else memory.release
         if not decide(advice):
             fail(f"nothing that was shown has the id {advice}; `contextgraph receipt` shows them")
-        common.compile_for_hooks(memory, whole=True)
     undone = "; `contextgraph release` shows it again" if status == "quarantined" else ""
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}{undone}")
 

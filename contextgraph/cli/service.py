@@ -298,7 +298,7 @@ def mcp(common: Common) -> None:
 
         raise MissingExtraError(f"the MCP SDK, mcp 2 or newer, is missing: {_MCP_EXTRA}") from error
     with common.open() as memory:
-        serve(memory)
+        serve(memory, common.settings().session)
 
 
 class _Client(Struct, frozen=True):

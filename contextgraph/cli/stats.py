@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from contextgraph.agents.hook import headlines
-from contextgraph.agents.hook_files import HookFiles, HookRecord
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
 from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
 from contextgraph.errors import MemoryNotFoundError
@@ -296,60 +296,10 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
         print_text((f"  and {more} more (--json has all)", "dim"))
 
 
-@common_options()
-def log(
-    common: Common,
-    limit: Annotated[int, described(metavar="N", min=1, help="The newest N answers.")] = 50,
-) -> None:
-    """Show the advice that hooks gave agents.
-
-    Shows when, in which session and at which event it was given, and what happened next: whether
-    the error was met again in the session, and, once that is learned, whether it was cleared.
-
-    \b
-    Example:
-      contextgraph log --limit 10
-    """
-    settings = common.settings()
-    records = list(HookFiles(settings).records())
-    shown = [record for record in records if record.text][-limit:]
-    cleared = _cleared(common) if shown else {}
-    for record in shown:
-        again = sum(record.family != "" and other.repeats(record) for other in records)
-        outcome = cleared.get(record.context)
-        line = record_of(record, met_again=again, cleared=outcome)
-        common.answer(line, partial(_show_record, record, again, outcome))
-    if not shown and not common.as_json:
-        print("no advice was shown yet; `contextgraph integrations install` connects an agent")
-
-
-def _cleared(common: Common) -> "dict[str, bool | None]":
-    """Context -> whether its error was cleared, of those whose session was learned."""
-    from contextgraph.errors import MemoryNotFoundError
-
-    try:
-        with common.open(read_only=True) as memory:
-            return {
-                exposure.context_id: exposure.helped for exposure in memory.store.exposures.all()
-            }
-    except MemoryNotFoundError:
-        return {}
-
-
-def _show_record(record: HookRecord, again: int, cleared: bool | None) -> None:
-    what = record.at[:19].replace("T", " "), record.agent, record.session[:8], record.event
-    print_text((" · ".join(filter(None, (*what, record.repo))), "bold"))
-    error = f"{record.error_type}: {record.template}" if record.family else ""
-    outcome = "" if cleared is None else "cleared" if cleared else "not cleared"
-    met_again = f"met again: {again}" if again else ""
-    if noted := " · ".join(filter(None, (error, outcome, met_again))):
-        print_text((noted, "dim"), indent=2)
-    print_text(record.text, indent=2)
-
-
 _PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _WEEK = timedelta(days=7)
+_SESSION_CHARS = 8
 
 
 def _since(text: str) -> datetime:
@@ -371,6 +321,8 @@ class _Given(Struct, frozen=True):
     text: str = ""
     agent: str = ""
     repo: str = ""
+    session: str = ""
+    moment: str = ""
     advice: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     followed: bool | None = None
@@ -412,9 +364,8 @@ def receipt(
       contextgraph receipt --since 4w --html receipt.html
     """
     since = since or datetime.now(UTC) - _WEEK
-    files = HookFiles(common.settings())
-    given = _given(common, since, [record for record in files.records() if record.context])
-    failures = files.failed()
+    failures = HookFiles(common.settings()).failed()
+    given = _given(common, since)
     saved = sum(one.steps_saved for one in given)
     counts: dict[str, Json] = {
         "shown": len(given),
@@ -440,50 +391,41 @@ def receipt(
         warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
 
 
-def _given(common: Common, since: datetime, records: "Sequence[HookRecord]") -> list[_Given]:
-    """Return what was shown from *since* on, oldest first: by hooks, and by all other ways."""
-    from contextgraph.codec import decoded
-    from contextgraph.model import ShownItem, ShownTally
+def _given(common: Common, since: datetime) -> list[_Given]:
+    """Return what was shown from *since* on, oldest first, in whichever way."""
+    from contextgraph.agents.local_copy import shown_by_hooks
+    from contextgraph.model import ShownTally
 
-    given = {
-        record.context: _Given(
-            record.context,
-            datetime.fromisoformat(record.at),
-            record.text,
-            record.agent,
-            record.repo,
-            _advice(decoded(ShownItem, item) for item in record.items),
-        )
-        for record in records
-        if record.text
-    }
+    given = []
     try:
         with common.open(read_only=True) as memory:
-            for exposure in memory.store.exposures.all():
-                if exposure.is_withheld:
-                    given.pop(exposure.context_id, None)
-                    continue
-                known = given.get(exposure.context_id)
-                said = exposure.text or _in_words(exposure.items)
-                known = known or _Given(exposure.context_id, exposure.shown_at, said)
-                saved = memory.stats.get_steps_saved(ShownTally.of([exposure]), known.tokens)
-                given[exposure.context_id] = replace(
-                    known,
-                    text=said,  # without what was forgotten since
+            known = {one.context_id: one for one in shown_by_hooks(common.settings())}
+            known |= {one.context_id: one for one in memory.store.exposures.all()}
+            exposures = [one for one in known.values() if not one.is_withheld]
+            advice = {item.advice for one in exposures for item in one.items}
+            record = memory.store.exposures.record([*advice])
+            off = {one.advice for one in record.verdicts if one.is_quarantined}
+            for exposure in exposures:
+                one = _Given(
+                    exposure.context_id,
+                    exposure.shown_at,
+                    exposure.text or _in_words(exposure.items),
+                    exposure.agent,
+                    exposure.repo,
+                    exposure.session,
+                    exposure.moment,
                     advice=_advice(exposure.items),
                     why=tuple(filter(None, (item.why for item in exposure.items))),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
-                    steps_saved=saved,
+                    is_off=not off.isdisjoint(_advice(exposure.items)),
                 )
-            named = {advice for one in given.values() for advice in one.advice}
-            record = memory.store.exposures.record([*named])
-            off = {one.advice for one in record.verdicts if one.is_quarantined}
-            for context, one in given.items():
-                given[context] = replace(one, is_off=not off.isdisjoint(one.advice))
+                tally = ShownTally.of([exposure])
+                saved = memory.stats.get_steps_saved(tally, one.tokens)
+                given.append(replace(one, steps_saved=saved))
     except MemoryNotFoundError:
         pass
-    return sorted((one for one in given.values() if one.at >= since), key=lambda one: one.at)
+    return sorted((one for one in given if one.at >= since), key=lambda one: one.at)
 
 
 def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
@@ -514,7 +456,9 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
     for one in reversed(given):
         fate = "cleared" if one.cleared else "followed" if one.followed else ""
         asked = one.agent or "asked for by query, MCP or a library"
-        where = " · ".join(filter(None, (f"{one.at:%m-%d %H:%M}", asked, one.repo, fate)))
+        session = one.session[:_SESSION_CHARS]
+        what = (f"{one.at:%m-%d %H:%M}", asked, session, one.moment, one.repo, fate)
+        where = " · ".join(filter(None, what))
         print_text((where, "dim"))
         for line in headlines(one.text):
             print_text(line, indent=2)

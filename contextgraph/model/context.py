@@ -625,6 +625,10 @@ class Exposure(Struct, frozen=True):
     where it was not reported, says whether the error was cleared; *source* is who reported it.
     *is_withheld*: the items were found and not shown, to compare with; None where that was not
     drawn at random. *text* is what was said, empty where that was not recorded.
+
+    *session* is that of the agent, and *moment* where in it this was shown: "start", "prompt",
+    "before", "error" or "submit"; empty for an answer to a question. *said* are the things in it
+    that are not shown again in the session: see `contextgraph.advising.pipeline.sayings`.
     """
 
     context_id: str
@@ -635,6 +639,11 @@ class Exposure(Struct, frozen=True):
     source: str = ""
     is_withheld: bool | None = None
     text: str = ""
+    session: str = ""
+    moment: str = ""
+    agent: str = ""
+    repo: str = ""
+    said: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -650,6 +659,15 @@ class Exposure(Struct, frozen=True):
         """A context with *items* that nothing is reported for yet."""
         shown = tuple({(item.id, item.advice): item for item in items}.values())
         return cls(context_id, shown_at, error_id, None, shown, "", is_withheld, text)
+
+
+class ShownIn(Struct, frozen=True):
+    """Where something is shown: the *session* of an *agent* in *repo*, and the *moment* in it."""
+
+    session: str = ""
+    moment: str = ""
+    agent: str = ""
+    repo: str = ""
 
 
 class ShownTally(Struct, frozen=True):

@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import TokenScope
@@ -52,7 +53,7 @@ _KEEP_ALIVE_SECONDS = 75
 _SESSION, _SESSION_CHARS = "Mcp-Session-Id", 100
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-_shown: ContextVar[set[str]] = ContextVar("shown")
+_session: ContextVar[Session] = ContextVar("session")
 
 
 class McpEndpoint:
@@ -101,13 +102,13 @@ class McpEndpoint:
             await send(message)
 
         token = _caller.set(caller)
-        shown = caller.tenant.shown_in(f"{caller.token.id} {session}") if session else set()
-        before = _shown.set(shown)
+        memory, name = caller.memory, session and f"{caller.token.id} {session}"
+        before = _session.set(caller.tenant.session(memory, name))
         try:
             app = await self._app(caller.token.allows(TokenScope.WRITE))
             await app(scope, receive, named)
         finally:
-            _shown.reset(before)
+            _session.reset(before)
             _caller.reset(token)
 
 
@@ -117,7 +118,7 @@ def _mcp_server(writes: bool) -> "MCPServer":
     return server_of(
         lambda: _caller.get().memory,
         source=lambda: _caller.get().token.source,
-        shown=_shown.get,
+        session=_session.get,
         writes=writes,
     )
 

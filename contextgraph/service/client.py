@@ -21,7 +21,7 @@ from contextgraph import errors, model
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.agents.live import AsyncLiveRun, InThreads
+from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import load_settings
 from contextgraph.knowledge import Entities, Notes, Pages, Statements
@@ -388,7 +388,7 @@ class Client(_OverHttp, AgentMemory):
         self.loop_detector = _LoopDetector(self._service, policy)
         self.stats = _Statistics(self._service, policy)
         self.writer = _Writer(self._service, _WRITE)
-        self.store = cast(Store, _Store(self._service, _WRITE))
+        self.store = cast(Store, _Store(self._service, _WRITE, policy))
         self.notes = _Notes(self._service, _WRITE)
         self.statements = _Statements(self._service, _WRITE)
         self.pages = _Pages(self._service, _WRITE)
@@ -509,10 +509,12 @@ class _Writer(_Part, MemoryWriter, path="writer"):
 class _Store(_Part, path="store"):
     """The store of the service; only its runs and exposures can be reached."""
 
-    def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
+    def __init__(
+        self, service: ServiceConnection, policy: RetryPolicy, interactive: RetryPolicy
+    ) -> None:
         super().__init__(service, policy)
         self.runs = _Runs(service, policy)  # type: ignore[abstract]
-        self.exposures = _Exposures(service, policy)  # type: ignore[abstract]
+        self.exposures = _Exposures(service, interactive)  # type: ignore[abstract]
 
     def __call__(self) -> "Graph":
         """Load the graph of the memory, a copy."""

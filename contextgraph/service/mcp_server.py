@@ -11,13 +11,14 @@ import logging
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from hashlib import sha256
 from importlib.metadata import version
 from inspect import Signature, getdoc, signature
 from io import BytesIO
 from itertools import islice
 from typing import Annotated, Any, cast
+from uuid import uuid4
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -25,12 +26,13 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from contextgraph.advising.pipeline import sayings, settle, without_shown
-from contextgraph.advising.wording import render
+from contextgraph.advising.pipeline import settle
+from contextgraph.advising.wording import MAX_TOKENS, render
 from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.live import submission_context
+from contextgraph.agents.shown import Session
 from contextgraph.codec import COMPLETE, encoded, parts_of
-from contextgraph.errors import ContextGraphError, ReadError, StoreError
+from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
@@ -141,31 +143,33 @@ TakenSteps = Annotated[
 ]
 
 
-def serve(memory: AgentMemory) -> None:
+def serve(memory: AgentMemory, session: str = "") -> None:
     """Serve *memory* on standard input and output until the input ends.
+
+    To the agent of *session*, as its hooks name it; by default a session of its own.
 
     For the main thread. An interrupt ends the process at once.
     """
     # The SDK would wait for the next line of input; nothing that was answered is lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    server_of(lambda: memory).run("stdio")
+    of_agent = Session(memory, session or uuid4().hex)
+    server_of(lambda: memory, session=lambda: of_agent).run("stdio")
 
 
 def server_of(
     memory: Callable[[], AgentMemory],
     *,
+    session: Callable[[], Session] | None = None,
     source: Callable[[], str] = str,
-    shown: Callable[[], set[str]] | None = None,
     writes: bool = True,
 ) -> MCPServer:
     """An MCP server that is not yet running; without *writes* its tools only read.
 
-    *memory*, *source* (who supplies runs and reports: see `AgentMemory.learn`) and *shown* (what
-    the agent was shown in its session; without it the server has one) are called in the context of
-    each call of a tool.
+    *memory*, *session* (of the agent; without it the server has one) and *source* (who supplies
+    runs and reports: see `AgentMemory.learn`) are called in the context of each call of a tool.
     """
-    of_process: set[str] = set()
-    tools = _Tools(memory, source, shown or (lambda: of_process))
+    of_server = cache(lambda: Session(memory(), uuid4().hex))
+    tools = _Tools(memory, source, session or of_server)
     offered = [
         (getattr(tools, name), name not in _WRITING)
         for name in vars(_Tools)
@@ -336,11 +340,11 @@ class _Tools:
         self,
         memory: Callable[[], AgentMemory],
         source: Callable[[], str],
-        shown: Callable[[], set[str]],
+        session: Callable[[], Session],
     ) -> None:
         self._of_call = memory
         self._source = source
-        self._already_shown = shown
+        self._session = session
 
     @property
     def _memory(self) -> AgentMemory:
@@ -379,12 +383,12 @@ class _Tools:
         state = State(**fields)
         if state == State():
             raise ToolError("describe a state: at least repo, task_description or current_error")
-        before = self._already_shown()
+        session = self._session()
         if again:
-            before.clear()
+            session.forget()
         found = self._memory.query(state, limit, degrade=True)
         withheld = self._memory.withholds(found) or False
-        context = settle(found, limit, already_shown=before, withheld=withheld)
+        context = settle(found, limit, already_shown=session.said(), withheld=withheld)
         shown = self._shown(context)
         if not shown["text"] and render(found):
             shown["text"] = _REPEATED
@@ -534,18 +538,8 @@ class _Tools:
         return {"key": entry.key, "status": entry.status}
 
     def _shown(self, context: MemoryContext) -> Result:
-        """Return the text of what is new in *context*, and its id where there is any.
-
-        It is stored as shown at once: a client may kill this process.
-        """
-        already_shown = self._already_shown()
-        context = without_shown(context, frozenset(already_shown))
-        text = self._memory.render(context)
-        already_shown.update(sayings(context) if text else ())
-        try:
-            self._memory.note_exposures()
-        except StoreError as error:
-            _log.warning("what was shown is not recorded: %s", error)
+        """Return the text of what is new in *context*, and its id where there is any."""
+        text = self._session().show(context, MAX_TOKENS)
         return {"text": text, "context_id": context.id if text else None}
 
     def _inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:

@@ -22,6 +22,7 @@ from anyio.to_thread import run_sync
 from msgspec import Struct, field
 
 from contextgraph.agents.live import LiveRun
+from contextgraph.agents.shown import Session
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
@@ -381,17 +382,22 @@ class Tenant:
         self.reading = AgentMemory.of(reading)
         self.spool = Spool(settings)
         self.live: dict[str, OpenRun] = {}
-        self._sessions: OrderedDict[str, set[str]] = OrderedDict()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
         self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
 
-    def shown_in(self, session: str) -> set[str]:
-        """Return what an agent was shown in a session: see `advising.pipeline.sayings`."""
-        shown = self._sessions.setdefault(session, set())
-        self._sessions.move_to_end(session)
+    def session(self, memory: AgentMemory, name: str) -> Session:
+        """Return the session of this name of a client, or a new one where it has none.
+
+        Kept here, too, for a client that may only read: what it is shown is not recorded.
+        """
+        if not name:
+            return Session(memory)
+        session = self._sessions.setdefault(name, Session(memory, name))
+        self._sessions.move_to_end(name)
         while len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
-        return shown
+        return session
 
     def left(self) -> Iterator[WaitingRun]:
         """Return the runs that earlier processes left, live ones as they were.

@@ -241,7 +241,7 @@ class Memory(rules.RunChanges[None]):
         for context, shown in self.nodes("Context").items():
             items = tuple(item for item in shown.items if item.id not in ids)
             if items != shown.items:
-                self.graph.nodes[context]["value"] = replace(shown, items=items, text="")
+                self.graph.nodes[context]["value"] = replace(shown, items=items, text="", said=())
 
     def remove_unused(self, removed: None) -> None:
         repos = {run.repo for run in self.within(model.Scope())}
@@ -860,6 +860,15 @@ class NetworkxExposures(_Part):
             return False
         self._memory.graph.nodes[context_id]["value"] = reported
         return True
+
+    def of_session(self, session: str) -> Sequence[model.Exposure]:
+        shown = [one for one in self.all() if session and one.session == session]
+        return sorted(shown, key=lambda one: (one.shown_at, one.context_id))
+
+    def forget_session(self, session: str) -> None:
+        for exposure in self.of_session(session):
+            known = self._memory.graph.nodes[exposure.context_id]
+            known["value"] = replace(exposure, said=())
 
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
         memory, found = self._memory, dict[str, model.Exposure]()

@@ -8,7 +8,9 @@ CALL (row) {
     MERGE (c:Context {tenant: $tenant, id: row.context_id})
     ON CREATE SET c.name = 'context ' + row.context_id, c.shown_at = row.shown_at,
         c.error_id = row.error_id, c.helped = row.helped, c.source = row.source,
-        c.is_withheld = row.is_withheld, c.text = row.text, c.is_new = true
+        c.is_withheld = row.is_withheld, c.text = row.text, c.session = row.session,
+        c.moment = row.moment, c.agent = row.agent, c.repo = row.repo, c.said = row.said,
+        c.is_new = true
     WITH c, row WHERE c.is_new
     REMOVE c.is_new
     WITH c, row
@@ -39,6 +41,21 @@ MATCH (c:Context {tenant: $tenant, id: id})
 RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.id
+
+// name: exposures_of_session
+// Contexts that were shown in a session, with their items, the oldest first.
+MATCH (c:Context {tenant: $tenant, session: $session})
+WHERE c.session > ''
+RETURN c {.*, context_id: c.id} AS context,
+    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
+ORDER BY c.shown_at, c.id
+
+// name: forget_session
+// Empty what the agent of a session no longer knows.
+UNWIND $rows AS row
+MATCH (c:Context {tenant: $tenant, session: row.session})
+WHERE c.session > ''
+SET c.said = []
 
 // name: exposures
 // Contexts that were shown, with their items, in the order of their ids.
@@ -130,7 +147,7 @@ CALL (row) {
 // Empty the texts in which these items were shown.
 UNWIND $ids AS id
 MATCH (:ShownItem {tenant: $tenant, id: id})<-[:SHOWED]-(c:Context)
-SET c.text = ''
+SET c.text = '', c.said = []
 
 // name: remove_shown_items
 // Delete what was recorded of items that are gone.

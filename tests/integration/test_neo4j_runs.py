@@ -10,8 +10,7 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory, State
-from contextgraph.agents.compile import compile_advice
-from contextgraph.agents.hook_files import AdviceFile
+from contextgraph.agents.local_copy import copy_repository
 from contextgraph.errors import MemoryNotFoundError, StoreError
 from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
 from contextgraph.store import SqliteStore
@@ -72,7 +71,7 @@ def test_an_inconsistent_run_leaves_nothing(store: Neo4jStore) -> None:
 def test_a_deleted_conversation_leaves_none_of_its_statements(
     neo4j: Neo4jServer, tmp_path: Path
 ) -> None:
-    """Neither in the graph nor in its indexes, nor in compiled advice."""
+    """Neither in the graph nor in its indexes, nor in the copy that hooks read."""
 
     def everything() -> str:
         with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
@@ -88,20 +87,21 @@ def test_a_deleted_conversation_leaves_none_of_its_statements(
     assert {one.note.session for one in memory.query(state).statements} == {"amended"}
     assert memory.forget([amended.trajectory_id]) == 1
     assert {one.note.session for one in memory.query(state).statements} == {"export"}
-    compile_advice(memory, tmp_path / "advice")
-    with AdviceFile(tmp_path / "advice") as file:
-        assert "640" in file.for_request(SHOP, LATER).text
+    copy = AgentMemory.open(tmp_path / "copy.db")
+    copy_repository(memory, copy, SHOP)
+    assert {one.note.session for one in copy.query(state).statements} == {"export"}
     assert re.search(SAID, everything())
 
     assert memory.forget([said.trajectory_id]) == 1
-    compile_advice(memory, tmp_path / "advice")
+    copy_repository(memory, copy, SHOP)
+    copy.close()
     assert memory.query(state).statements == ()
     assert not any(one.note.session == "export" for one in memory.statements.of())
     assert (
         memory.store.notes.for_text(["640", "row"], NoteScope(None, (NoteKind.STATEMENT,)), 9) == []
     )
     assert not re.search(SAID, everything())
-    assert b"640" not in (tmp_path / "advice").read_bytes()
+    assert not any(b"640 row" in path.read_bytes() for path in tmp_path.glob("copy.db*"))
     memory.close()
 
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph import AgentMemory
-from contextgraph.agents.compile import compile_advice
 from contextgraph.agents.hook import answer
 from contextgraph.agents.install import AGENTS, SettingsFile
 from tests.builders import NO_MODULE, recovering_run
@@ -46,7 +45,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         for number in (1, 2, 3):
             memory.learn(recovering_run(number))
         memory.notes.remember("a/b.py is generated", repo="acme/shop")
-        compile_advice(memory, path.with_name("memory.advice.db"))
     return str(path)
 
 

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.agents.compile import compile_advice
-from contextgraph.agents.hook_files import AdviceFile
-from contextgraph.codec import decoded
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.durability import SURE
 from contextgraph.knowledge.extraction import statements_in
@@ -20,7 +17,6 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     ScopeLevel,
-    ShownItem,
     SimilarCase,
     StatementKind,
     Step,
@@ -283,7 +279,7 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
 
 
 def test_less_sure_words_of_one_rule_are_not_quoted_but_the_rule_stands(
-    memory: AgentMemory, tmp_path: Path
+    memory: AgentMemory,
 ) -> None:
     said = "Instead keep export.py DRY.", "Otherwise never duplicate code in export.py."
     for day, text in enumerate(said):
@@ -293,9 +289,8 @@ def test_less_sure_words_of_one_rule_are_not_quoted_but_the_rule_stands(
     assert (rule.sessions, rule.is_confirmed, rule.stands) == (2, False, True)
     assert memory.statements.standing(SHOP)
     assert memory.statements.naming(["export.py"], repo=SHOP) == ()
-    compile_advice(memory, tmp_path / "advice")
-    with AdviceFile(tmp_path / "advice") as file:
-        assert not file.for_edit(SHOP, "export.py")
+    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+        assert run.before(Action("Edit", "Edit", {"file_path": "export.py"})) is None
 
 
 def test_learning_again_rates_anew_what_nobody_reviewed(memory: AgentMemory) -> None:
@@ -313,9 +308,7 @@ def test_learning_again_rates_anew_what_nobody_reviewed(memory: AgentMemory) -> 
     assert all(one.is_confirmed for one in memory.statements.of(SHOP))
 
 
-def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_a_run_is_shown_a_less_sure_statement_once_it_is_accepted(memory: AgentMemory) -> None:
     vague = (
         "Instead export.py always keeps the newest of each day.",
         "Instead never run `make old`.",
@@ -324,10 +317,10 @@ def test_hooks_tell_a_less_sure_statement_once_it_is_accepted(
         memory.learn(talk(instance, "Look at the export", ("It runs.", text)))
 
     def told() -> list[bool]:
-        compile_advice(memory, tmp_path / "advice", repos=[SHOP])
-        with AdviceFile(tmp_path / "advice") as file:
-            shown = file.for_edit(SHOP, "export.py"), file.for_command(SHOP, "make old")
-        return [any(text in one.text for one in it) for text, it in zip(vague, shown, strict=True)]
+        with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+            edit = Action("Edit", "Edit", {"file_path": "export.py"})
+            shown = run.before(edit) or "", run.before("make old") or ""
+        return [text in one for text, one in zip(vague, shown, strict=True)]
 
     waiting = [one.note.id for one in memory.statements.of(SHOP) if not one.is_confirmed]
     assert (len(waiting), told()) == (2, [False, False])
@@ -636,47 +629,6 @@ def test_a_request_that_shares_only_common_words_with_what_was_said_gets_nothing
     assert memory.statements.for_request(request, repo=SHOP)[0].probability < 0.5
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        LATER,
-        "Export batches: which customer waits, and what is the cap of rows of a batch?",
-        "A customer was charged twice for rows of overage; fix the invoice of the metering plan.",
-        "Invoices round the overage of rows up before the grace of a plan is taken off.",
-        "Look at area 3: it has to be fixed.",
-        "How do I bake bread?",
-    ],
-)
-def test_a_hook_is_told_what_the_library_tells(
-    memory: AgentMemory, tmp_path: Path, request_: str
-) -> None:
-    for run in (export_talk(), amended_talk(), metering_talk(), *map(small_talk, range(30))):
-        memory.learn(run)
-    compile_advice(memory, tmp_path / "advice")
-    context = memory.decided(request_, repo=SHOP)
-    with AdviceFile(tmp_path / "advice") as file:
-        advice = file.for_request(SHOP, request_)
-    shown = {decoded(ShownItem, item).id for item in advice.items}
-    assert shown == {one.note.id for one in context.statements}
-    assert advice.text in memory.render(context)
-    assert bool(advice.text) == ("row" in request_)
-
-
-def test_a_deleted_session_is_not_in_compiled_advice(memory: AgentMemory, tmp_path: Path) -> None:
-    receipts = [memory.learn(run) for run in (export_talk(), *map(small_talk, range(8)))]
-    path = tmp_path / "advice"
-    compile_advice(memory, path)
-    with AdviceFile(path) as file:
-        assert "640" in file.for_request(SHOP, LATER).text
-        assert any("640" in one.text for one in file.for_edit(SHOP, "export.py"))
-    memory.forget([receipts[0].trajectory_id])
-    compile_advice(memory, path)
-    with AdviceFile(path) as file:
-        assert not file.for_request(SHOP, LATER).text
-        assert not file.for_edit(SHOP, "export.py")
-    assert b"640" not in path.read_bytes()
-
-
 def test_secrets_are_masked_and_instructions_to_the_reader_never_shown(
     memory: AgentMemory,
 ) -> None:
@@ -868,27 +820,22 @@ def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
 ) -> None:
     repeated_rule(memory)
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
-        assert "keep it DRY" in run.start()
+        start = run.start()
+    assert "keep it DRY" in start
+    assert "(said in 2 sessions)" in start
     with memory.live(repo="acme/other", instance_id="new", task="Something else") as run:
         assert "DRY" not in run.start()
-    compile_advice(memory, tmp_path / "advice")
-    with AdviceFile(tmp_path / "advice") as file:
-        assert "(said in 2 sessions)" in file.for_repository(SHOP).text
 
 
 def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
     memory.learn(session("No, always retry the upload of a ledger twice, like main.py does."))
-    compile_advice(memory, tmp_path / "advice")
 
     def shown_for(text: str) -> str:
         edit = Action("Edit", "Edit", {"file_path": "/home/me/shop/main.py", "new_string": text})
         with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
-            said = run.before(edit) or ""
-        with AdviceFile(tmp_path / "advice") as file:
-            assert bool(said) == bool(file.for_edit(SHOP, "main.py", text))
-        return said
+            return run.before(edit) or ""
 
     assert "retry" in shown_for("def upload(ledger): ...")
     assert not shown_for("x = 1")
@@ -914,13 +861,10 @@ def test_before_a_command_what_people_said_about_it_is_shown_once(
     rule: str, command: str, is_about: bool, memory: AgentMemory, tmp_path: Path
 ) -> None:
     memory.learn(session(rule))
-    compile_advice(memory, tmp_path / "advice")
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
         said = run.before(command) or ""
         assert run.before(command) is None
     assert (rule in said) == is_about
-    with AdviceFile(tmp_path / "advice") as file:
-        assert bool(said) == any(rule in one.text for one in file.for_command(SHOP, command))
 
 
 def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_is_about(

@@ -19,18 +19,23 @@ from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
-# What `upgrade_18.sql` to `upgrade_21.sql` add, taken out again.
+# What `upgrade_18.sql` to `upgrade_22.sql` add, taken out again.
 _ADDED = {
     "place": ["runs"],
     "error_pattern": ["runs", "steps", "cleared"],
-    "exposure": ["text"],
+    "exposure": ["text", "session", "moment", "agent", "repo", "said"],
     "shown_item": ["why"],
     "fragment": ["space", "vector"],
     "methodology": ["space", "vector"],
 }
 _INDEXES = (
     *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
-    *("exposure_newest", "shown_item_of_advice", "trajectory_ranked_of_agent"),
+    *(
+        "exposure_newest",
+        "exposure_of_session",
+        "shown_item_of_advice",
+        "trajectory_ranked_of_agent",
+    ),
 )
 _RECOVERIES_BY_TIME = {
     "recovered_template": "error",
@@ -459,7 +464,13 @@ def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) ->
     assert shape(learned) != before
 
     store = SqliteStore(str(learned))
-    assert store.admin.migrate() == ("upgrade_18", "upgrade_19", "upgrade_20", "upgrade_21")
+    assert store.admin.migrate() == (
+        "upgrade_18",
+        "upgrade_19",
+        "upgrade_20",
+        "upgrade_21",
+        "upgrade_22",
+    )
     assert errors
     assert store.recoveries.errors(Scope(), 9) == errors
     assert [*store.exposures.all()] == shown

@@ -426,6 +426,13 @@ class Neo4jExposures:
             decided["sources"] if decided else 0,
         )
 
+    def of_session(self, session: str) -> Sequence[model.Exposure]:
+        found = self._connection.rows("exposures_of_session", session=session)
+        return list(map(exposure_of, found))
+
+    def forget_session(self, session: str) -> None:
+        self._connection.write(Transaction.write, "forget_session", [{"session": session}])
+
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         decided = [VERDICTS.of(verdict) for verdict in sorted(verdicts, key=attrgetter("advice"))]
         self._connection.write(Transaction.write, "put_verdicts", decided)

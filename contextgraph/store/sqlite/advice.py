@@ -637,6 +637,9 @@ WHERE e.tenant = ? AND e.context_id IN (SELECT value FROM json_each(?)) ORDER BY
 _LATER = f"""
 SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = ? AND e.context_id > ? ORDER BY e.context_id LIMIT ?"""
+_OF_SESSION = f"""
+SELECT {_EXPOSURE} FROM exposure e
+WHERE e.tenant = ? AND e.session = ? AND e.session > '' ORDER BY e.shown_at, e.context_id"""
 _NEWEST_EXPOSURES = f"""
 SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = :tenant {{named}}
@@ -699,6 +702,20 @@ class SqliteExposures:
             changed = [exposure for exposure in reported if exposure]
             put_reports(transaction, changed)
             return bool(changed)
+
+    def of_session(self, session: str) -> Sequence[Exposure]:
+        with self._database.reading() as transaction:
+            return _exposures(
+                transaction, transaction.rows(_OF_SESSION, (transaction.tenant, session))
+            )
+
+    def forget_session(self, session: str) -> None:
+        with self._database.writing() as transaction:
+            transaction.write(
+                "UPDATE exposure SET said = '[]' "
+                "WHERE tenant = ? AND session = ? AND session > '' AND said <> '[]'",
+                (transaction.tenant, session),
+            )
 
     def record(self, advice: Sequence[str]) -> AdviceRecord:
         with self._database.reading() as transaction:
@@ -791,7 +808,8 @@ def forget_shown(transaction: Transaction, items: Iterable[str]) -> None:
     named = {"tenant": transaction.tenant, "items": text_of([*items])}
     of_items = "tenant = :tenant AND item IN (SELECT value FROM json_each(:items))"
     transaction.write(
-        "UPDATE exposure SET text = '' WHERE tenant = :tenant AND text > '' AND key IN "
+        "UPDATE exposure SET text = '', said = '[]' "
+        "WHERE tenant = :tenant AND text > '' AND key IN "
         f"(SELECT exposure FROM shown_item WHERE {of_items})",
         named,
     )

@@ -143,12 +143,13 @@ APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 # Version of a file -> the script that upgrades it, and the version that it has then. Release 0.1
 # wrote version 4; those between are of no release, but the last of them is in use.
 SCRIPTS: Mapping[int, tuple[str, int]] = {
-    0: ("schema", 22),
+    0: ("schema", 23),
     4: ("upgrade_0_1", 18),
     18: ("upgrade_18", 19),
     19: ("upgrade_19", 20),
     20: ("upgrade_20", 21),
     21: ("upgrade_21", 22),
+    22: ("upgrade_22", 23),
 }
 VERSION = max(version for _, version in SCRIPTS.values())
 RUN_BITS = 20

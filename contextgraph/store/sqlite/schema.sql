@@ -214,8 +214,11 @@ CREATE TABLE exposure (
     key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
     context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, error_id TEXT, helped INTEGER,
     source TEXT NOT NULL DEFAULT '', is_withheld INTEGER, text TEXT NOT NULL DEFAULT '',
-    UNIQUE (tenant, context_id));
+    session TEXT NOT NULL DEFAULT '', moment TEXT NOT NULL DEFAULT '',
+    agent TEXT NOT NULL DEFAULT '', repo TEXT NOT NULL DEFAULT '',
+    said TEXT NOT NULL DEFAULT '[]', UNIQUE (tenant, context_id));
 CREATE INDEX exposure_newest ON exposure (tenant, shown_at DESC, context_id);
+CREATE INDEX exposure_of_session ON exposure (tenant, session) WHERE session > '';
 CREATE TABLE shown_item (
     exposure INTEGER NOT NULL, position INTEGER NOT NULL, tenant INTEGER NOT NULL,
     item TEXT NOT NULL, advice TEXT NOT NULL, patterns TEXT NOT NULL, helped INTEGER,

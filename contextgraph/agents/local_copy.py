@@ -1,0 +1,122 @@
+"""The memory that hooks read: a file on this machine, for a remote memory a copy of a repository.
+
+Run as a program in the background, with the address, tenant and repository, it renews the copy.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+
+from contextgraph.agents.hook_files import HookFiles
+from contextgraph.config import Settings, load_settings
+from contextgraph.errors import StoreUnavailableError
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Exposure, NoteKind, NoteScope, Scope, Trajectory
+from contextgraph.ports import ALL
+from contextgraph.values import replace
+from contextgraph.wiring import build
+
+# Of a repository: its solved runs, then the newest, and its newest notes; of what hooks showed the
+# newest, which the remote memory may lack.
+_RUNS, _NOTES, _EXPOSURES = 200, 2_000, 1_000
+
+
+@contextmanager
+def local_memory(
+    settings: Settings, seconds: float, on_unavailable: Callable[[StoreUnavailableError], None]
+) -> Iterator[AgentMemory]:
+    """The memory of *settings* for a hook, without models.
+
+    For a remote one its copy; of a service the sessions are asked, for which it has so many
+    *seconds*, and *on_unavailable* is called where that was not enough.
+    """
+    sessions = None
+    if settings.is_service:
+        sessions = AgentMemory.of_settings(settings, deadline=seconds)
+    local = _of_copy(settings)
+    parts = build(
+        local,
+        read_only=not os.path.exists(local.address),  # only keyed files, maybe
+        create=False,
+        with_models=False,
+        sessions=sessions.store.exposures if sessions else None,
+        on_unavailable=on_unavailable,
+    )
+    with AgentMemory.of(parts) as memory:
+        yield memory
+
+
+def _of_copy(settings: Settings) -> Settings:
+    """*settings* of the copy of a remote memory; of a file they are the same."""
+    if not settings.is_remote:
+        return settings
+    copy = HookFiles(settings).store
+    return replace(settings, store=copy, tenant="default", auth=None, token=None, notes="")
+
+
+def shown_by_hooks(settings: Settings) -> Sequence[Exposure]:
+    """Return the newest of what hooks showed on this machine and a remote memory may lack."""
+    if not (settings.is_remote and os.path.exists(HookFiles(settings).store)):
+        return ()
+    with AgentMemory.of(build(_of_copy(settings), create=False, with_models=False)) as copy:
+        return copy.store.exposures.newest(_EXPOSURES)
+
+
+def note_shown(memory: AgentMemory, settings: Settings) -> None:
+    """Record in the remote *memory* what hooks showed on this machine, so that it is credited."""
+    if shown := shown_by_hooks(settings):
+        memory.store.exposures.add(shown)
+
+
+def remove_copy(settings: Settings) -> None:
+    """Remove the copy of a remote memory: something in it is to be forgotten."""
+    if settings.is_remote:
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{HookFiles(settings).store}{ending}")
+
+
+def copy_repository(source: AgentMemory, copy: AgentMemory, repo: str) -> None:
+    """Bring what *copy* has of *repo* up to date with *source*.
+
+    Runs, notes, statements and decisions by hand. What is interrupted is completed by the next
+    call. Raises `StoreError`.
+    """
+    runs, scope = source.store.runs, Scope(repo)
+    wanted = {run.id: run for run in runs.for_task(None, scope, _RUNS)}
+    known = {run.id: run for run in copy.store.runs.for_task(None, scope, ALL)}
+    new = [run for run in wanted.values() if not _is_same(run, known.get(run.id))]
+    copy.forget({*known} - {*wanted} | {run.id for run in new})
+    for contributor, group in groupby(sorted(new, key=_contributor), _contributor):
+        raws = (replace(raw, outcome=run.outcome) for run in group if (raw := runs.raw(run.id)))
+        for _ in copy.learn_many(raws, source=contributor, on_error=lambda error: None):
+            pass
+    noted = NoteScope((repo.casefold(), ""), tuple(NoteKind))
+    notes = {note.id: note for note in source.store.notes.newest(noted, _NOTES)}
+    before = {note.id: note for note in copy.store.notes.newest(noted, ALL)}
+    copy.store.notes.delete([*{*before} - {*notes}])
+    copy.store.notes.change(new=[note for note in notes.values() if note != before.get(note.id)])
+    copy.store.exposures.decide(source.store.exposures.record([]).verdicts)
+
+
+def _contributor(run: Trajectory) -> str:
+    return run.contributor
+
+
+def _is_same(run: Trajectory, copied: Trajectory | None) -> bool:
+    return copied is not None and copied.outcome == run.outcome
+
+
+def main(address: str, tenant: str, repo: str) -> None:
+    """Renew the copy of *repo* for the hooks of this machine."""
+    settings = load_settings(store=address, tenant=tenant)
+    copied = AgentMemory.of(build(_of_copy(settings), with_models=False))
+    with AgentMemory.of_settings(settings, create=False) as memory, copied as copy:
+        note_shown(memory, settings)
+        copy_repository(memory, copy, repo)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,47 @@
+"""Sessions of agents in two stores: what is shown through either is known in both."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from contextgraph.errors import StoreUnavailableError
+from contextgraph.model import Exposure
+from contextgraph.ports import ExposureStore
+
+T = TypeVar("T")
+
+
+class SharedExposures:
+    """The `ExposureStore` *own*, whose sessions go on in *other*.
+
+    *on_unavailable* is called where *other* does not answer; the error is raised as well.
+    """
+
+    def __init__(
+        self,
+        own: ExposureStore,
+        other: ExposureStore,
+        on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
+    ) -> None:
+        self._own, self._other, self._on_unavailable = own, other, on_unavailable
+        self.report, self.record, self.decide = own.report, own.record, own.decide
+        self.gate, self.newest, self.tally, self.all = own.gate, own.newest, own.tally, own.all
+
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        self._own.add(exposures)
+        self._ask(lambda: self._other.add(exposures))
+
+    def of_session(self, session: str) -> Sequence[Exposure]:
+        found = self._ask(lambda: self._other.of_session(session))
+        known = {one.context_id: one for one in (*found, *self._own.of_session(session))}
+        return sorted(known.values(), key=lambda one: (one.shown_at, one.context_id))
+
+    def forget_session(self, session: str) -> None:
+        self._own.forget_session(session)
+        self._ask(lambda: self._other.forget_session(session))
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except StoreUnavailableError as error:
+            self._on_unavailable(error)
+            raise
