@@ -20,9 +20,9 @@ from contextgraph.advising.wording import render
 from contextgraph.evaluation.judging import files_to_find, read_related
 from contextgraph.evaluation.measures import Share, difference
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Outcome, RawTrajectory, State
+from contextgraph.model import ActionKind, Outcome, RawTrajectory, State
 from contextgraph.readers import read
-from contextgraph.trace import ActionKind, files_changed, files_created, project_facts
+from contextgraph.trace import facts_of, files_changed, files_created, read_steps
 
 LEARNED, NOTED = 35, 70
 _FILES = 2
@@ -78,7 +78,7 @@ def _fill(memory: AgentMemory, tasks: Sequence[RawTrajectory]) -> None:
 
 def _statements(raw: RawTrajectory) -> Iterator[str]:
     """Return a note that people of the project could write after the task of *raw*."""
-    facts, patch = project_facts(raw), raw.patch or ""
+    facts, patch = facts_of(raw, read_steps(raw)), raw.patch or ""
     if raw.outcome is Outcome.SOLVED or not raw.steps:  # a patch of people, or one that passed
         changed = [file for file in files_changed(patch) if file not in files_created(patch)]
         for file in changed[:_FILES]:

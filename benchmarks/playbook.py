@@ -25,10 +25,10 @@ from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_mos
 from contextgraph.evaluation.evaluation import split
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.memory import AgentMemory
-from contextgraph.model import RawTrajectory
+from contextgraph.model import ActionKind, RawTrajectory, RunFacts
 from contextgraph.readers import read
 from contextgraph.text import count_tokens
-from contextgraph.trace import ActionKind, ProjectFacts, project_facts
+from contextgraph.trace import facts_of, read_steps
 
 SHARE = 0.7
 PLACES = (1, 3, 5)
@@ -125,7 +125,7 @@ def _test_commands(corpus: Corpus) -> None:
     for raw in corpus.judged:
         known = corpus.memory.playbook(raw.repo, exclude_instances=[raw.instance_id])
         agreed = next((command for command in known.tests if command.is_agreed), None)
-        uses = project_facts(raw).commands
+        uses = facts_of(raw, read_steps(raw)).commands
         first = next((use for use in uses if use.kind is ActionKind.TEST and use.ran), None)
         if agreed and first:
             count += 1
@@ -136,7 +136,7 @@ def _test_commands(corpus: Corpus) -> None:
 def _warnings(corpus: Corpus) -> None:
     succeeded = failed = right = wrong = 0
     for raw in corpus.judged:
-        facts = project_facts(raw)
+        facts = facts_of(raw, read_steps(raw))
         succeeded += sum(not use.error_type for use in facts.commands)
         failed += sum(not use.ran for use in facts.commands)
         for fails in _warned(corpus.memory, raw, facts):
@@ -148,7 +148,7 @@ def _warnings(corpus: Corpus) -> None:
     )
 
 
-def _warned(memory: AgentMemory, raw: RawTrajectory, facts: ProjectFacts) -> Iterator[bool]:
+def _warned(memory: AgentMemory, raw: RawTrajectory, facts: RunFacts) -> Iterator[bool]:
     """Whether each command failed that a live run would have been warned against."""
     known: set[str] = set()
     for use in facts.commands:

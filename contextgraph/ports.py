@@ -69,6 +69,12 @@ class RunStore(Protocol):
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""
 
+    def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
+        """What the known ones of these runs show of their project and machine, by id.
+
+        One row for each run, with one encoded value, written and removed with the run.
+        """
+
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
         """Run id -> its fragments, in order; none for unknown ids."""
 

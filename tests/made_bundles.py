@@ -21,6 +21,7 @@ from contextgraph.model import (
     RemedyAction,
     RemedyKind,
     RemedyPattern,
+    RunFacts,
     Scope,
     Step,
     TaskType,
@@ -84,6 +85,7 @@ def made_bundle(number: int, *, outcome: Outcome = Outcome.UNKNOWN, note: str = 
         errors=(pattern,),
         caused=(CausedError(first.id, pattern.id, (1,), ("src/cache.py:3",)),),
         recovered=(recovered,),
+        facts=RunFacts(listed=(f"src/{note or number}.py",)),
         raw=_raw(trajectory),
     )
 

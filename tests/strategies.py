@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from contextgraph.model import (
     Action,
+    ActionKind,
     Bundle,
+    Cause,
     CausedError,
     ChangeStatus,
+    CommandUse,
     EmbeddedRun,
+    Environment,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -23,6 +27,7 @@ from contextgraph.model import (
     FragmentType,
     LoopEnding,
     LoopKind,
+    Loss,
     Methodology,
     MethodologyStatus,
     Outcome,
@@ -34,6 +39,7 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
     ResolvedBy,
+    RunFacts,
     Scope,
     SeenContext,
     ShownItem,
@@ -248,9 +254,33 @@ def _bundle(chance: _Chance, trajectory_ids: tuple[str, ...]) -> Bundle:
         errors=tuple(_pattern(chance, error) for error in sorted(set(met.values()))),
         caused=tuple(_caused(fragments, met)),
         recovered=tuple(_recovered(chance, fragments, met)),
+        facts=_facts(chance),
         raw=_raw(chance, trajectory),
         exposures=tuple(_seen(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
         embedded=chance.maybe(_embedded(chance)),
+    )
+
+
+def _facts(chance: _Chance) -> RunFacts:
+    use = CommandUse(
+        chance.choice([*ActionKind]),
+        chance.text(),
+        chance.text(),
+        chance.choice(("", "src")),
+        ran=chance.choice((True, False)),
+        error_type=chance.choice(("", "ValueError")),
+        prompted=chance.choice((True, False)),
+    )
+    loss = Loss(chance.choice([*Cause]), "python", chance.text(), 1, 3, chance.choice(PATTERNS))
+    return RunFacts(
+        commands=chance.few([use]),
+        created=chance.few(PATHS),
+        listed=chance.few(PATHS),
+        names={path: chance.texts() for path in chance.few(PATHS)},
+        symbols={path: chance.texts() for path in chance.few(PATHS)},
+        content_hashes={path: chance.texts() for path in chance.few(PATHS)},
+        environment=Environment("linux", chance.text(), (("python", "3.11"),)),
+        losses=chance.few([loss]),
     )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.labels.load import SETS, Label, LabelSet, load
-from contextgraph.model import ErrorSignature, Family, Phase
-from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace
+from contextgraph.model import ActionKind, ErrorSignature, Family, Phase
+from contextgraph.trace import Recovery, StepTrace, Trace
 
 # The usual way to look for errors, as the figure to beat.
 REGEX = re.compile("Error|Exception|failed")

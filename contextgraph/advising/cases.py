@@ -4,15 +4,7 @@ import posixpath
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set as AbstractSet,
-)
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -44,9 +36,9 @@ from contextgraph.advising.gate import (
 from contextgraph.model import (
     ChannelRank,
     Outcome,
-    PatchSummary,
     PlaybookFile,
     RepositoryPlaybook,
+    RunFacts,
     ScopeLevel,
     SimilarCase,
     Trajectory,
@@ -56,7 +48,6 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.ranking import blend
 from contextgraph.text import TASK_CHARS, regex, stem, stems, word_counts, words
-from contextgraph.trace import ProjectFacts
 from contextgraph.values import replace
 
 FRAGMENTS_SHOWN = 3
@@ -76,12 +67,8 @@ def cases_of(
     store: Store,
     limit: int,
     weights: Mapping[str, float],
-    changed: Callable[[str], PatchSummary],
 ) -> tuple[SimilarCase, ...]:
-    """*by_channel* as one ranking, at most *limit*; none where the gate admits none.
-
-    *changed* gives what the patch of a run changed.
-    """
+    """*by_channel* as one ranking, at most *limit*; none where the gate admits none."""
     ranks = ranks_in(
         {
             name: [(hit.trajectory.id, hit.evidence) for hit in hits]
@@ -95,10 +82,10 @@ def cases_of(
     ]
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
+    here = [case.trajectory_id for case in cases if case.why.scope is ScopeLevel.REPO]
+    known = store.runs.facts(here)
     cases = [
-        replace(case, changed=changed(case.trajectory_id))
-        if case.why.scope is ScopeLevel.REPO
-        else case
+        replace(case, changed=facts.patch) if (facts := known.get(case.trajectory_id)) else case
         for case in cases
     ]
     return _without_quarantined(_with_fragments(cases, store), store)
@@ -300,15 +287,17 @@ class KnownRun(Struct, frozen=True):
     changed: frozenset[str]
     opened: frozenset[str]
     listed: frozenset[str]
-    facts: ProjectFacts
+    facts: RunFacts
     source: str = ""
 
 
-def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
+def known_run(run: Trajectory, facts: RunFacts) -> KnownRun:
     """*run* with the *facts* that it shows."""
 
+    created = frozenset(facts.created)
+
     def own(files: Iterable[str]) -> frozenset[str]:
-        return frozenset(file for file in files if _is_own(file, facts.created))
+        return frozenset(file for file in files if _is_own(file, created))
 
     files = own(run.files), own(facts.opened), own(facts.listed)
     return KnownRun(run.instance_id, *files, facts, run.contributor)

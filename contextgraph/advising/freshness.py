@@ -29,7 +29,14 @@ from contextgraph.model import (
 )
 from contextgraph.ports import NoteStore
 from contextgraph.text import regex, stems
-from contextgraph.trace import describe_remedy, files_changed, folder_of, names_in, project_facts
+from contextgraph.trace import (
+    describe_remedy,
+    facts_of,
+    files_changed,
+    folder_of,
+    names_in,
+    read_steps,
+)
 from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
 
@@ -109,7 +116,7 @@ def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
 
     These are files that it changed, and those that its commands name.
     """
-    facts = project_facts(raw)
+    facts = facts_of(raw, read_steps(raw))
     commands = (CommandRecord(use.text, use.folder, 0, 0) for use in facts.commands)
     named = {*files_changed(raw.patch or ""), *facts.edited}.union(*map(paths_of_command, commands))
     hashes = {

@@ -251,13 +251,12 @@ class MemoryRetriever:
 
         def answered(gate: Gate, limit: int, answer: MemoryContext) -> MemoryContext:
             probable = [one for one in notes if one.probability >= gate.min_note_precision]
-            store, changed = self._store, self.playbooks.changed
             return replace(
                 answer,
                 playbook=playbook,
                 notes=tuple(probable[:limit]),
                 statements=fitting_statements(statements, gate.min_statement_precision),
-                similar_cases=cases_of(query, cases, gate, store, limit, self.weights, changed),
+                similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
             )
 
         return answered

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain
 from math import fsum
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -16,49 +15,42 @@ from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
+    TESTS,
+    ActionKind,
     Cause,
     CommandHistory,
     CommandRecord,
+    CommandUse,
     Environment,
     FailingTest,
-    FragmentOutcome,
+    Loss,
     MachineFact,
     Note,
     NoteKind,
     NoteScope,
-    PatchSummary,
-    RawTrajectory,
-    RecoveryCandidate,
     RemedyKind,
     RemedyPattern,
     RepositoryPlaybook,
+    RunFacts,
     Scope,
     Trajectory,
 )
 from contextgraph.ports import Store
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
-    FOLDER_PATTERNS,
     SCRIPT,
-    ActionKind,
-    FolderCauses,
     Lesson,
-    ProjectFacts,
-    environment_of,
     is_advice_id,
     is_hazardous_command,
     is_own_module,
-    lessons_of,
-    patch_summary,
-    project_facts,
     sets_own_variable,
     usual_environment,
 )
-from contextgraph.trace.actions import TESTS, CommandUse, command_use
+from contextgraph.trace.actions import command_use
 from contextgraph.trace.advice import wording_of
 from contextgraph.values import replace
 
-# So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
+# So many runs are looked at, solved ones first, then the newest.
 RUNS = 32
 FILES = 20
 # The same of an agent, in any repository, for facts of its machine.
@@ -67,7 +59,6 @@ _MACHINE_RUNS = 160
 _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.
 _LEAST_COST, _LEAST_OF_PART, _LEAST_SHARE = 0.1, 0.03, 0.03
-_REMEMBERED_RUNS = 4_096
 _PINNED = 20
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
@@ -88,16 +79,13 @@ def _has_runs(store: Store, agent: str) -> bool:
 
 
 class Playbooks:
-    """Makes playbooks; what a run shows is read once and remembered. *clock* gives the time."""
+    """Makes playbooks of the facts of runs. *clock* gives the time."""
 
     def __init__(
         self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._store = store
         self._now = clock
-        self._runs: dict[str, KnownRun] = {}
-        self._losses: dict[str, tuple[Environment, tuple[Loss, ...]]] = {}
-        self.changed = lru_cache(_REMEMBERED_RUNS)(self._changed)
 
     def of(
         self,
@@ -165,15 +153,18 @@ class Playbooks:
             self._trusted(self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent))
             for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
         )
-        losses = self._known_losses([*here, *anywhere])
+        near, far = self._lost(here), self._lost(anywhere)
         if withdrawn := self._withdrawn():
-            losses = [
-                run._replace(
-                    losses=tuple(one for one in run.losses if one.pattern not in withdrawn)
-                )
-                for run in losses
-            ]
-        near, far = _on(losses[: len(here)], environment), losses[len(here) :]
+            near, far = (
+                [
+                    run._replace(
+                        losses=tuple(one for one in run.losses if one.pattern not in withdrawn)
+                    )
+                    for run in runs
+                ]
+                for runs in (near, far)
+            )
+        near = _on(near, environment)
         if environment is None:
             # What is known of runs of the repository, and for the rest what most runs show.
             own, usual = (
@@ -241,7 +232,8 @@ class Playbooks:
             is_new = not trajectories and not _has_runs(self._store, agent)
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
-        known = supported([self.known(run) for run in self._trusted(trajectories)])
+        trusted = self._known(self._trusted(trajectories))
+        known = supported([known_run(run, facts) for run, facts in trusted])
         usual = environment or usual_environment(run.facts.environment for run in known)
         known = [run for run in known if run.facts.environment.agrees(usual)]
         settings = [one.target for one in self._withdrawn() if one.kind is RemedyKind.SET_ENV]
@@ -282,11 +274,11 @@ class Playbooks:
 
         Of the runs of *repo* that are looked at, and of *trajectories*.
         """
-        runs = self.runs(masked_name(repo), exclude_instances, as_of)
-        runs += map(self.known, self._store.runs.trajectories(trajectories).values())
+        known = [run.facts for run in self.runs(masked_name(repo), exclude_instances, as_of)]
+        known += self._store.runs.facts(trajectories).values()
         by_path: dict[str, set[str]] = {}
-        for run in runs:
-            for path, hashes in run.facts.content_hashes.items():
+        for facts in known:
+            for path, hashes in facts.content_hashes.items():
                 by_path.setdefault(path, set()).update(hashes)
         return {path: sorted(hashes) for path, hashes in by_path.items()}
 
@@ -303,54 +295,18 @@ class Playbooks:
         valid = (note for note in pinned if as_of or note.is_valid(self._now()))
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
-    def _changed(self, run: str) -> PatchSummary:
-        """Return what the patch of *run* changed; tracing it all takes ten times as long."""
-        known = self._runs.get(run)
-        if known is not None:
-            return known.facts.patch
-        raw = self._store.runs.raw(run)
-        return patch_summary(raw.patch or "") if raw else PatchSummary()
+    def _known(self, runs: Iterable[Trajectory]) -> list[tuple[Trajectory, RunFacts]]:
+        """*runs* with their facts, without those that were forgotten meanwhile."""
+        given = [*runs]
+        facts = self._store.runs.facts(run.id for run in given)
+        return [(run, facts[run.id]) for run in given if run.id in facts]
 
-    def known(self, run: Trajectory) -> KnownRun:
-        """*run* with what it shows of its project."""
-        known = self._runs.get(run.id)
-        if known is None:
-            raw = self._store.runs.raw(run.id)
-            known = known_run(run, project_facts(raw) if raw else ProjectFacts())
-            if len(self._runs) >= _REMEMBERED_RUNS:
-                self._runs.pop(next(iter(self._runs)), None)
-            self._runs[run.id] = known
-        return known
-
-    def _known_losses(self, runs: Sequence[Trajectory]) -> list["RunLosses"]:
+    def _lost(self, runs: Iterable[Trajectory]) -> list["RunLosses"]:
         """*runs* with the steps that they lost by causes of their machine."""
-        unread = [run.id for run in runs if run.id not in self._losses]
-        if unread:
-            if len(self._losses) >= _REMEMBERED_RUNS:
-                self._losses.clear()
-                unread = [run.id for run in runs]
-            fragments = chain.from_iterable(self._store.runs.fragments(unread).values())
-            cleared = [one.id for one in fragments if one.outcome is FragmentOutcome.RECOVERED]
-            by_run: dict[str, list[RecoveryCandidate]] = {run: [] for run in unread}
-            for found in self._store.recoveries.of_fragments(cleared):
-                by_run[found.trajectory_id].append(found)
-            for id_, recoveries in by_run.items():
-                raw = self._store.runs.raw(id_)
-                environment = environment_of(raw) if raw else Environment()
-                self._losses[id_] = environment, tuple(losses_of(recoveries, raw))
         return [
-            RunLosses(run.instance_id, run.repo, losses, environment, run.contributor)
-            for run in runs
-            for environment, losses in [self._losses[run.id]]
+            RunLosses(run.instance_id, run.repo, facts.losses, facts.environment, run.contributor)
+            for run, facts in self._known(runs)
         ]
-
-
-class Loss(NamedTuple):
-    """The steps of a run between an error and its clearance, and what cleared it."""
-
-    lesson: Lesson
-    steps: frozenset[int]
-    pattern: RemedyPattern
 
 
 class RunLosses(NamedTuple):
@@ -367,25 +323,6 @@ def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunL
     """Select the *runs* on *environment*, by default on the most frequent one."""
     usual = environment or usual_environment(run.environment for run in runs)
     return [run for run in runs if run.environment.agrees(usual)]
-
-
-def losses_of(
-    recoveries: Iterable[RecoveryCandidate], raw: RawTrajectory | None = None
-) -> Iterator[Loss]:
-    """Return the steps the run *raw* lost by the causes of its verified *recoveries*."""
-    folders = FolderCauses(raw) if raw else None
-    for recovery in recoveries:
-        if not recovery.verified or recovery.workaround:
-            continue
-        steps = frozenset(range(recovery.error_step, recovery.cleared_step))
-        at, error_type, message = recovery.error_step, recovery.error_type, recovery.message
-        if folders and (shown := folders.lesson(at, error_type, message)):
-            yield Loss(shown, steps, FOLDER_PATTERNS[shown.cause])
-            continue
-        for action in recovery.actions:
-            for lesson in lessons_of([action], error_type):
-                if lesson.cause is not Cause.FOLDER:
-                    yield Loss(lesson, steps, action.pattern)
 
 
 def machine_facts(
@@ -433,11 +370,12 @@ def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
     for run in runs:
         lost: dict[Lesson, set[int]] = {}
         for loss in run.losses:
-            lost.setdefault(loss.lesson, set()).update(loss.steps)
-            tasks.setdefault(loss.lesson, set()).add(run.instance_id)
-            sources.setdefault(loss.lesson, set()).add(run.source)
-            if wording_of(loss.pattern.target) or loss.lesson.cause is not Cause.EDIT:
-                patterns.setdefault(loss.lesson, {})[loss.pattern] = None
+            lesson = Lesson(loss.cause, loss.fails, loss.works)
+            lost.setdefault(lesson, set()).update(range(loss.error_step, loss.cleared_step))
+            tasks.setdefault(lesson, set()).add(run.instance_id)
+            sources.setdefault(lesson, set()).add(run.source)
+            if wording_of(loss.pattern.target) or loss.cause is not Cause.EDIT:
+                patterns.setdefault(lesson, {})[loss.pattern] = None
         steps.update({lesson: len(indices) for lesson, indices in lost.items()})
     among = len({run.instance_id for run in runs})
     several = any(run.source for run in runs)

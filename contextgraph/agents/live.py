@@ -18,6 +18,7 @@ from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
+    ActionKind,
     Environment,
     ErrorSignature,
     FailureWarning,
@@ -37,7 +38,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import clip, clip_tokens, count_tokens, regex
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import SHELL_TOOLS, ActionKind, command_use, new_text, read_action
+from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_action
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at

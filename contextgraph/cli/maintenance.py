@@ -196,10 +196,6 @@ def rebuild(common: Common, strict: Strict = False) -> None:
     damaged.exit(done)
 
 
-# The names of the migration from 0.1, of a file and of a server.
-_FROM_0_1 = frozenset({"upgrade_0_1", "V0002__schema_of_0_2"})
-
-
 @common_options()
 def migrate(
     common: Common,
@@ -207,10 +203,9 @@ def migrate(
 ) -> None:
     """Bring the schema up to date, and mask secrets.
 
-    For use after an update. A memory on a server is refused until this is done; a file is also
-    migrated when it is next written. Creates an empty memory where there is none. Then stored runs
-    are masked by the rules of this version, and those that this changes are read again, as by
-    `rebuild`; an interrupted command can be repeated.
+    For use after an update. A memory on a server is refused until this is done. Creates an empty
+    memory where there is none. Then stored runs are masked by the rules of this version, and those
+    that this changes are read again, as by `rebuild`; an interrupted command can be repeated.
 
     \b
     Example:
@@ -222,8 +217,6 @@ def migrate(
         runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
     done = "pending" if dry_run else "applied"
     lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
-    if not (dry_run or _FROM_0_1.isdisjoint(steps)):
-        lines.append("next: contextgraph rebuild, for the remedies of runs that 0.1 learned")
     if runs:
         lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
     masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}

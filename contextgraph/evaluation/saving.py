@@ -23,6 +23,8 @@ from contextgraph.evaluation.measures import (
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
+    TESTS,
+    ActionKind,
     Cause,
     LoopInfo,
     Outcome,
@@ -34,7 +36,6 @@ from contextgraph.model import (
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
     FOLDER_PATTERNS,
-    ActionKind,
     FolderCauses,
     Lesson,
     Names,
@@ -45,7 +46,7 @@ from contextgraph.trace import (
     pattern_key,
     trace,
 )
-from contextgraph.trace.actions import TESTS, command_use
+from contextgraph.trace.actions import command_use
 from contextgraph.trace.loops import is_alarming
 from contextgraph.values import replace
 

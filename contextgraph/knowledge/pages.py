@@ -19,10 +19,9 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
-from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, Scope
+from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
 from contextgraph.ports import NoteStore, RunStore
 from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, regex, stems, words
-from contextgraph.trace import ProjectFacts, project_facts
 from contextgraph.values import replace
 
 MAX_PAGE = 100_000
@@ -383,7 +382,8 @@ def _entity_of(note: Note) -> Entity:
 def fill_entities(store: NoteStore, runs: RunStore, repo: str, now: datetime) -> int:
     """Replace the entities of the runs of *repo*; how many: see `Entities.fill`."""
     known = runs.for_task(None, Scope(repo), _LOOKED_AT)
-    facts = [(run.files, project_facts(raw)) for run in known if (raw := runs.raw(run.id))]
+    of_runs = runs.facts(run.id for run in known)
+    facts = [(run.files, of_runs[run.id]) for run in known if run.id in of_runs]
     notes = {note.id: note for note in _notes_of_runs(facts, repo, now)}
     if notes:
         count = _counts(runs, [repo])[repo]
@@ -439,7 +439,7 @@ def _of_runs(store: NoteStore, repo: str) -> Iterator[Note]:
 
 
 def _notes_of_runs(
-    runs: Iterable[tuple[Sequence[str], ProjectFacts]], repo: str, now: datetime
+    runs: Iterable[tuple[Sequence[str], RunFacts]], repo: str, now: datetime
 ) -> list[Note]:
     """Return entities for what *runs* of *repo*, each with the files it changed, worked with."""
     met: Counter[tuple[str, str]] = Counter()

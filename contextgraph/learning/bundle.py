@@ -14,6 +14,7 @@ from contextgraph.errors import ReadError
 from contextgraph.model import (
     EXCEPTIONS,
     Action,
+    ActionKind,
     Bundle,
     CausedError,
     ErrorPattern,
@@ -46,7 +47,6 @@ from contextgraph.text import (
     strip_fenced,
 )
 from contextgraph.trace import (
-    ActionKind,
     FolderCauses,
     Recovery,
     StepTrace,
@@ -55,6 +55,7 @@ from contextgraph.trace import (
     describe_change,
     describe_remedy,
     error_id,
+    facts_of_run,
     files_changed,
     files_created,
     is_edit,
@@ -715,6 +716,7 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
         errors=tuple(_pattern(key, errors[key]) for key in sorted(errors)),
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
         recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
+        facts=facts_of_run(read),
         raw=clean,
         exposures=tuple(
             SeenContext(

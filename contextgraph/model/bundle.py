@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model.error import ErrorPattern, RemedyPattern
+from contextgraph.model.facts import RunFacts
 from contextgraph.model.methodology import (
     NO_USAGE,
     CausedError,
@@ -177,7 +178,8 @@ class SeenContext(Struct, frozen=True):
 class Bundle(Struct, frozen=True):
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
-    *raw* is the masked run, stored so that a later version can read it again.
+    *facts* are what the run shows of its project and machine. *raw* is the masked run, stored so
+    that a later version can read it again.
     *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
     vector is computed. *met* says at how many steps an archived run met each error (by its id),
     also in fragments that were pruned since; else that is the number of steps in *caused*.
@@ -188,6 +190,7 @@ class Bundle(Struct, frozen=True):
     errors: tuple[ErrorPattern, ...]
     caused: tuple[CausedError, ...]
     recovered: tuple[Recovered, ...]
+    facts: RunFacts
     raw: RawTrajectory
     exposures: tuple[SeenContext, ...] = ()
     embedded: EmbeddedRun | None = None

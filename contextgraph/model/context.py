@@ -22,6 +22,7 @@ from contextgraph.model.error import (
     RemedyPattern,
     SignatureLevel,
 )
+from contextgraph.model.facts import Environment
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import Json
@@ -38,28 +39,6 @@ class Freshness(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     UNKNOWN = "unknown"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Environment:
-    """The machine that an agent works on, as far as a log shows it.
-
-    *system* is ``linux``, ``darwin`` or ``win32``, *root* the folder that it mostly works in, and
-    *versions* are pairs of an interpreter and its version (``("python", "2.7")``).
-    """
-
-    system: str = ""
-    root: str = ""
-    versions: tuple[tuple[str, str], ...] = ()
-
-    def agrees(self, other: "Environment") -> bool:
-        """Return whether both may be the same machine: nothing that is known of both differs.
-
-        The folder may differ: each task may have its own.
-        """
-        ours, theirs = dict(self.versions), dict(other.versions)
-        is_same = not (self.system and other.system) or self.system == other.system
-        return is_same and all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
 
 
 class PlaybookFile(Struct, frozen=True):

@@ -1,12 +1,47 @@
-"""One step of a run. Hooks need it and nothing else of a run."""
+"""One step of a run, and kinds of action. Hooks need it and nothing else of a run."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, field
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class ActionKind(StrEnum):
+    """Kinds of action."""
+
+    reads: bool
+    searches: bool
+    is_passive: bool
+    writes: bool
+    changes_files: bool
+    runs: bool
+
+    def __init__(self, name: str) -> None:
+        self.reads = name in ("view", "search", "list")
+        self.searches = name in ("search", "list")
+        # Leaves everything as it is, and needs nothing to succeed.
+        self.is_passive = self.reads or name == "think"
+        self.writes = name in ("edit", "create")
+        self.changes_files = self.writes or name == "delete"
+        self.runs = name in ("run", "test")
+
+    EDIT = "edit"
+    CREATE = "create"
+    VIEW = "view"
+    SEARCH = "search"
+    LIST = "list"
+    RUN = "run"
+    TEST = "test"
+    INSTALL = "install"
+    DELETE = "delete"
+    VCS = "vcs"
+    SUBMIT = "submit"
+    THINK = "think"
+    OTHER = "other"
 
 
 class Action(Struct, frozen=True):

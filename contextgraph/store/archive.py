@@ -35,10 +35,13 @@ from contextgraph.model import (
 )
 from contextgraph.ports import OnDamaged, Store
 from contextgraph.processes import replacing
+from contextgraph.trace import facts_of_run, trace
 from contextgraph.values import replace
 
 FORMAT = "contextgraph-memory-archive"
-VERSION = 2
+VERSION = 3
+# Version 2 has no facts of runs: they are read from the logs in it.
+_WITHOUT_FACTS = 2
 
 
 class Header(Struct, frozen=True):
@@ -146,7 +149,7 @@ def read_header(path: Path) -> Header:
         record = _parsed(path, 1, file.readline())
     if record.get("format") != FORMAT:
         raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
-    if record.get("version") != VERSION:
+    if record.get("version") not in (VERSION, _WITHOUT_FACTS):
         raise ReadError(
             str(path),
             "line 1",
@@ -162,7 +165,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises `ReadError` with the line that is damaged, or where the file was truncated.
     """
     number, ended = 1, False
-    read_header(path)
+    version = read_header(path).version
     with _opened(path) as file:
         file.readline()
         for number, text in enumerate(file, start=2):
@@ -170,7 +173,10 @@ def read_lines(path: Path) -> Iterator[Line]:
             kind = _KINDS.get(str(record.get("kind", "")))
             if kind is None or ended:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
-            line = _decoded(path, number, kind, record)
+            if kind is RunLine and version == _WITHOUT_FACTS:
+                line: Line = _with_facts(path, number, record)
+            else:
+                line = _decoded(path, number, kind, record)
             if not isinstance(line, EndLine):
                 yield line
             elif line.lines != number - 1:
@@ -180,6 +186,15 @@ def read_lines(path: Path) -> Iterator[Line]:
                 ended = True
     if not ended:
         raise ReadError(str(path), f"line {number}", "is the last one: the file was cut off")
+
+
+def _with_facts(path: Path, number: int, record: dict[str, Json]) -> RunLine:
+    """Return a run of version 2 with the facts that its log shows."""
+    if isinstance(bundle := record.get("bundle"), dict):
+        bundle["facts"] = {}
+    line = _decoded(path, number, RunLine, record)
+    facts = facts_of_run(trace(line.bundle.raw))
+    return replace(line, bundle=replace(line.bundle, facts=facts))
 
 
 @contextmanager

@@ -30,7 +30,7 @@ GraphFormat = Literal["graphml", "json"]
 
 NOTE_LABELS = frozenset(kind.capitalize() for kind in NoteKind)
 # What `store.networkx` keeps in nodes and relations.
-VALUES = frozenset({"value", "raw", "vectors", "vector", "revision"})
+VALUES = frozenset({"value", "raw", "facts", "vectors", "vector", "revision"})
 # The property that distinguishes several edges of a type between the same two nodes.
 _DISTINCT = {"RECOVERED": "error_step", "SIMILAR_TO": "error_id"}
 

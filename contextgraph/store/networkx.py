@@ -155,7 +155,8 @@ class Memory(rules.RunChanges[None]):
     def _insert(self, bundle: model.Bundle) -> None:
         graph, run = self.graph, bundle.trajectory
         self.revision += 1
-        graph.add_node(run.id, raw=bundle.raw, vectors={}, revision=self.revision)
+        given = {"raw": bundle.raw, "facts": bundle.facts}
+        graph.add_node(run.id, **given, vectors={}, revision=self.revision)
         self.set_run(run)
         for value in bundle.fragments:
             kinds = {"fragment_type": value.fragment_type, "phase": value.phase}
@@ -348,6 +349,10 @@ class NetworkxRuns(_Part):
             return None
         return rules.raw_with_outcome(self._memory.graph.nodes[run.id]["raw"], run)
 
+    def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
+        nodes = self._memory.graph.nodes
+        return {one: nodes[one]["facts"] for one in self._memory.known(trajectory_ids)}
+
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
         known = {one: self._memory.run(one) for one in trajectory_ids}
         return {one: self._memory.fragments(one) if run else [] for one, run in known.items()}
@@ -445,6 +450,7 @@ class NetworkxRuns(_Part):
             recovered=tuple(
                 sorted(recovered, key=lambda one: (one.error_step, one.fragment_id, one.error_id))
             ),
+            facts=memory.graph.nodes[run.id]["facts"],
             raw=raw,
             embedded=model.EmbeddedRun(active, vectors[active]) if active in vectors else None,
             met={error: one.steps for error, one in met.items()},

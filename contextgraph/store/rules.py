@@ -12,7 +12,7 @@ import orjson
 from msgspec import Struct
 
 from contextgraph import model
-from contextgraph.codec import decoded, from_json, json_bytes
+from contextgraph.codec import decoded, from_json, json_bytes, json_of
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
@@ -63,6 +63,13 @@ def packed(raw: model.RawTrajectory) -> bytes:
     return compressed
 
 
+def facts_from(data: str | None, identity: str) -> model.RunFacts:
+    """The facts of the run *identity* that are stored as *data*; raises `StoreError`."""
+    if data is None:
+        raise StoreError(f"run {identity} has no facts; `contextgraph rebuild` makes them again")
+    return from_json(model.RunFacts, data)
+
+
 def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
     """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
     load("zstandard")
@@ -75,15 +82,16 @@ def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
 
 
 class PackedRun(Struct, frozen=True):
-    """A bundle, and its raw run as the bytes to store."""
+    """A bundle, with its facts and its raw run in the form in which they are stored."""
 
     bundle: model.Bundle
+    facts: str
     raw: bytes
 
 
 def pack(bundles: Iterable[model.Bundle]) -> list[PackedRun]:
     """Return *bundles* to be written; raises `StoreError` for a text that is not valid Unicode."""
-    return [PackedRun(bundle, packed(bundle.raw)) for bundle in bundles]
+    return [PackedRun(bundle, json_of(bundle.facts), packed(bundle.raw)) for bundle in bundles]
 
 
 class RunChanges(Protocol[Removed]):
@@ -180,7 +188,7 @@ class RunChanges(Protocol[Removed]):
         if not known:
             return []
         runs = [
-            PackedRun(_with_history(given[former].bundle, before), given[former].raw)
+            replace(given[former], bundle=_with_history(given[former].bundle, before))
             for former, before in known.items()
         ]
         for run in runs:

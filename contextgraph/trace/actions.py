@@ -4,14 +4,13 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.model import Action, Json, Step
+from contextgraph.model import TESTS, Action, ActionKind, CommandUse, Json, Step
 from contextgraph.text import regex
 from contextgraph.trace.shell import (
     SCRIPT,
@@ -28,40 +27,6 @@ from contextgraph.values import replace
 if TYPE_CHECKING:
     from contextgraph.model import ErrorSignature  # not of hooks before a command
     from contextgraph.trace.steps import StepTrace
-
-
-class ActionKind(StrEnum):
-    """Kinds of action."""
-
-    reads: bool
-    searches: bool
-    is_passive: bool
-    writes: bool
-    changes_files: bool
-    runs: bool
-
-    def __init__(self, name: str) -> None:
-        self.reads = name in ("view", "search", "list")
-        self.searches = name in ("search", "list")
-        # Leaves everything as it is, and needs nothing to succeed.
-        self.is_passive = self.reads or name == "think"
-        self.writes = name in ("edit", "create")
-        self.changes_files = self.writes or name == "delete"
-        self.runs = name in ("run", "test")
-
-    EDIT = "edit"
-    CREATE = "create"
-    VIEW = "view"
-    SEARCH = "search"
-    LIST = "list"
-    RUN = "run"
-    TEST = "test"
-    INSTALL = "install"
-    DELETE = "delete"
-    VCS = "vcs"
-    SUBMIT = "submit"
-    THINK = "think"
-    OTHER = "other"
 
 
 KIND_OF_PROGRAM = {
@@ -704,7 +669,6 @@ def _repository_root(full: str, cwd: str | None) -> str:
     return "/".join(parts[:depth])
 
 
-TESTS = "<tests>"  # stands for the choice of tests in the form of a command
 RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
 _NO_FOLDER = "bash: No such file or directory"
 _PROJECT = regex(r" (?:-e|--editable)[ =]([\w./-]*\w)/?(?![\w./-])")
@@ -721,29 +685,6 @@ _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
 _SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
 _PACKAGE = regex(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
 _LONGEST = 400
-
-
-class CommandUse(Struct, frozen=True):
-    """A command that a run gave, and whether it *ran*: a test that fails ran, too.
-
-    *text* is as typed, without redirections; *form* has placeholders for the choice of tests and
-    for scripts of the run; *folder* is where it ran, relative to the repository. *error_type* says
-    why it did not run, or what it reported. *prompted*: the run had given another command of its
-    kind before, or, before an installation, one that did not run.
-    """
-
-    kind: ActionKind
-    text: str
-    form: str
-    folder: str
-    ran: bool
-    error_type: str = ""
-    prompted: bool = False
-
-    @property
-    def runner(self) -> str:
-        """Its form whether or not tests were chosen: that does not decide whether it runs."""
-        return self.form.removesuffix(f" {TESTS}")
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from contextgraph.model import (
     Action,
+    ActionKind,
     ErrorSignature,
     LoopInfo,
     LoopKind,
@@ -19,13 +20,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import regex
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import (
-    SHELL_TOOLS,
-    ActionKind,
-    canonical,
-    imported_names,
-    read_action,
-)
+from contextgraph.trace.actions import SHELL_TOOLS, canonical, imported_names, read_action
 from contextgraph.trace.signature import action_in, error_of, recognise
 from contextgraph.trace.steps import (
     SILENCE,

@@ -11,24 +11,25 @@ from sys import intern
 from msgspec import Struct, field
 
 from contextgraph.model import (
+    TESTS,
+    ActionKind,
     Cause,
+    CommandUse,
     Environment,
     ErrorSignature,
+    Loss,
     PatchSummary,
     RawTrajectory,
     RemedyKind,
     RemedyPattern,
-    Step,
+    RunFacts,
 )
 from contextgraph.text import regex
 from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import (
     RUNNABLE,
-    TESTS,
-    ActionKind,
     ActionReader,
     ActionReading,
-    CommandUse,
     read_command_line,
     repository_path,
     shell_line,
@@ -37,6 +38,7 @@ from contextgraph.trace.actions import (
 from contextgraph.trace.advice import Lesson, Term
 from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
+    StepTrace,
     content_hashes,
     definitions_found,
     files_created,
@@ -53,72 +55,43 @@ _MODULE = regex(r"No module named '?([\w.]+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
 
 
-def _environment(
-    system: str = "", root: str = "", versions: tuple[tuple[str, str], ...] = ()
-) -> "Environment":
-    from contextgraph.model import Environment
-
-    return Environment(system, root, versions)
-
-
-class ProjectFacts(Struct, frozen=True):
-    """Facts that one run shows of its project.
-
-    *created* are files that the run itself made, *opened* those it looked at, *listed* those that
-    listings and searches showed. *names* are functions, classes and other names by file, and by
-    module (a path without ending) where an import showed them. *failing* are the tests that failed
-    when they were last run. *patch* is what it changed in existing files, and *symbols* the
-    functions and classes of that by file. *edited* are files that it wrote or changed by actions.
-    *content_hashes* are git's hashes of files, by path, maybe abbreviated. *environment* is the
-    machine that it ran on.
-    """
-
-    commands: tuple[CommandUse, ...] = ()
-    created: frozenset[str] = frozenset()
-    opened: frozenset[str] = frozenset()
-    listed: frozenset[str] = frozenset()
-    names: dict[str, set[str]] = field(default_factory=dict)
-    failing: tuple[str, ...] = ()
-    patch: PatchSummary = field(default_factory=PatchSummary)
-    symbols: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    edited: frozenset[str] = frozenset()
-    content_hashes: dict[str, set[str]] = field(default_factory=dict)
-    environment: "Environment" = field(default_factory=_environment)
-
-
-def project_facts(raw: RawTrajectory) -> ProjectFacts:
-    """Return the facts that *raw* shows of its project."""
+def facts_of(
+    raw: RawTrajectory, steps: Iterable[StepTrace], losses: Iterable[Loss] = ()
+) -> RunFacts:
+    """Return the facts that *raw* shows, from the trace of its *steps* and its *losses*."""
     seen = _Seen()
-    for step in raw.steps:
+    for step in steps:
         seen.add(step)
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
     lines = _lines_in_existing(patch, made_by_patch)
     changed_by_patch = {file for file, _, _ in lines}
-    return ProjectFacts(
-        tuple(seen.uses),
-        frozenset((seen.created - changed_by_patch) | made_by_patch),
-        frozenset(seen.opened),
-        frozenset(seen.listed),
-        seen.names,
-        tuple(seen.failing),
-        *_changes(lines),
-        frozenset(seen.edited),
-        _hashes(chain(content_hashes(patch), raw.content_hashes.items())),
-        environment_of(raw),
+    summary, symbols = _changes(lines)
+    return RunFacts(
+        commands=tuple(seen.uses),
+        created=_ordered((seen.created - changed_by_patch) | made_by_patch),
+        opened=_ordered(seen.opened),
+        listed=_ordered(seen.listed),
+        names={place: _ordered(names) for place, names in seen.names.items()},
+        failing=tuple(seen.failing),
+        patch=summary,
+        symbols=symbols,
+        edited=_ordered(seen.edited),
+        content_hashes=_hashes(chain(content_hashes(patch), raw.content_hashes.items())),
+        environment=environment_of(raw),
+        losses=tuple(losses),
     )
 
 
-def _hashes(contents: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+def _ordered(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))
+
+
+def _hashes(contents: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     by_path: dict[str, set[str]] = {}
     for path, content in contents:
         by_path.setdefault(path, set()).add(content)
-    return by_path
-
-
-def patch_summary(patch: str) -> PatchSummary:
-    """Return what *patch* changes in files that it does not make."""
-    return _changes(_lines_in_existing(patch, files_created(patch)))[0]
+    return {path: _ordered(hashes) for path, hashes in by_path.items()}
 
 
 def _lines_in_existing(patch: str, made: Collection[str]) -> list[tuple[str, str, str]]:
@@ -146,7 +119,7 @@ def _changes(
 
 
 class _Seen(Struct):
-    """Facts of a growing run about its project; fields: see `ProjectFacts`."""
+    """Facts of a growing run about its project; fields: see `RunFacts`."""
 
     uses: list[CommandUse] = field(default_factory=list)
     runners: dict[ActionKind, set[str]] = field(default_factory=dict)
@@ -156,17 +129,16 @@ class _Seen(Struct):
     listed: set[str] = field(default_factory=set)
     names: dict[str, set[str]] = field(default_factory=dict)
     failing: dict[str, None] = field(default_factory=dict)
-    actions: ActionReader = field(default_factory=ActionReader)
 
-    def add(self, step: Step) -> None:
+    def add(self, traced: StepTrace) -> None:
         """Add the next step."""
-        reading = self.actions.push(step)
-        cwd, checkout = self.actions.cwd, self.actions.checkout
+        step, reading, error = traced.step, traced.reading, traced.error
+        cwd, checkout = traced.cwd, traced.checkout
         if reading.changed:
             made = set(_written(step.action.text, reading)).intersection(reading.changed)
             self.created.update(made - self.opened - self.edited)
             self.edited.update(set(reading.changed) - made)
-        if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
+        if reading.kind is ActionKind.VIEW and _is_shown(traced):
             self.opened.update(path for path in reading.targets if is_path(path))
             if len(reading.targets) == 1:
                 self._add_names(names_shown(step.observation or "", reading.targets[0]))
@@ -179,7 +151,6 @@ class _Seen(Struct):
                 (repository_path(path, cwd, checkout), (name,)) for path, name in definitions
             )
         elif reading.kind in RUNNABLE and step.observation is not None:
-            error = _error(step, reading)
             if error is not None and error.error_type in _UNUSABLE:
                 self._mark_useless(error)
             for use in uses_of(step, error, cwd, self.created, checkout):
@@ -232,16 +203,10 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
         yield from (path for part in parts if part.kind not in _CHANGING for path in part.changed)
 
 
-def _is_shown(step: Step, reading: ActionReading) -> bool:
+def _is_shown(step: StepTrace) -> bool:
     """Whether a file was shown: messages that it was not are short."""
-    length = len(step.observation or "")
-    return length > _LONGEST_MESSAGE or (length > 0 and _error(step, reading) is None)
-
-
-def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
-    from contextgraph.trace.signature import error_at
-
-    return error_at(step, reading)
+    length = len(step.step.observation or "")
+    return length > _LONGEST_MESSAGE or (length > 0 and step.error is None)
 
 
 _VERSION_ASKED = regex(r"(?:^|&& )([A-Za-z][\w.+-]*) (?:--version|-V|version)(?: 2>&1)?$")
@@ -256,7 +221,7 @@ _SYSTEMS = (
 _MOST_READ, _FEW_LINES = 2_000, 4
 
 
-def environment_of(raw: RawTrajectory) -> "Environment":
+def environment_of(raw: RawTrajectory) -> Environment:
     """Return what the commands of *raw*, and what they printed, show of its machine.
 
     Only what interpreters print is read: files that an agent looks at may quote other machines.
@@ -279,14 +244,14 @@ def environment_of(raw: RawTrajectory) -> "Environment":
         if output or roots[cwd] == 1:
             place = f"{cwd}\n{output}"
             systems.update([name for name, marks in _SYSTEMS if marks.search(place)][:1])
-    return _environment(
+    return Environment(
         _most_common(systems),
         _most_common(roots),
         tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()) if seen),
     )
 
 
-def usual_environment(environments: "Iterable[Environment]") -> "Environment":
+def usual_environment(environments: Iterable[Environment]) -> Environment:
     """Return the most frequent value of each property of *environments*, without the folder."""
     systems = Counter[str]()
     versions: dict[str, Counter[str]] = {}
@@ -295,7 +260,7 @@ def usual_environment(environments: "Iterable[Environment]") -> "Environment":
         for name, version in one.versions:
             versions.setdefault(name, Counter())[version] += 1
     usual = tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()))
-    return _environment(_most_common(systems), "", usual)
+    return Environment(_most_common(systems), "", usual)
 
 
 def _most_common(counted: Counter[str]) -> str:

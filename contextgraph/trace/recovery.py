@@ -7,16 +7,20 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from contextgraph.model import (
+    ActionKind,
+    Cause,
     ErrorSignature,
     LoopInfo,
+    Loss,
     RawTrajectory,
     RemedyAction,
     RemedyPattern,
+    RunFacts,
     TaskType,
 )
 from contextgraph.text import regex
-from contextgraph.trace.actions import ActionKind, line_of, run_of, stateful_part
-from contextgraph.trace.advice import Names, names_in
+from contextgraph.trace.actions import line_of, run_of, stateful_part
+from contextgraph.trace.advice import Names, lessons_of, names_in
 from contextgraph.trace.applicability import circumstances_of, detour
 from contextgraph.trace.changes import (
     IMPORTING,
@@ -28,7 +32,7 @@ from contextgraph.trace.changes import (
     shell_action,
 )
 from contextgraph.trace.loops import loops_of
-from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
+from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses, facts_of
 from contextgraph.trace.run import (
     MISSING_PROGRAM,
     RUNS,
@@ -461,3 +465,24 @@ def trace(raw: RawTrajectory) -> Trace:
         task_type=task_type_of(raw.task),
         left_behind=tuple(end for end in ends if not end.actions),
     )
+
+
+def facts_of_run(read: Trace) -> RunFacts:
+    """Return the facts that a run shows, with what its machine cost it."""
+    return facts_of(read.raw, read.steps, _losses_of(read))
+
+
+def _losses_of(read: Trace) -> Iterator[Loss]:
+    """Return the steps that a run lost by the causes of its verified recoveries."""
+    folders = FolderCauses(read.raw)
+    for one in read.recoveries:
+        if not one.verified or one.workaround:
+            continue
+        steps, error = (one.error_step, one.cleared_step), one.error
+        if shown := folders.lesson(one.error_step, error.error_type, error.message):
+            yield Loss(*shown, *steps, FOLDER_PATTERNS[shown.cause])
+            continue
+        for action in one.actions:
+            for lesson in lessons_of([action], error.error_type):
+                if lesson.cause is not Cause.FOLDER:
+                    yield Loss(*lesson, *steps, action.pattern)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from contextgraph.model import (
     EXCEPTIONS,
+    ActionKind,
     ErrorSignature,
     Family,
     LoopInfo,
@@ -20,7 +21,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.text import compiled, regex
-from contextgraph.trace.actions import ActionKind, ActionReading
+from contextgraph.trace.actions import ActionReading
 from contextgraph.trace.loops import LoopTracker, steady
 from contextgraph.trace.programs import plain, without_banners
 from contextgraph.trace.signature import signature_of

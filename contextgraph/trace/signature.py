@@ -7,9 +7,9 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from contextgraph.model import Action, ErrorKind, ErrorSignature, Family, Step
+from contextgraph.model import Action, ActionKind, ErrorKind, ErrorSignature, Family, Step
 from contextgraph.text import regex
-from contextgraph.trace.actions import ActionKind, ActionReading, read_action
+from contextgraph.trace.actions import ActionReading, read_action
 from contextgraph.trace.programs import (
     BUILDS,
     CRASHES,

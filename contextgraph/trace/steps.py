@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, Step
+from contextgraph.model import ActionKind, ErrorSignature, Family, Phase, RawTrajectory, Step
 from contextgraph.text import regex
 from contextgraph.trace.actions import (
     NEW_TEXT,
     WINDOW_VERBS,
-    ActionKind,
     ActionReader,
     ActionReading,
     files_written_by,
@@ -162,12 +161,18 @@ def is_version_query(reading: ActionReading) -> bool:
 
 
 class StepTrace(Struct, frozen=True):
-    """Trace of one step: its action, phase and error."""
+    """Trace of one step: its action, phase and error.
+
+    *cwd* is the folder that the action ran in, *checkout* that of the project, where the run cloned
+    it by then.
+    """
 
     step: Step
     reading: ActionReading
     phase: Phase
     error: ErrorSignature | None = None
+    cwd: str | None = None
+    checkout: str = ""
 
     @property
     def index(self) -> int:
@@ -194,7 +199,8 @@ class StepReader:
         new = new_text(step.action, reading)
         reading = self._with_scripts(reading, new)
         error = error_at(step, reading)
-        return StepTrace(step, reading, self._phases.push(step, reading, error, new), error)
+        phase = self._phases.push(step, reading, error, new)
+        return StepTrace(step, reading, phase, error, self._actions.cwd, self._actions.checkout)
 
     def _with_scripts(self, reading: ActionReading, new: Sequence[str]) -> ActionReading:
         """*reading* with the files that scripts which the run wrote change when they are run.

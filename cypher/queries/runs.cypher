@@ -34,7 +34,8 @@ CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: r
     run_at: row.run_at,
     learned_at: row.learned_at, seen_at: row.seen_at, words: row.words, revision: row.revision,
     embedded: []})
-    -[:HAS_RAW_RUN]->(:RawRun {tenant: $tenant, id: row.id, name: 'raw run', data: row.data})
+    -[:HAS_RAW_RUN]->(:RawRun {tenant: $tenant, id: row.id, name: 'raw run', data: row.data,
+    facts: row.facts})
 
 // name: set_outcomes
 // New outcomes of runs.
@@ -167,6 +168,13 @@ RETURN collect(t.id) AS found
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
 RETURN r.data AS data
+
+// name: facts_of
+// What runs show of their project and machine, as JSON.
+UNWIND $ids AS id
+MATCH (r:RawRun {tenant: $tenant, id: id})
+RETURN id, r.facts AS facts
+ORDER BY id
 
 // name: fragments_of
 UNWIND $ids AS id

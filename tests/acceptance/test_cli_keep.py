@@ -29,15 +29,6 @@ def trajectories(store: Path) -> int:
     return int(sum(stats["counts"]["outcomes"].values()))
 
 
-def older(tmp_path: Path) -> Path:
-    """A memory of release 0.1, with two runs."""
-    path = tmp_path / "older.db"
-    dump = (Path(__file__).parents[1] / "data" / "memory_0_1.sql").read_text()
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(dump)
-    return path
-
-
 def forget(store: Path, *arguments: str, stdin: bytes = b"") -> Result:
     return contextgraph("forget", "--store", store, *arguments, stdin=stdin)
 
@@ -189,22 +180,6 @@ def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path)
     assert trajectories(new) == 0
 
 
-def test_a_memory_of_0_1_says_that_it_has_to_be_rebuilt(tmp_path: Path) -> None:
-    """Its remedies are only read from its runs; until then it has nothing to say."""
-    old = older(tmp_path)
-
-    def integrity() -> str:
-        (checked,) = contextgraph("doctor", "--store", old, "--json").records
-        (detail,) = (one["detail"] for one in checked["checks"] if one["name"] == "integrity")
-        return str(detail)
-
-    migrated = contextgraph("migrate", "--store", old)
-    assert "next: contextgraph rebuild" in migrated.out
-    assert "of 0.1 cannot be advised before contextgraph rebuild" in integrity()
-    assert contextgraph("rebuild", "--store", old).code == 0
-    assert integrity() == "no damage found"
-
-
 def test_statistics_are_one_object(store: Path) -> None:
     (stats,) = contextgraph("stats", "--store", store, "--json").records
 
@@ -273,20 +248,6 @@ def test_the_doctor_reports_a_missing_memory_and_creates_none(tmp_path: Path) ->
     assert "no memory at" in result.out
     assert "learn something first" in result.out
     assert not store.exists()
-
-
-@pytest.mark.parametrize(
-    ("command", "runs"), [("consolidate", 2), ("rebuild", 2), ("reembed", 2), ("forget", 0)]
-)
-def test_commands_that_write_migrate_an_older_file(tmp_path: Path, command: str, runs: int) -> None:
-    path = older(tmp_path)
-    arguments = ("--all", "--yes") if command == "forget" else ()
-
-    result = contextgraph(command, "--store", path, *arguments)
-
-    assert result.code == 0
-    assert "schema" not in result.err
-    assert trajectories(path) == runs
 
 
 @pytest.mark.parametrize("command", ["consolidate", "rebuild", "reembed", "forget"])

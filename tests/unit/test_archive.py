@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pytest
 
 from contextgraph.cli.output import interrupted_by_termination
 from contextgraph.errors import ReadError, StoreError
+from contextgraph.learning.bundle import bundle_of
 from contextgraph.model import (
     Exposure,
     Methodology,
@@ -23,6 +25,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
+from tests.builders import recovering_run
 from tests.made_bundles import made_bundle
 
 SPACE = Space("made/one@2", 3, 0.5)
@@ -229,7 +232,7 @@ def test_nothing_of_a_damaged_file_is_imported(
     ("first", "message"),
     [
         (b'{"format":"contextgraph-memory-archive","version":1}', "the version that wrote it"),
-        (b'{"format":"contextgraph-memory-archive","version":3}', "the version that wrote it"),
+        (b'{"format":"contextgraph-memory-archive","version":4}', "the version that wrote it"),
         (b'{"source_format":"made"}', "is not the first line of"),
         (b"\x00\x01", "is not JSON"),
     ],
@@ -241,6 +244,27 @@ def test_other_files_are_refused(
 
     with pytest.raises(ReadError, match=message):
         import_memory(other, tmp_path / "a.jsonl")
+
+
+def test_the_facts_that_an_archive_of_version_2_lacks_are_read_from_its_logs(
+    other: SqliteStore, tmp_path: Path
+) -> None:
+    memory = SqliteStore(str(tmp_path / "given.db"))
+    bundle = bundle_of(recovering_run(1), datetime(2026, 1, 1, tzinfo=UTC))
+    memory.runs.add([bundle])
+    path = tmp_path / "a.jsonl"
+    export_memory(memory, path, "default")
+    memory.close()
+    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    lines[0]["version"] = 2
+    assert bundle.facts.commands
+    assert lines[1]["bundle"].pop("facts")
+    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+    import_memory(other, path)
+
+    run = bundle.trajectory.id
+    assert other.runs.facts([run]) == {run: bundle.facts}
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

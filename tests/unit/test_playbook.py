@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
-from contextgraph.advising.playbook import Loss, RunLosses, machine_facts
+from contextgraph.advising.playbook import RunLosses, machine_facts
 from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
 from contextgraph.config import Settings
 from contextgraph.model import (
     Action,
     Cause,
     Environment,
+    Loss,
     PatchSummary,
     RemedyAction,
     RemedyKind,
@@ -614,7 +615,7 @@ def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory)
 
 def lost(number: int, repo: str, *lessons: Lesson, steps: int = 3) -> RunLosses:
     """A run that lost so many *steps* to each of *lessons*."""
-    losses = (Loss(lesson, frozenset(range(steps)), USE_PYTHON3) for lesson in lessons)
+    losses = (Loss(*lesson, 0, steps, USE_PYTHON3) for lesson in lessons)
     return RunLosses(f"task-{number}", repo, tuple(losses))
 
 

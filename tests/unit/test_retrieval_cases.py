@@ -9,7 +9,6 @@ from contextgraph import State
 from contextgraph.advising.cases import cases_of, ranking_of
 from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
 from contextgraph.advising.gate import UNGATED
-from contextgraph.advising.playbook import Playbooks
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,
@@ -44,7 +43,7 @@ def cases(
     store: SqliteStore, described: str = TASK, /, **found: list[CaseHit]
 ) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description=described, repo="acme/shop"), store)
-    return cases_of(query, found, UNGATED, store, 10, WEIGHTS, Playbooks(store).changed)
+    return cases_of(query, found, UNGATED, store, 10, WEIGHTS)
 
 
 def order(store: SqliteStore, **found: list[CaseHit]) -> list[int]:

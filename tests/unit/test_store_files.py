@@ -6,63 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError, StoreUnavailableError
-from contextgraph.model import Exposure, LearnStatus, Scope, ShownItem
+from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import database, schema
 from contextgraph.store.sqlite.database import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
-# What `upgrade_18.sql` to `upgrade_22.sql` add, taken out again.
-_ADDED = {
-    "place": ["runs"],
-    "error_pattern": ["runs", "steps", "cleared"],
-    "exposure": ["text", "session", "moment", "agent", "repo", "said"],
-    "shown_item": ["why"],
-    "fragment": ["space", "vector"],
-    "methodology": ["space", "vector"],
-}
-_INDEXES = (
-    *("place_largest", "error_pattern_common", "met_first", "met_by_error", "fragment_id"),
-    *(
-        "exposure_newest",
-        "exposure_of_session",
-        "shown_item_of_advice",
-        "trajectory_ranked_of_agent",
-    ),
-)
-_RECOVERIES_BY_TIME = {
-    "recovered_template": "error",
-    "recovered_template_in_place": "error, place",
-    "recovered_type": "tenant, family, error_type",
-    "recovered_type_in_place": "place, family, error_type",
-}
-_BEFORE_THE_CONSOLE = "".join(
-    [
-        *(
-            f"DROP TRIGGER checksum_{table}_{event};"
-            for table in _ADDED
-            for event in ("insert", "update", "delete")
-        ),
-        *(f"DROP INDEX {index};" for index in _INDEXES),
-        *(f"ALTER TABLE {table} DROP COLUMN {one};" for table in _ADDED for one in _ADDED[table]),
-        "CREATE INDEX met_by_error ON met (error, trajectory_id, tenant, seen_at);",
-        "CREATE INDEX shown_item_of_advice ON shown_item (tenant, advice);",
-        *(
-            f"DROP INDEX {index}; CREATE INDEX {index} "
-            f"ON recovered ({found_by}, verified DESC, seen_at DESC, trajectory);"
-            for index, found_by in _RECOVERIES_BY_TIME.items()
-        ),
-        "PRAGMA user_version = 18;",
-    ]
-)
-DATA = Path(__file__).parents[1] / "data"
 
 
 def sqlite_exceptions() -> list[type[Exception]]:
@@ -90,15 +45,6 @@ def change(path: Path, statement: str) -> None:
     connection.create_function("row_hash", -1, lambda *row: 0)  # checksums stay as they are
     connection.executescript(statement)
     connection.close()
-
-
-def upgrade_to_later(patch: pytest.MonkeyPatch, *statements: str) -> None:
-    """Let this version know a further step of the schema."""
-    later = schema.VERSION + 1
-    scripts = {**schema.SCRIPTS, schema.VERSION: ("later", later)}
-    patch.setattr(schema, "SCRIPTS", scripts)
-    patch.setattr(schema, "VERSION", later)
-    patch.setattr(schema, "_statements", lambda script: list(statements))
 
 
 def test_making_a_store_touches_nothing(path: Path) -> None:
@@ -159,28 +105,15 @@ def test_a_file_of_a_later_version_is_left_alone(learned: Path) -> None:
     assert learned.read_bytes() == before
 
 
-def test_a_file_of_an_earlier_version_is_brought_up_to_date(
-    learned: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upgrade_to_later(monkeypatch, "CREATE TABLE later (key INTEGER PRIMARY KEY)")
-    with pytest.raises(SchemaError, match="contextgraph migrate"):
-        SqliteStore(str(learned), read_only=True).admin.counts()
-    store = SqliteStore(str(learned))
-    assert store.runs.word_counts(()).total == 1
-    store.close()
-    change(learned, "INSERT INTO later VALUES (1)")
-
-
-def test_a_migration_that_fails_leaves_the_file_as_it_was(
-    learned: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        upgrade_to_later(patch, "CREATE TABLE later (key)", "CREATE TABLE later (key)")
-        with pytest.raises(StoreError, match="already exists"):
-            SqliteStore(str(learned)).admin.counts()
-    store = SqliteStore(str(learned))
-    assert store.runs.word_counts(()).total == 1
-    store.close()
+def test_a_file_of_an_earlier_version_is_left_alone(learned: Path) -> None:
+    change(learned, f"PRAGMA user_version = {schema.VERSION - 1}")
+    before = learned.read_bytes()
+    for read_only in (True, False):
+        store = SqliteStore(str(learned), read_only=read_only)
+        with pytest.raises(SchemaError, match="export it with the version that wrote it, then"):
+            store.runs.add([made_bundle(1)]) if not read_only else store.admin.counts()
+        store.close()
+    assert learned.read_bytes() == before
 
 
 def test_a_file_that_is_not_a_database_is_refused(path: Path) -> None:
@@ -403,84 +336,3 @@ def test_asking_does_not_load_networkx(learned: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert completed.stdout.strip().endswith("False")
-
-
-def restored(path: Path, dump: str) -> Path:
-    """Write the memory file that ``tests/data/`` has as SQL."""
-    connection = sqlite3.connect(path)
-    connection.executescript((DATA / dump).read_text())
-    connection.close()
-    return path
-
-
-def shape(path: Path) -> dict[str, object]:
-    """Return the columns of each table and the text of each index and virtual table."""
-    connection = sqlite3.connect(path)
-    tables = "SELECT type, name, sql FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TRIGGER%'"
-    found: dict[str, object] = {}
-    for kind, name, sql in connection.execute(tables).fetchall():
-        is_plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
-        columns = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk "
-                                     f"FROM pragma_table_info('{name}')")  # fmt: skip
-        found[name] = sorted(columns.fetchall()) if is_plain else " ".join(sql.split())
-    connection.close()
-    return found
-
-
-def test_a_memory_of_version_0_1_is_migrated_with_all_it_holds(path: Path, learned: Path) -> None:
-    old = restored(path.with_name("first.db"), "memory_0_1.sql")
-    store = SqliteStore(str(old))
-    runs = store.runs.ids()
-    assert len(runs) == 2
-    bundles = [store.runs.archived(run) for run in runs]
-    remedies = [remedy for bundle in bundles if bundle for remedy in bundle.recovered]
-    assert {remedy.actions for remedy in remedies} == {()}  # a rebuild reads them from the run
-    fragments = {remedy.fragment_id for remedy in remedies}
-    found = store.recoveries.of_fragments(fragments)
-    assert {candidate.fragment_id for candidate in found} == fragments
-    (methodology,) = store.methodologies.get(store.methodologies.ids())
-    assert (methodology.id, methodology.strategy) == ("m_error", "Do it")
-    assert len(methodology.sources) == 1
-    (shown,) = store.exposures.all()
-    assert [item.helped for item in shown.items] == [True, True]
-    vectors = [bundle.embedded.vector for bundle in bundles if bundle and bundle.embedded]
-    assert [vector.numbers().tolist() for vector in vectors if vector] == [[1.0, 0.0]]
-    assert all(check.ok for check in store.admin.health())
-    far = datetime(2999, 1, 1, tzinfo=UTC)
-    counted = store.recoveries.errors(Scope(as_of=far), 9)
-    assert counted
-    assert store.recoveries.errors(Scope(), 9) == counted
-    assert sum(runs for _, runs in store.runs.repositories(9)) == 2
-    store.close()
-    assert shape(old) == shape(learned)
-
-
-def test_a_memory_of_the_schema_before_the_console_is_migrated(learned: Path) -> None:
-    store, before = SqliteStore(str(learned)), shape(learned)
-    store.exposures.add([Exposure.of("ctx_1", [ShownItem("adv_1")], datetime.now(UTC))])
-    errors, shown = store.recoveries.errors(Scope(), 9), [*store.exposures.all()]
-    store.close()
-    change(learned, _BEFORE_THE_CONSOLE)
-    assert shape(learned) != before
-
-    store = SqliteStore(str(learned))
-    assert store.admin.migrate() == (
-        "upgrade_18",
-        "upgrade_19",
-        "upgrade_20",
-        "upgrade_21",
-        "upgrade_22",
-    )
-    assert errors
-    assert store.recoveries.errors(Scope(), 9) == errors
-    assert [*store.exposures.all()] == shown
-    assert [name for name, _ in store.runs.repositories(9)] == ["ada/engine"]
-    assert all(check.ok for check in store.admin.health())
-    store.close()
-    assert shape(learned) == before
-
-
-def test_a_memory_of_a_schema_that_no_release_wrote_is_refused(learned: Path) -> None:
-    change(learned, "PRAGMA user_version = 7")
-    with pytest.raises(SchemaError, match="has schema 7, which no release wrote; export it"):
-        SqliteStore(str(learned)).admin.counts()

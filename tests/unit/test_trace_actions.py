@@ -2,8 +2,8 @@
 
 import pytest
 
-from contextgraph.model import Action, Step
-from contextgraph.trace import ActionKind, canonical, read_action
+from contextgraph.model import Action, ActionKind, Step
+from contextgraph.trace import canonical, read_action
 from contextgraph.trace.actions import ActionReader
 
 READINGS = [

@@ -43,7 +43,7 @@ from contextgraph.store.neo4j.search import (
     insert_vectors,
     vector_of,
 )
-from contextgraph.store.rules import raw_with_outcome, unpacked
+from contextgraph.store.rules import facts_from, raw_with_outcome, unpacked
 
 
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, model.Trajectory]:
@@ -150,6 +150,7 @@ def _trajectory_row(tenant: str, packed: rules.PackedRun, revision: int) -> Para
         **trajectory_row(run),
         "words": indexed_text(tenant, run.repo, rules.trajectory_text(run)),
         "data": packed.raw,
+        "facts": packed.facts,
         "revision": revision,
     }
 
@@ -275,6 +276,10 @@ class Neo4jRuns:
         run = self.trajectories([trajectory_id]).get(trajectory_id)
         return None if run is None else self._raw(run)
 
+    def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
+        known = self._connection.rows("facts_of", ids=sorted({*trajectory_ids}))
+        return {row["id"]: facts_from(row["facts"], row["id"]) for row in known}
+
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
         by_run: dict[str, list[model.Fragment]] = {run: [] for run in trajectory_ids}
         keys = self._connection.collected("fragments_of", ids=list(by_run)) if by_run else ()
@@ -369,6 +374,7 @@ class Neo4jRuns:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
             raw = None if run is None else self._raw(run)
+            facts = self.facts([trajectory_id])
             row = self._connection.row("archived_run", id=trajectory_id)
             embedded = self._embedded(trajectory_id)
         if run is None or raw is None or row is None:
@@ -386,6 +392,7 @@ class Neo4jRuns:
                 RECOVERIES.read(edge, fragment_id=fragment, error_id=error)
                 for fragment, error, edge in row["recovered"]
             ),
+            facts=facts[trajectory_id],
             raw=raw,
             embedded=embedded,
             met={error["id"]: error["steps"] for error in errors},

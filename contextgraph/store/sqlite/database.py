@@ -40,12 +40,10 @@ from contextgraph.store import rules
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.schema import (
     RUN_BITS,
+    SCHEMA,
     check_schema,
-    is_new,
-    migrate,
+    create,
     not_created,
-    not_migrated,
-    pending,
     schema_version,
 )
 
@@ -572,10 +570,9 @@ class Connections:
         if self.in_memory:
             return ()
         if not Path(self.path).exists():
-            return pending(0)
+            return (SCHEMA,)
         with store_errors(self.path), closing(self._connected("ro")) as connection:
-            self._is_current(connection)
-            return pending(schema_version(connection))
+            return () if self._is_current(connection) else (SCHEMA,)
 
     def back_up(self, path: Path) -> None:
         """Copy one revision of the memory to the new file *path*; others may write meanwhile."""
@@ -760,26 +757,24 @@ class Connections:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if not self._is_current(connection):
-            if self.read_only:
-                raise not_migrated(connection, self.path)
-            if not self._create and is_new(connection):
+            if not self._create:
                 raise not_created(self.path)
-            self._create_or_migrate(connection)
+            self._create_tables(connection)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
 
     def _is_current(self, connection: sqlite3.Connection) -> bool:
-        """Whether the schema is current, in one snapshot: others may be migrating it now."""
+        """Whether the tables are there, in one snapshot: others may be making them now."""
         with _transaction(connection, ""):
             return check_schema(connection, self.path)
 
-    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
         if self._journal == "WAL":
             _use_write_ahead_log(connection)
         with _transaction(connection, "IMMEDIATE"):
             # Another process may have been first while this one waited.
             if not check_schema(connection, self.path):
-                migrate(connection)
+                create(connection)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    RunFacts,
     RunFilter,
     RunOrder,
     Scope,
@@ -108,6 +109,10 @@ SELECT f.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
 CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
 ORDER BY named.key, f.position, f.id"""
+_FACTS = """
+SELECT t.id, f.data FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
+CROSS JOIN facts f ON f.trajectory = t.key"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} {agent} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
@@ -171,8 +176,9 @@ SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.activ
 WHERE v.trajectory = ?"""
 
 
-def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
-    """Write all rows of *bundle*; *raw* is its packed run."""
+def _insert(transaction: Transaction, packed: rules.PackedRun) -> None:
+    """Write all rows of a run."""
+    bundle = packed.bundle
     tenant, trajectory = transaction.tenant, bundle.trajectory
     place = transaction.number(_PUT_PLACE, (tenant, trajectory.repo))
     seen_at = moment(trajectory.seen_at)
@@ -189,7 +195,8 @@ def _insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
             f"{insertion('trajectory', tuple(row))} RETURNING key", tuple(row.values())
         )
     )
-    transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
+    for table, data in (("raw", packed.raw), ("facts", packed.facts)):
+        transaction.write(f"INSERT INTO {table} (trajectory, data) VALUES (?, ?)", (run.key, data))
     met = rules.met_errors(bundle)
     errors = {
         e.id: transaction.number(
@@ -289,7 +296,7 @@ class _Changes(rules.RunChanges[list[int]]):
 
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         for run in runs:
-            _insert(self._transaction, run.bundle, run.raw)
+            _insert(self._transaction, run)
 
     def shown(self, context_ids: Sequence[str]) -> Sequence[Exposure]:
         return exposures_by_id(self._transaction, context_ids)
@@ -359,7 +366,7 @@ class _Changes(rules.RunChanges[list[int]]):
             remove_texts(transaction, "trajectory", run.key, run.key)
             for table, column in _ROWS_OF_A_RUN:
                 transaction.write(f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", run.keys)
-            for table in ("met", "raw", "vectors"):
+            for table in ("met", "raw", "facts", "vectors"):
                 transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
             transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
             transaction.write("DELETE FROM checksum WHERE part = 'run' AND run = ?", (run.key,))
@@ -440,6 +447,11 @@ class SqliteRuns:
         with self._database.reading() as transaction:
             run = run_of(transaction, trajectory_id)
             return None if run is None else _raw(transaction, run)
+
+    def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, RunFacts]:
+        with self._database.reading() as transaction:
+            rows = transaction.rows(_FACTS, (text_of([*trajectory_ids]), transaction.tenant))
+            return {run: rules.facts_from(data, run) for run, data in rows}
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -620,10 +632,16 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
             for row in transaction.rows(_CAUSED, run.keys)
         ),
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
+        facts=rules.facts_from(_facts(transaction, run), trajectory.id),
         raw=raw,
         embedded=_embedded(transaction, run),
         met={row[0]: row[6] for row in errors},
     )
+
+
+def _facts(transaction: Transaction, run: Run) -> str | None:
+    row = transaction.row("SELECT data FROM facts WHERE trajectory = ?", (run.key,))
+    return None if row is None else row[0]
 
 
 def _recovered(row: Row) -> Recovered:

@@ -1,4 +1,4 @@
-"""The schema of a memory file, `schema.sql`; scripts that upgrade older files; checksums.
+"""The schema of a memory file, `schema.sql`, and its checksums.
 
 There is a checksum for each run, each other table, and the schema: the exclusive or of the hashes
 of its rows, so that triggers keep it current, as they take out a row in the same way as they put
@@ -7,7 +7,6 @@ one in. Indexes and full text are not rows; SQLite compares those with the rows 
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from sqlite3 import Connection
@@ -20,7 +19,7 @@ Group: TypeAlias = tuple[str, int]
 
 _RUN = "run"
 _RUN_OF = {"trajectory": "key"} | dict.fromkeys(
-    ("raw", "fragment", "touched", "met", "caused", "recovered", "vectors"), "trajectory"
+    ("raw", "facts", "fragment", "touched", "met", "caused", "recovered", "vectors"), "trajectory"
 )
 # ANALYZE may add the tables that are left out.
 _SCHEMA = """
@@ -31,8 +30,6 @@ _TABLES = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
 AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE '%!_text!_%' ESCAPE '!'
 AND name <> 'checksum' ORDER BY name"""
-_TRIGGERS = """
-SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'checksum!_%' ESCAPE '!'"""
 _ADD_ROW = """
 INSERT INTO checksum SELECT {group}, row_hash({values}) WHERE true
 ON CONFLICT DO UPDATE SET value = (value | excluded.value) - (value & excluded.value);"""
@@ -45,12 +42,6 @@ def prepare(connection: Connection) -> None:
     connection.create_function("row_hash", -1, _row_hash, deterministic=True)
     # Rows that REPLACE removes are seen by triggers only so.
     connection.execute("PRAGMA recursive_triggers = ON")
-
-
-def drop_triggers(connection: Connection) -> None:
-    """Stop keeping checksums, so that tables can be altered."""
-    for (name,) in connection.execute(_TRIGGERS).fetchall():
-        connection.execute(f"DROP TRIGGER {name}")
 
 
 def create_triggers(connection: Connection) -> None:
@@ -140,25 +131,16 @@ def _text(data: bytes) -> str:
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
-# Version of a file -> the script that upgrades it, and the version that it has then. Release 0.1
-# wrote version 4; those between are of no release, but the last of them is in use.
-SCRIPTS: Mapping[int, tuple[str, int]] = {
-    0: ("schema", 23),
-    4: ("upgrade_0_1", 18),
-    18: ("upgrade_18", 19),
-    19: ("upgrade_19", 20),
-    20: ("upgrade_20", 21),
-    21: ("upgrade_21", 22),
-    22: ("upgrade_22", 23),
-}
-VERSION = max(version for _, version in SCRIPTS.values())
+# The script that makes the tables, and its number. What another number has is exported by the
+# version that wrote it.
+SCHEMA, VERSION = "schema", 24
 RUN_BITS = 20
 
 
 def check_schema(connection: Connection, name: str) -> bool:
-    """True for the current schema, False where the file has to be migrated.
+    """True for the current schema, False where nothing was ever written.
 
-    Raises `StoreError` for a file of another program, `SchemaError` for one of a later version.
+    Raises `StoreError` for a file of another program, `SchemaError` for one of another version.
     """
     application = pragma(connection, "application_id")
     if application != APPLICATION_ID:
@@ -171,27 +153,12 @@ def check_schema(connection: Connection, name: str) -> bool:
             f"{name} has schema {version}, this version knows {VERSION}; "
             "upgrade contextgraph-memory"
         )
-    if version != VERSION and version not in SCRIPTS:
+    if version < VERSION:
         raise SchemaError(
-            f"{name} has schema {version}, which no release wrote; "
+            f"{name} has schema {version}, older than {VERSION}; "
             "export it with the version that wrote it, then import it"
         )
-    return version == VERSION
-
-
-def is_new(connection: Connection) -> bool:
-    """True where nothing was ever written."""
-    return pragma(connection, "application_id") == 0
-
-
-def not_migrated(connection: Connection, name: str) -> StoreError:
-    """The error for a file that only a writer may create or migrate."""
-    if is_new(connection):
-        return not_created(name)
-    return SchemaError(
-        f"{name} has schema {schema_version(connection)}, older than {VERSION}; "
-        "`contextgraph migrate` brings it up to date"
-    )
+    return True
 
 
 def not_created(name: str) -> MemoryNotFoundError:
@@ -199,30 +166,19 @@ def not_created(name: str) -> MemoryNotFoundError:
     return MemoryNotFoundError(f"no memory at {name}; learn something first")
 
 
-def migrate(connection: Connection) -> None:
-    """Bring the schema up to date within the transaction that is open."""
-    drop_triggers(connection)
-    for script in pending(schema_version(connection)):
-        for statement in _statements(script):
-            connection.execute(statement)
+def create(connection: Connection) -> None:
+    """Make the tables of a new memory within the transaction that is open."""
+    for statement in _statements():
+        connection.execute(statement)
     create_triggers(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def pending(version: int) -> tuple[str, ...]:
-    """Return the names of the scripts that lead from *version* to the current one."""
-    scripts = []
-    while version != VERSION:
-        script, version = SCRIPTS[version]
-        scripts.append(script)
-    return tuple(scripts)
-
-
 @cache
-def _statements(script: str) -> list[str]:
-    """Return the statements of a script, without lines of comments."""
-    text = Path(__file__).with_name(f"{script}.sql").read_text(encoding="utf-8")
+def _statements() -> list[str]:
+    """Return the statements of `schema.sql`, without lines of comments."""
+    text = Path(__file__).with_name(f"{SCHEMA}.sql").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
     return [part for part in "\n".join(lines).split(";") if part.strip()]
 

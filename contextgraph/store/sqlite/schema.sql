@@ -1,4 +1,4 @@
--- The tables of a memory file, as a new one gets them. Older files get them by `upgrade_*.sql`.
+-- The tables of a memory file.
 --
 -- Keys of fragments and recoveries are the key of their run, shifted by RUN_BITS, plus their order:
 -- the rows of one run are stored together, and keys of runs are never reused (the graph and the word
@@ -45,6 +45,9 @@ CREATE INDEX trajectory_contributor
     ON trajectory (tenant, contributor) WHERE contributor <> '';
 
 CREATE TABLE raw (trajectory INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
+-- What a run shows of its project and machine, as JSON: a start reads it in place of the log.
+CREATE TABLE facts (trajectory INTEGER PRIMARY KEY, data TEXT NOT NULL);
 
 -- Ids by which runs were known before: of version 0.1, or of a part of the run.
 CREATE TABLE former_id (
