@@ -3,6 +3,8 @@
 docs/evaluation.md states the convention. Changing it changes every figure.
 """
 
+import posixpath
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -313,19 +315,29 @@ class _Run:
         return set(_rest_of_loop(loop, said.step)), 0
 
     def _is_named(self, recovery: Recovery, text: str, items: Sequence[ShownItem]) -> bool:
-        """Whether *text* says what cleared an error: as an item, or a command that it quotes."""
+        """Return whether *text* says what cleared an error, and names what that was about.
+
+        As an item, or as a command that it quotes. What it is about is a folder, a file, a program
+        or a package; an edit that was refused is known to who sent it.
+        """
         names = _names(recovery)
         lesson = self._lesson(recovery)
-        if lesson and any(FOLDER_PATTERNS[lesson.cause] in item.patterns for item in items):
+        said = {pattern for item in items for pattern in item.patterns}
+        if lesson and FOLDER_PATTERNS[lesson.cause] in said and _has(text, lesson.fails):
             return True
-        patterns = {pattern_key(p, names): p for item in items for p in item.patterns}
+        patterns = {pattern_key(pattern, names): pattern for pattern in said}
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
-            pattern = patterns.get(pattern_key(action.pattern, names))
-            spelled = action.target.strip().split("\n")[0].strip()
-            about = [n for n in names.names if names.role_of(n) in action.pattern.target]
-            is_said = pattern and ((spelled and spelled in text) or _is_closed(pattern, about))
-            if is_said and all(name in text for name in about):
-                return True
+            if pattern := patterns.get(pattern_key(action.pattern, names)):
+                about = [n for n in names.names if names.role_of(n) in action.pattern.target]
+                is_closed = not is_open(pattern) or pattern.kind is RemedyKind.EDIT
+                if about and is_closed and all(_has(text, name) for name in about):
+                    return True
+                target = action.target.strip().split("\n")[0].strip()
+                objects = {target, posixpath.basename(target), action.pattern.target}
+                if not about and any(_has(text, named) for named in objects):
+                    return True
+                if pattern.kind is RemedyKind.RESEND and not is_open(pattern):
+                    return True
             if action.kind is RemedyKind.INSTALL and _installs(text, action.target):
                 return True
         failed, worked = (
@@ -355,9 +367,10 @@ class _Run:
         return self._read.steps[index - self._first]
 
 
-def _is_closed(pattern: RemedyPattern, about: Sequence[str]) -> bool:
-    """Return whether *pattern* says all that there is to do *about* the names in the message."""
-    return not is_open(pattern) or (pattern.kind is RemedyKind.EDIT and bool(about))
+def _has(text: str, name: str) -> bool:
+    """Return whether *text* names *name*: as a whole word, not as a part of another."""
+    is_word = any(map(str.isalnum, name))
+    return is_word and bool(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text))
 
 
 def _quoted(text: str) -> Collection[str]:
@@ -365,10 +378,10 @@ def _quoted(text: str) -> Collection[str]:
     return text.split("`")[1::2]
 
 
-def _installs(text: str, package: str) -> bool:
-    """Whether a command that *text* quotes installs *package*."""
+def _installs(text: str, packages: str) -> bool:
+    """Return whether a command that *text* quotes installs all of *packages*."""
     return any(
-        "install" in command and package in command.replace(",", " ").split()
+        "install" in command and {*packages.split()} <= {*command.replace(",", " ").split()}
         for command in _quoted(text)
     )
 

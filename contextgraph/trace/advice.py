@@ -790,6 +790,17 @@ class Lesson(NamedTuple):
     works: str = ""
 
 
+def _packages(action: RemedyAction) -> Iterator[Lesson]:
+    """Return a lesson for each package that *action* installs."""
+    command = " ".join(action.values_of("command")[:1])
+    installer = _INSTALLER.match(command)
+    packages = action.target.split()
+    if action.pattern.target == Term.THE_REPOSITORY:
+        packages = ["-e ."] if _THE_PROJECT.search(command) else []
+    for package in packages:
+        yield Lesson(Cause.PACKAGE, works=f"{installer[0] if installer else ''}{package}")
+
+
 def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Lesson]:
     """Return the lesson of *actions* about the machine; edits of code give none."""
     for action in actions:
@@ -800,20 +811,17 @@ def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Les
                 yield Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
             case RemedyKind.CWD:
                 # The shell was in the folder already that the command changed to again.
-                kept = action.replaced.startswith(f"{action.target}/")
-                yield Lesson(Cause.KEPT_FOLDER if kept else Cause.FOLDER)
+                if action.replaced.startswith(f"{action.target}/"):
+                    yield Lesson(Cause.KEPT_FOLDER, posixpath.basename(action.target))
+                else:
+                    yield Lesson(Cause.FOLDER)
             case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER:
                 if _MISSING.search(error_type):
                     yield Lesson(Cause.FOLDER)
             case RemedyKind.INSTALL if not (
                 action.is_general or pattern.target == Term.REQUIREMENTS
             ):
-                command = " ".join(action.values_of("command")[:1])
-                installer = _INSTALLER.match(command)
-                if pattern.target == Term.THE_REPOSITORY and not _THE_PROJECT.search(command):
-                    continue
-                package = "-e ." if pattern.target == Term.THE_REPOSITORY else action.target
-                yield Lesson(Cause.PACKAGE, works=f"{installer[0] if installer else ''}{package}")
+                yield from _packages(action)
             case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
                 yield Lesson(Cause.EDIT, *_REFUSED[pattern.target])
             case RemedyKind.EDIT | RemedyKind.RESEND if error_type in _REFUSED_FOR:

@@ -305,8 +305,8 @@ class FolderCauses:
             return None
         step = self._steps[index - self._first]
         text = step.action.text if _UNNAMED in message else message
-        if self._is_in_it(text, self._cwd(index)):
-            return Lesson(Cause.KEPT_FOLDER)
+        if self._is_in_it(text, cwd := self._cwd(index)):
+            return Lesson(Cause.KEPT_FOLDER, posixpath.basename(cwd))
         name = re.escape(posixpath.basename(self._checkout))
         if index < self._cloned_at and re.search(rf"(?<![\w.-]){name}(?![\w.-])", text):
             return Lesson(Cause.CHECKOUT, posixpath.basename(self._checkout))

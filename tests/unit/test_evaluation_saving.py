@@ -63,6 +63,37 @@ def test_the_steps_that_the_remedy_itself_takes_are_not_saved() -> None:
     assert saved(*LOOKED) == {1, 2}
 
 
+def test_a_text_that_does_not_name_the_folder_saves_nothing() -> None:
+    """Whoever reads "in the root of the repository" has still to find out where that is."""
+    failed = ("cd lib && make", "make: *** No rule to make target. Stop.", 2)
+    raw = run([failed, *LOOKED, ("cd /srv/shop && make", "built", 0)])
+    read = trace(raw)
+    assert [action.kind for action in read.recoveries[0].actions] == [RemedyKind.CWD]
+    item = ShownItem("item", patterns=(read.recoveries[0].actions[0].pattern,))
+
+    def saved(text: str) -> frozenset[int]:
+        said = Said(MomentKind.START, -1, fence(text, "ctx_2"), tokens=50)
+        [worth] = judged_texts(read, [said], {"ctx_2": [item]})
+        return worth.saved
+
+    assert saved("run it in the root of the repository") == frozenset()
+    assert saved("run it in `/srv/shop-2`") == frozenset()
+    assert saved("run it in `/srv/shop`") == {0, 1, 2}
+
+
+def test_a_package_is_named_where_all_that_was_installed_is() -> None:
+    missing = ("python3 shop.py", "ModuleNotFoundError: No module named 'attrs'", 1)
+    installed = ("pip install attrs tariffs", "Successfully installed attrs-25 tariffs-1", 0)
+    read = trace(run([missing, installed, ("python3 shop.py", "12", 0)]))
+
+    def saved(text: str) -> frozenset[int]:
+        said = Said(MomentKind.START, -1, fence(text, "ctx_2"), tokens=50)
+        return next(judged_texts(read, [said], {})).saved
+
+    assert saved("was missing: `pip install attrs`") == frozenset()
+    assert saved("was missing: `pip install tariffs pytest attrs`") == {0, 1}
+
+
 def test_a_start_saves_the_failing_step_as_well() -> None:
     said = judged(attempt(*LOOKED), MomentKind.START, -1, "use `python3`")
 
