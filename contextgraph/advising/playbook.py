@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from math import fsum
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
@@ -55,10 +54,10 @@ RUNS = 32
 FILES = 20
 # The same of an agent, in any repository, for facts of its machine.
 _MACHINE_RUNS = 160
-# How many tasks show what is common; the share of them, and of repositories, that it has to be.
+# How many tasks show what is common, and the share of them that it has to be.
 _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
-# Steps that a fact has to cost a run: a line takes 25 tokens, .05 steps, and may not be followed.
-_LEAST_COST, _LEAST_OF_PART, _LEAST_SHARE = 0.1, 0.03, 0.03
+# As so many tasks of a repository count those of all; what lines and their parts cost, in steps.
+_FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
 _PINNED = 20
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
@@ -320,71 +319,90 @@ class RunLosses(NamedTuple):
 
 
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
-    """Select the *runs* on *environment*, by default on the most frequent one."""
+    """Select the *runs* on *environment*, by default on the most frequent one.
+
+    What the machine of another person lacks, this one may have.
+    """
     usual = environment or usual_environment(run.environment for run in runs)
-    return [run for run in runs if run.environment.agrees(usual)]
+    return [
+        run for run in runs if run.environment.agrees(usual) and run.environment.is_at_home(usual)
+    ]
 
 
 def machine_facts(
     here: Sequence[RunLosses], anywhere: Sequence[RunLosses]
 ) -> tuple[MachineFact, ...]:
-    """The lessons that cost runs *here* most steps, or are expected to by those *anywhere*.
+    """Choose what cost earlier runs most steps, one by one, while it costs more than its line.
 
-    The more tasks are known here, the less those of other repositories count; each of these counts
-    the same, however many runs it has.
+    That is the mean of the runs *here* with the mean of *anywhere* as three more tasks; there each
+    repository counts the same, however many runs it has. Steps count for the first fact alone that
+    would have saved them.
     """
-    near, far = _facts(here), _facts(anywhere)
-    tasks_here = len({run.instance_id for run in here})
-    by_repo: dict[str, list[RunLosses]] = {}
-    for run in anywhere:
-        by_repo.setdefault(run.repo, []).append(run)
-    of_repos = [_facts(runs) for runs in by_repo.values()]
-    chosen = {}
-    for lesson in near | far:
-        own, met = near.get(lesson), [of[lesson] for of in of_repos if lesson in of]
-        # What one repository shows may be its own, and what one project needs another seldom does.
-        if lesson.cause is Cause.PACKAGE:
-            is_shared = sum(fact.tasks / fact.among for fact in met) >= _MOST * len(of_repos)
-        else:
-            is_shared = len(met) > 1
-        expected = fsum(fact.steps for fact in met) / len(of_repos) if met and is_shared else 0.0
-        # What a task or two lost much by is no habit of those here.
-        is_habit = own and (own.tasks >= _ENOUGH_TASKS or lesson.cause is Cause.PACKAGE)
-        steps = own.steps if own and is_habit else 0.0
-        cost = (steps * tasks_here + expected * _ENOUGH_TASKS) / (tasks_here + _ENOUGH_TASKS)
-        fact = own if own and own.tasks >= _ENOUGH_TASKS else far.get(lesson, own)
-        # A package, or what edits are refused for, is a part of a line.
-        least = _LEAST_OF_PART if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LEAST_COST
-        often = fact and fact.tasks >= max(_ENOUGH_TASKS, _LEAST_SHARE * fact.among)
-        if fact and often and cost >= least:
-            chosen[lesson] = replace(fact, steps=cost)
-    return tuple(sorted(chosen.values(), key=lambda fact: (-fact.steps, fact.cause, fact.works)))
+    near = _facts(here)
+    # What one repository alone shows may be its own.
+    places = Counter(
+        lesson for repo, lesson in {(run.repo, one) for run in anywhere for one in _lost_by(run)}
+    )
+    far = {lesson: fact for lesson, fact in _facts(anywhere).items() if places[lesson] > 1}
+    repositories = Counter(run.repo for run in anywhere)
+    own = len({run.instance_id for run in here}) / _FURTHER_TASKS
+    lost = [(own / (own + 1) / len(here), _lost_by(run)) for run in here]
+    each = 1 / (own + 1) / max(1, len(repositories))
+    lost += [(each / repositories[run.repo], _lost_by(run)) for run in anywhere]
+    known = near.keys() | far.keys()
+    # What one project needs, another seldom does.
+    rare = {lesson for lesson in known if sum(w for w, one in lost if lesson in one) < _MOST}
+    known -= {lesson for lesson in rare if lesson.cause is Cause.PACKAGE}
+    chosen: list[MachineFact] = []
+    while known:
+        gains = {
+            lesson: sum(weight * len(steps.get(lesson, ())) for weight, steps in lost)
+            for lesson in known
+        }
+        best = max(known, key=lambda lesson: (gains[lesson] - _cost(lesson), lesson))
+        if gains[best] <= _cost(best):
+            break
+        chosen.append(replace(near.get(best) or far[best], steps=gains[best]))
+        known.remove(best)
+        for _, steps in lost:
+            saved = steps.pop(best, set())
+            for left in steps.values():
+                left.difference_update(saved)
+    return tuple(chosen)
+
+
+def _lost_by(run: RunLosses) -> dict[Lesson, set[int]]:
+    """Return the steps of *run* that each lesson would have saved."""
+    steps: dict[Lesson, set[int]] = {}
+    for loss in run.losses:
+        lesson = Lesson(loss.cause, loss.fails, loss.works)
+        steps.setdefault(lesson, set()).update(range(loss.error_step, loss.cleared_step))
+    return steps
+
+
+def _cost(lesson: Lesson) -> float:
+    """Return what the text costs, in steps; a package, or a reason, is a part of a line."""
+    return _PART_COST if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LINE_COST
 
 
 def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
-    """Each lesson of *runs*, with what it cost."""
+    """Each lesson of *runs* that is met by enough tasks, and not by one source alone."""
     tasks: dict[Lesson, set[str]] = {}
     sources: dict[Lesson, set[str]] = {}
-    steps: Counter[Lesson] = Counter()
     patterns: dict[Lesson, dict[RemedyPattern, None]] = {}
     for run in runs:
-        lost: dict[Lesson, set[int]] = {}
         for loss in run.losses:
             lesson = Lesson(loss.cause, loss.fails, loss.works)
-            lost.setdefault(lesson, set()).update(range(loss.error_step, loss.cleared_step))
             tasks.setdefault(lesson, set()).add(run.instance_id)
             sources.setdefault(lesson, set()).add(run.source)
             if wording_of(loss.pattern.target) or loss.cause is not Cause.EDIT:
                 patterns.setdefault(lesson, {})[loss.pattern] = None
-        steps.update({lesson: len(indices) for lesson, indices in lost.items()})
     among = len({run.instance_id for run in runs})
     several = any(run.source for run in runs)
     return {
-        lesson: MachineFact(
-            *lesson, len(met), among, steps[lesson] / len(runs), tuple(patterns.get(lesson, ()))
-        )
+        lesson: MachineFact(*lesson, len(met), among, 0.0, tuple(patterns.get(lesson, ())))
         for lesson, met in tasks.items()
-        if is_supported(sources[lesson], several_sources=several)
+        if len(met) >= _ENOUGH_TASKS and is_supported(sources[lesson], several_sources=several)
     }
 
 

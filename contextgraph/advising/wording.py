@@ -64,7 +64,7 @@ _TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 150
 # Facts that fewer independent tasks agree on are not shown.
 _AGREEING = 2
-_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _FACTS, _REASONS = 2, 3, 3, 3, 8, 4, 3
+_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _REASONS = 2, 3, 3, 3, 8, 3
 _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 # In so many tasks an installation has to fail to be said never to work.
 _NEVER = 3
@@ -242,7 +242,9 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     for note in playbook.notes[:_NOTES]:
         yield PlaybookLine("pinned note:", (PlaybookPart(note_line(note, _PINNED_CHARS)),))
-    for fact, text in islice(_worded(playbook.facts), _FACTS):
+    if tests := tuple(map(_record, _needed(playbook.tests, playbook))):
+        yield PlaybookLine("tests run with", tests)
+    for fact, text in _worded(playbook.facts):
         program = (("", fact.works),) if fact.cause is Cause.PROGRAM else ()
         yield PlaybookLine("this machine:", (PlaybookPart(text, program),), fact.patterns)
     yield from _installations(playbook)
@@ -254,7 +256,6 @@ def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
-    yield "tests run with", map(_record, _needed(playbook.tests, playbook))
     tried = max(_AGREEING + 1, playbook.tasks // 5)
     broken = [
         record
@@ -406,19 +407,18 @@ def _worded(facts: Sequence[MachineFact]) -> Iterator[tuple[MachineFact, str]]:
 
 def _fact(fact: MachineFact) -> str:
     """*fact* in a sentence; empty where it says too little to do better."""
-    often = f"in {fact.tasks} of {fact.among} tasks"
+    of = f"in {fact.tasks} of {fact.among} tasks"
     match fact.cause:
         case Cause.PROGRAM:
-            return f"`{fact.fails}` failed {often}; use `{fact.works}`"
+            return f"`{fact.fails}` failed {of}; use `{fact.works}`"
         case Cause.KEPT_FOLDER:
             return (
-                "the shell keeps its folder: `cd` into it again, or naming it in a path, failed "
-                f"{often}"
+                f"the shell is in `{fact.fails}`: `cd {fact.fails}` and paths from it failed {of}"
             )
         case Cause.CHECKOUT:
-            return f"`{fact.fails}` was looked for before it was cloned {often}"
+            return f"`{fact.fails}` was looked for before it was cloned {of}"
         case Cause.LAYOUT:
-            return f"`{fact.fails}` was not there {often}: see with `ls` what is"
+            return f"`{fact.fails}` was not there {of}: see with `ls` what is"
     return ""
 
 

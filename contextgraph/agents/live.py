@@ -270,7 +270,7 @@ class LiveRun:
         self._loops = LoopTracker()
         self._signs = SubmissionTracker()
         if workdir and environment is None:
-            environment = Environment(sys.platform)
+            environment = Environment(sys.platform, str(Path(workdir).resolve()))
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
         self.working = WorkingMemory()
         self.working.states = self._states  # which have each step already

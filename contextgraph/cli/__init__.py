@@ -68,6 +68,7 @@ HOMES: Mapping[str, str | Mapping[str, str]] = {
     "consolidate": "maintenance:consolidate",
     "reembed": "maintenance:reembed",
     "rebuild": "maintenance:rebuild",
+    "migrate": "maintenance:migrate",
     "forget": "maintenance:forget",
     "export": "maintenance:export",
     "import": "maintenance:import_",

@@ -104,7 +104,7 @@ def doctor(
     """Check the memory and the installation, and suggest fixes. Changes nothing.
 
     --secrets also checks whether runs stored by an older version hold secrets that this version
-    recognises; `rebuild` masks them. --stale also lists files, symbols, commands and tests of the
+    recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
     playbook that the checkout does not have: agents in that checkout are not shown them. Files
     whose content changed since the runs are listed apart: what names them counts less.
 
@@ -246,7 +246,7 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     ]
     named = f": {', '.join(affected[:_NAMED])}" if affected else ""
     detail = f"{len(affected)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return _check("secrets", not affected, detail, "run: contextgraph rebuild")
+    return _check("secrets", not affected, detail, "run: contextgraph migrate")
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":

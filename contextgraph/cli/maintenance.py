@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Trajectory
+    from contextgraph.model import ConsolidationReport, Json, Trajectory
     from contextgraph.ports import RunStore
 
 
@@ -194,6 +194,35 @@ def rebuild(common: Common, strict: Strict = False) -> None:
     text = f"rebuilt {number_of(done, 'trajectory')}"
     common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
     damaged.exit(done)
+
+
+@common_options()
+def migrate(
+    common: Common,
+    dry_run: Annotated[bool, flag("Print the migrations without applying them.")] = False,
+) -> None:
+    """Bring the schema up to date, and mask secrets.
+
+    For use after an update. A memory on a server is refused until this is done. Creates an empty
+    memory where there is none. Then stored runs are masked by the rules of this version, and those
+    that this changes are read again, as by `rebuild`; an interrupted command can be repeated.
+
+    \b
+    Example:
+      contextgraph migrate --store neo4j://localhost:7687 --dry-run
+    """
+    damaged = DamagedRuns(False, common.as_json)
+    with common.open() as memory:
+        steps = memory.migrate(dry_run=dry_run)
+        runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
+    done = "pending" if dry_run else "applied"
+    lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
+    if runs:
+        lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
+    report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
+    common.answer(report, "\n".join(lines))
+    damaged.exit(1)
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]

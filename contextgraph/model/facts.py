@@ -1,6 +1,7 @@
 """Facts that a run shows of its project and of the machine that it ran on."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct, field
@@ -9,6 +10,7 @@ from contextgraph.model.error import Cause, RemedyPattern
 from contextgraph.model.step import ActionKind
 from contextgraph.model.trajectory import PatchSummary
 
+_HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:[\\/]Users)[\\/][^\\/]+|\.")
 TESTS = "<tests>"  # stands for the choice of tests in the form of a command
 
 
@@ -32,6 +34,14 @@ class Environment:
         ours, theirs = dict(self.versions), dict(other.versions)
         is_same = not (self.system and other.system) or self.system == other.system
         return is_same and all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+
+    def is_at_home(self, other: "Environment") -> bool:
+        """Return False where both folders are known, and are in homes of different people.
+
+        A folder that is not absolute was renamed when the log was published.
+        """
+        ours, theirs = (_HOME.match(one.root) for one in (self, other))
+        return not (ours and theirs) or ours[0] == theirs[0]
 
 
 class CommandUse(Struct, frozen=True):

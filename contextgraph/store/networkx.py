@@ -1143,6 +1143,9 @@ class NetworkxAdmin(_Part):
             model.HealthCheck("sizes", True, runs),
         )
 
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        return ()
+
     def back_up(self, path: Path) -> None:
         raise StoreError("a graph in memory has no file to copy; export it")
 

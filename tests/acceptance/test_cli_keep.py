@@ -1,4 +1,4 @@
-"""``contextgraph forget``, ``rebuild``, ``stats`` and ``doctor``."""
+"""``contextgraph forget``, ``rebuild``, ``migrate``, ``stats`` and ``doctor``."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -164,6 +164,20 @@ def test_a_damaged_run_is_named_and_the_others_go_on(
     assert f"run {damaged['trajectory_id']} is damaged" in result.err
     assert f"run {damaged['trajectory_id']} is damaged" in strict.err
     assert last.get("runs", last.get("summary", {}).get("updated")) == 2
+
+
+def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    planned = contextgraph("migrate", "--store", new, "--dry-run", "--json").records
+    assert planned == [{"migrations": ["schema"], "dry_run": True}]
+    assert not new.exists()
+
+    done = contextgraph("migrate", "--store", new)
+    again = contextgraph("migrate", "--store", new)
+
+    assert done.out == "applied: schema\n"
+    assert again.out == "the schema is up to date\n"
+    assert trajectories(new) == 0
 
 
 def test_statistics_are_one_object(store: Path) -> None:

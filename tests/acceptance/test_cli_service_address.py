@@ -83,6 +83,7 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
         ("consolidate", "--dry-run"),
         ("doctor",),
         ("export", "AGENTS.md", "--agents-md", "acme/shop"),
+        ("migrate",),
         ("rebuild",),
         ("reembed",),
     ],

@@ -279,14 +279,15 @@ def older(runs, tmp_path):
     return path
 
 
-def test_what_an_older_version_stored_is_masked(older, runs):
+@pytest.mark.parametrize("command", ["migrate", "rebuild"])
+def test_what_an_older_version_stored_is_masked(older, runs, command):
     with AgentMemory.open(str(older)) as memory:
         count = len(memory.store.runs.ids())
     assert count > len(PLACES)
     (found,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
     assert f"{count - 1} of {count} runs hold secrets" in str(found)
 
-    done = contextgraph("rebuild", "--store", older, "--json")
+    done = contextgraph(command, "--store", older, "--json")
     (checked,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
 
     assert (done.code, checked["ok"]) == (0, True)
@@ -297,6 +298,23 @@ def test_what_an_older_version_stored_is_masked(older, runs):
         path.read_bytes() for path in older.parent.glob("memory.db*")
     )
     assert not any(secret.encode() in stored for _, secret in runs)
+
+
+def test_migrate_masks_once_and_counts_what_it_masked(older):
+    with AgentMemory.open(str(older)) as memory:
+        count = len(memory.store.runs.ids())
+        raws = {one: memory.store.runs.raw(one) for one in memory.store.runs.ids()}
+        without_secrets = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
+
+    (first,) = contextgraph("migrate", "--store", older, "--json").records
+    again = contextgraph("migrate", "--store", older)
+
+    assert first["masked"]["runs"] == count - 1
+    assert first["masked"]["values"] >= count - 1
+    assert again.out == "the schema is up to date\n"
+    with AgentMemory.open(str(older)) as memory:
+        (solved,) = memory.store.runs.trajectories(without_secrets).values()
+    assert solved.outcome is Outcome.SOLVED
 
 
 def test_masking_that_is_interrupted_goes_on(older, runs, monkeypatch):
@@ -311,10 +329,12 @@ def test_masking_that_is_interrupted_goes_on(older, runs, monkeypatch):
 
         monkeypatch.setattr(memory.store.runs, "replace", replace_once)
         with pytest.raises(KeyboardInterrupt):
-            list(memory.rebuild())
+            memory.mask_stored()
     with AgentMemory.open(str(older)) as memory:
-        assert len(list(memory.rebuild())) == len(ids)
+        left, _ = memory.mask_stored()
+        assert 0 < left < len(ids) - 1
         assert len(memory.store.runs.ids()) == len(ids)
+        assert memory.mask_stored() == (0, 0)
     content = older.read_bytes()
     assert not any(secret.encode() in content for _, secret in runs)
 

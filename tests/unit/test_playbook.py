@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -497,6 +498,34 @@ def test_what_holds_on_one_machine_is_not_said_on_another(memory: AgentMemory) -
     assert "use `nodejs`" in said()  # the environment of most runs
 
 
+@pytest.mark.parametrize(
+    ("home", "is_said"), [("/home/ada/other", True), ("/home/bob/shop", False), ("/srv/shop", True)]
+)
+def test_what_the_machine_of_another_person_lacks_is_not_said(
+    memory: AgentMemory, home: str, is_said: bool
+) -> None:
+    """An agent without a known folder is on the machine of most runs."""
+    for number in range(4):
+        raw = machine_run(number, ("tox", PASSED, 0))
+        steps = tuple(replace(one, cwd="/home/ada/shop") for one in raw.steps)
+        memory.learn(replace(raw, steps=steps))
+    environment = Environment(root=home)
+    here = memory.live(
+        repo="acme/shop0", instance_id="new-1", task=TASK, agent="ant", environment=environment
+    )
+    assert ("use `python3`" in here.start()) == is_said
+    assert "use `python3`" in start(memory, repo="acme/shop0")
+
+
+def test_the_test_command_that_newcomers_lack_stands_first(memory: AgentMemory) -> None:
+    failed = ("python -m pytest", NO_PYTEST, 1)
+    for number in range(4):
+        memory.learn(machine_run(number, failed, ("tox -e py", PASSED, 0), repo="acme/shop"))
+    first, *others = start(memory, repo="acme/shop").splitlines()[2:-1]
+    assert first == "tests run with `tox -e <tests>` (4 of 4)"
+    assert any("use `python3`" in line for line in others)
+
+
 def test_a_log_shows_the_machine(memory: AgentMemory) -> None:
     read = environment_of(
         run(
@@ -524,7 +553,7 @@ def test_a_shell_that_keeps_its_folder_is_said(memory: AgentMemory) -> None:
         steps = tuple(replace(one, index=index) for index, one in enumerate(twice))
         memory.learn(replace(raw, steps=steps))
 
-    assert "the shell keeps its folder: `cd` into it again, or naming it in" in start(memory)
+    assert "the shell is in `lib`: `cd lib` and paths from it failed in 4 of 4" in start(memory)
 
 
 def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
@@ -614,8 +643,11 @@ def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory)
 
 
 def lost(number: int, repo: str, *lessons: Lesson, steps: int = 3) -> RunLosses:
-    """A run that lost so many *steps* to each of *lessons*."""
-    losses = (Loss(*lesson, 0, steps, USE_PYTHON3) for lesson in lessons)
+    """A run that lost so many *steps* to each of *lessons*, one after the other."""
+    losses = (
+        Loss(*lesson, place, place + steps, USE_PYTHON3)
+        for place, lesson in zip(count(0, steps), lessons, strict=False)
+    )
     return RunLosses(f"task-{number}", repo, tuple(losses))
 
 
@@ -631,6 +663,29 @@ def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
     assert {fact.cause for fact in here} == {Cause.PROGRAM, Cause.PACKAGE}
 
 
+def test_steps_that_one_fact_saves_count_for_no_other() -> None:
+    python, folder = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.LAYOUT, "src")
+
+    def losing(number: int, *losses: tuple[Lesson, int]) -> RunLosses:
+        given = tuple(Loss(*lesson, 0, end, USE_PYTHON3) for lesson, end in losses)
+        return RunLosses(f"task-{number}", "acme/shop", given)
+
+    both = [losing(number, (python, 5), (folder, 4)) for number in range(4)]
+    assert [fact.fails for fact in machine_facts(both, [])] == ["a"]
+    further = [losing(number, (folder, 4)) for number in range(4, 8)]
+    facts = machine_facts([*both, *further], [])
+    assert [fact.fails for fact in facts] == ["src", "a"]
+    # Of 8 runs with 4 steps each; of 4 runs one step is left. No other repository is known.
+    assert [round(fact.steps, 2) for fact in facts] == [2.91, 0.36]
+
+
+def test_what_costs_less_than_its_line_is_not_said() -> None:
+    python = Lesson(Cause.PROGRAM, "a", "b")
+    runs = [lost(number, "acme/shop", *([python] if number < 3 else [])) for number in range(200)]
+    assert machine_facts(runs, []) == ()
+    assert machine_facts(runs[:100], [])
+
+
 def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
     """Those elsewhere may all be of another environment."""
     needed = Lesson(Cause.PACKAGE, works="pip install pytz")
@@ -640,9 +695,9 @@ def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
 
 def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:
     rare, cheap = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.PROGRAM, "c", "d")
-    runs = [lost(number, f"acme/{number % 9}") for number in range(40)]
-    runs += [lost(number, f"acme/{number % 9}", rare, steps=20) for number in range(40, 44)]
-    runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(44, 47)]
+    runs = [lost(number, f"acme/{number % 9}") for number in range(80)]
+    runs += [lost(number, f"acme/{number % 9}", rare, steps=20) for number in range(80, 84)]
+    runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(84, 87)]
     assert [(fact.fails, fact.tasks) for fact in machine_facts([], runs)] == [("a", 4)]
 
 
@@ -707,9 +762,8 @@ def test_a_path_that_begins_with_the_folder_of_the_shell_is_of_the_kept_folder(
             )
         )
 
-    assert (
-        "the shell keeps its folder: `cd` into it again, or naming it in a path, failed in 4"
-        in (start(memory, "acme/shop"))
+    assert "the shell is in `shop`: `cd shop` and paths from it failed in 4 of 4 tasks" in (
+        start(memory, "acme/shop")
     )
 
 
