@@ -409,10 +409,7 @@ def shown_by_chance(context: MemoryContext) -> MemoryContext:
 
 def sayings(context: MemoryContext) -> Iterator[str]:
     """Yield each thing that *context* shows an agent: nothing is shown twice in a run."""
-    if context.loop:  # one thing to do
-        said = [*map(_said, context.shown)]
-        said += [(escape.text,) for escape in context.loop.escape_suggestions]
-        yield from chain.from_iterable(said[:1])
+    if context.loop:  # its line says nothing of other tasks
         return
     yield from chain.from_iterable(map(_said, context.shown))
     yield from (warning.text for warning in context.warnings)
@@ -506,16 +503,8 @@ def _by_chance(remedy: Remedy) -> Remedy:
 
 
 def without_shown(context: MemoryContext, already_shown: Collection[str]) -> MemoryContext:
-    """*context* without runs, notes, statements, warnings, ways out and facts *already_shown*."""
-    loop, playbook = context.loop, context.playbook
-    if loop:
-        # The source of an escape stands at the end of its text.
-        new = tuple(
-            escape
-            for escape in loop.escape_suggestions
-            if not any(escape.text.startswith(text) for text in already_shown)
-        )
-        loop = replace(loop, escape_suggestions=new)
+    """*context* without runs, notes, statements, warnings and facts *already_shown*."""
+    playbook = context.playbook
     if playbook and all(line.text in already_shown for line in playbook_lines(playbook)):
         playbook = None
     return replace(
@@ -528,7 +517,6 @@ def without_shown(context: MemoryContext, already_shown: Collection[str]) -> Mem
         ),
         notes=tuple(one for one in context.notes if note_line(one.note) not in already_shown),
         statements=tuple(one for one in context.statements if one.note.id not in already_shown),
-        loop=loop,
         playbook=playbook,
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -13,6 +12,7 @@ from contextgraph.model import (
     Cause,
     CommandHistory,
     CommandRecord,
+    ErrorSignature,
     FailingTest,
     FailureWarning,
     Family,
@@ -39,7 +39,7 @@ from contextgraph.model import (
 )
 from contextgraph.ranking import QUOTED_TOKENS, fitting, quote_of
 from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of, regex
-from contextgraph.trace import SCRIPT, advice_id
+from contextgraph.trace import SCRIPT
 from contextgraph.values import replace
 
 MAX_TOKENS = 800
@@ -74,7 +74,7 @@ _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
 ]
-# What to do in a loop of which no run is known to have got out.
+# What to do in a loop.
 _FAILS = "find out why it fails before the next attempt, or go on with another part of the task"
 _SHOWS = "it shows nothing new; look elsewhere, or go on with another part of the task"
 _REFUSED = "look at the lines as they are now, then replace the whole block in one edit"
@@ -446,7 +446,7 @@ class _Entry(NamedTuple):
 
 def _entries(context: MemoryContext) -> Iterator[_Entry]:
     if context.loop:
-        yield _loop(context.loop, context)
+        yield _Entry(_loop(context.loop, context.error))
         return
     if context.error:
         yield from _numbered(_Entry(remedy_text(one), (shown_item(one),)) for one in context.shown)
@@ -539,22 +539,14 @@ def _instructions_last(entries: Iterable[_Entry]) -> list[_Entry]:
     return [*others, *quoted] if others else []
 
 
-def _loop(loop: LoopInfo, context: MemoryContext) -> _Entry:
-    """Say what is repeated, and one thing to do: a remedy, a way out, or to stop."""
+def _loop(loop: LoopInfo, error: ErrorSignature | None) -> str:
+    """Return in one line what is repeated, and to stop: what other tasks did led out of few."""
     what = clip(loop.signatures[0], _SENTENCE_CHARS) if loop.signatures else loop.command
-    head = f"Loop: the last {loop.repetitions} attempts had the same outcome: {what}."
-    for remedy in context.shown[:1]:
-        text = f"{head} Earlier runs: {remedy_text(remedy)}"
-        return _Entry(text, (shown_item(remedy),))
-    said = (one for one in loop.escape_suggestions if not _left_open(one.actions, one.text))
-    for escape in islice(said, 1):
-        patterns = tuple(action.pattern for action in escape.actions)
-        item = ShownItem(escape.id, advice_id(context.error, escape.actions), patterns)
-        return _Entry(f"{head} Earlier runs: {escape.text}", (item,))
     repeated = f"`{loop.command}`" if loop.command else "it"
-    is_of_edit = context.error is not None and context.error.family is Family.EDIT_REJECTED
+    is_of_edit = error is not None and error.family is Family.EDIT_REJECTED
     instead = _REFUSED if is_of_edit else _FAILS if loop.error_types else _SHOWS
-    return _Entry(f"{head} Stop repeating {repeated}: {instead}.")
+    text = f"Loop: the last {loop.repetitions} attempts had the same outcome: {what}."
+    return " ".join(f"{text} Stop repeating {repeated}: {instead}.".split())
 
 
 def remedy_line(remedy: Remedy) -> str:

@@ -470,12 +470,7 @@ class LiveRun:
                 context = replace(context, remedies=tuple(others))
             if error is not None:
                 self._errors.add((error.error_type, error.template))
-            if alarm is None:
-                return context
-            escapes = self._memory.loop_detector.get_escape_suggestions(
-                state, exclude_instances=self._excluded
-            )
-            return replace(context, loop=replace(alarm, escape_suggestions=escapes))
+            return replace(context, loop=alarm)
 
         return self._shown(search, STEP_TOKENS, "error")
 
