@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.notes", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--skip", type=int, default=0, help="conversations used for tuning")
-    parser.add_argument("--embedder", default="local", help="as of contextgraph reembed")
+    parser.add_argument("--embedder", default="local", help="as of the setting")
     options = parser.parse_args()
     conversations = conversations_in(options.data)
     with AgentMemory.open(":memory:", embedder=options.embedder) as memory:

@@ -32,7 +32,8 @@ def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     yield cpu_row("contextgraph --help", [*program, "--help"], 3)
     what = f"contextgraph query, {RUNS:,} runs"
     yield cpu_row(what, [*program, "query", *store, "--error", error], 16)
-    yield cpu_row("contextgraph how", [*program, "how", *store, "python -m pytest"], 16)
+    how = ["call", "how", "--store", str(path), "repo=acme/shop0", "command=python -m pytest"]
+    yield cpu_row("contextgraph call how", [*program, *how], 40)
 
 
 def cpu_row(

@@ -212,6 +212,7 @@ class AgentMemory:
         self.embedder = parts.spaces.embedder
         self.configuration = parts.settings.configuration.name
         self.source = parts.settings.source
+        self.max_cost = parts.settings.max_cost
         self.withhold = 0.0 if parts.read_only else parts.settings.withhold
         self._parts = parts
         self._now = parts.now

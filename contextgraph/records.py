@@ -281,7 +281,7 @@ def statement_record(statement: "Statement") -> "dict[str, Json]":
 
 
 def friction_record(repo: str, frictions: "Iterable[Friction]") -> "dict[str, Json]":
-    """Return the JSON object of `contextgraph friction`."""
+    """Return the JSON object of `contextgraph call friction`."""
     records: list[Json] = [
         record_of(friction, share_cleared=round(friction.cleared / friction.tasks, 4))
         for friction in frictions

@@ -1,4 +1,4 @@
-"""Make tasks for `contextgraph experiment` whose answer stands only in earlier runs.
+"""Make tasks for `contextgraph call experiment_run` whose answer stands only in earlier runs.
 
 In three seeded repositories every printout carries the stamp of an office, which an environment
 variable names. The code holds only a digest of it. Tasks to learn have a document that says which

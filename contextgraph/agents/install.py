@@ -36,8 +36,8 @@ understood, before an unfamiliar command, and before submitting.
 
 {WHEN_TO_ASK}
 
-Without the tools, the same in the shell: `contextgraph query --error "…"`, `contextgraph how "…"`,
-`contextgraph search "…"`.
+Without the tools, the same in the shell: `contextgraph query --error "…"`,
+`contextgraph call how repo=… command="…"`, `contextgraph search "…"`.
 """
 _README = f"""\
 # ContextGraph

@@ -7,125 +7,67 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-# The commands of the help, by section.
+# The commands of the help, by section; those of the last are in `help all`.
+_ALL = "More"
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Use": {
         "setup": "Find the histories on this machine, learn them, connect agents.",
         "learn": "Learn finished runs.",
         "query": "Show what the memory knows for a task or an error.",
-    },
-    "Look": {
         "search": "Search past sessions, decisions, notes and remedies.",
-        "stats": "Show what costs most, what is known, and how runs fail.",
+    },
+    "Review": {
+        "decisions": "Show what people decided, corrected or required.",
         "receipt": "Show what advice was given, and what became of it.",
+        "stats": "Show what costs most, what is known, and how runs fail.",
         "view": "Open the console of the memory in a browser.",
     },
     "Connect": {
         "integrations": "Connect coding agents to the memory.",
         "serve": "Serve the memory over HTTP.",
+        "trust": "Let contextgraph.toml of a folder set everything.",
     },
     "Prove": {
         "evaluate": "Measure the advice of a memory on recorded runs.",
+        "doctor": "Check the memory and the installation, and suggest fixes. Changes nothing.",
     },
-    "More": {
-        "note": "Notes and decisions: remember, recall, list, pages, keyed files.",
-        "admin": "All other commands: check, repair, copy, remove, explain.",
+    _ALL: {
+        "call": "Call an operation of the memory and print its JSON.",
+        "inspect": "Show how runs are read: phases, errors, loops, recoveries.",
+        "runs": "List the runs in the memory, the newest first.",
+        "export": "Write a memory, its graph or its runs to a file.",
+        "import": "Add what `export` wrote, or the rules in a file as notes.",
+        "backup": "Copy a memory file while others may use it.",
+        "forget": "Remove runs and everything that only they support.",
+        "mcp": "Serve the memory to agents over MCP.",
+        "hook": "Answer an agent's hook event.",
     },
 }
-# Name of a command -> its module and function; of a group those of its commands, with "" for what
-# it does by itself.
-HOMES: Mapping[str, str | Mapping[str, str]] = {
+# Name of a command -> its module and function.
+HOMES: Mapping[str, str] = {
     "setup": "installation:setup",
     "learn": "learn:learn",
     "query": "query:query",
-    "report": "runs:report",
-    "playbook": "runs:playbook",
-    "how": "runs:how",
-    "inspect": "runs:inspect",
-    "loops": "runs:loops",
-    "replay": "evaluate:replay",
-    "evaluate": "evaluate:evaluate",
-    "runs": "runs:runs",
-    "outcome": "runs:outcome",
-    "stats": "stats:stats",
-    "friction": "stats:friction",
-    "explain": "stats:explain",
-    "receipt": "stats:receipt",
-    "quarantine": "runs:quarantine",
-    "release": "runs:release",
-    "sources": "runs:sources",
-    "formats": "runs:formats",
-    "doctor": "installation:doctor",
-    "remember": "notes:remember",
-    "recall": "notes:recall",
     "search": "notes:search",
     "decisions": "notes:decisions",
-    "snapshot": "notes:snapshot",
-    "maintain": "notes:maintain",
-    "set": "notes:set_",
-    "brief": "notes:brief",
-    "compact": "maintenance:compact",
-    "consolidate": "maintenance:consolidate",
-    "reembed": "maintenance:reembed",
-    "rebuild": "maintenance:rebuild",
-    "migrate": "maintenance:migrate",
-    "forget": "maintenance:forget",
+    "receipt": "stats:receipt",
+    "stats": "stats:stats",
+    "view": "service:view",
+    "integrations": "installation:integrations",
+    "serve": "service:serve",
+    "trust": "installation:trust",
+    "evaluate": "evaluate:evaluate",
+    "doctor": "installation:doctor",
+    "call": "call:call",
+    "inspect": "runs:inspect",
+    "runs": "runs:runs",
     "export": "maintenance:export",
     "import": "maintenance:import_",
     "backup": "maintenance:backup",
-    "integrations": "installation:integrations",
+    "forget": "maintenance:forget",
+    "mcp": "service:mcp",
     "hook": "installation:hook",
-    "trust": "installation:trust",
-    "completion": "installation:completion",
-    "serve": "service:serve",
-    "view": "service:view",
-    "config": {"show": "installation:show"},
-    "experiment": {"run": "evaluate:run", "report": "evaluate:report"},
-    "mcp": {"": "service:mcp", "config": "service:config"},
-    "notes": {
-        "": "notes:notes",
-        "prune": "notes:prune",
-        "reset": "notes:reset",
-        "review": "notes:review",
-    },
-    "token": {"create": "service:create", "list": "service:list_", "revoke": "service:revoke"},
-    "pages": {
-        "put": "notes:put",
-        "get": "notes:get",
-        "list": "notes:list_",
-        "search": "notes:search_pages",
-        "remove": "notes:remove",
-    },
-    "entities": {
-        "add": "notes:add",
-        "fill": "notes:fill",
-        "link": "notes:link",
-        "related": "notes:related",
-        "find": "notes:find",
-        "tags": "notes:tags",
-        "remove": "notes:remove_entity",
-    },
 }
-_NOTE = {
-    "decisions": "decisions",
-    "remember": "remember",
-    "recall": "recall",
-    "list": "notes",
-    "review": "notes review",
-    "snapshot": "snapshot",
-    "maintain": "maintain",
-    "pages": "pages",
-    "entities": "entities",
-    "set": "set",
-    "brief": "brief",
-    "compact": "compact",
-}
-_SHOWN = {name for section in SECTIONS.values() for name in section}
-_ADMIN = {
-    name: name for name in HOMES if name not in _SHOWN and name not in (*_NOTE.values(), "notes")
-}
-# The groups of the help, and the command that each of their names stands for.
-GATHERED: Mapping[str, Mapping[str, str]] = {"note": _NOTE, "admin": _ADMIN}
 
 _ABOUT = "The long-term memory of coding agents: learns from finished runs, advises the next one."
 _CODES = """\
@@ -134,13 +76,17 @@ failed, each reported), 4 store unavailable, 5 another process holds the
 lease, 130 interrupted."""
 
 
-def help_text() -> str:
-    """Return the help of the whole command line."""
-    width = max(map(len, _SHOWN))
+def help_text(*, everything: bool = False) -> str:
+    """Return the help of the command line; *everything*: of all commands."""
+    sections = {name: SECTIONS[name] for name in SECTIONS if everything or name != _ALL}
+    width = max(len(name) for commands in sections.values() for name in commands)
     lines = ["Usage: contextgraph [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(_ABOUT), ""]
-    for section, commands in SECTIONS.items():
+    for section, commands in sections.items():
         lines.append(f"{section}:")
         lines += [f"  {name:<{width}}  {summary}" for name, summary in commands.items()]
+    if not everything:
+        lines += ["", "contextgraph help all        all commands"]
+        lines += ["contextgraph call --list     all operations, which print JSON"]
     lines += ["", "Options:", "  -V, --version  Print the version.", "  -h, --help     Print this."]
     return "\n".join([*lines, "", _CODES])
 
@@ -171,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given = ["setup"]
     code = 0
     try:
-        if given in (["-h"], ["--help"]):
-            print(help_text())
+        if given in (["-h"], ["--help"], ["help"], ["help", "all"]):
+            print(help_text(everything="all" in given))
         else:
             code = _run(given)
         sys.stdout.flush()

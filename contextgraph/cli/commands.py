@@ -25,7 +25,7 @@ import click
 from click.types import FuncParamType
 from msgspec import Struct, field
 
-from contextgraph.cli import GATHERED, HOMES, SECTIONS, help_text
+from contextgraph.cli import HOMES, help_text
 from contextgraph.cli.output import (
     FAILED,
     STORE_UNAVAILABLE,
@@ -109,7 +109,6 @@ Git = Annotated[
 Strict = Annotated[bool, flag("Stop at a damaged run, instead of skipping it.")]
 Yes = Annotated[bool, described("--yes", "-y", help="Do not ask for confirmation.")]
 Repo = Annotated[str | None, option("OWNER/REPO", "Only this repository.")]
-AboutRepo = Annotated[str, option("OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("TAG", "A tag (repeatable).")]
 Limit = Annotated[int, described("--limit", metavar="N", min=1, help="At most N.")]
 Tokens = Annotated[int, described(metavar="N", min=1, help="At most N tokens.")]
@@ -250,18 +249,12 @@ class Common(Struct, frozen=True):
 
 
 class CommandFunction(Struct, frozen=True):
-    """A function that is called with `Common` and with the values of its options.
-
-    They are those of `REQUESTS[operation]`, if it has one, and its own parameters. One of the same
-    name takes the place of the operation's: with an annotation of its own or with its default.
-    """
+    """A function that is called with `Common` and with the values of its options."""
 
     function: Callable[..., None]
     common: Sequence[str]
     settings: Sequence[str]
-    without: Collection[str]
     store: Any
-    operation: str
 
     def __call__(self, **given: Any) -> None:
         """Call the function."""
@@ -271,7 +264,8 @@ class CommandFunction(Struct, frozen=True):
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield a parameter for each option, with a `Marker` in its annotation."""
-        yield from self.own().values()
+        _, *own = signature(self.function).parameters.values()
+        yield from own
         described = {**SETTINGS, **_COMMON, **({"store": self.store} if self.store else {})}
         for name in (*self.settings, *self.common):
             default = False if name == "as_json" else None
@@ -279,76 +273,21 @@ class CommandFunction(Struct, frozen=True):
                 name, Parameter.KEYWORD_ONLY, default=default, annotation=described[name]
             )
 
-    def own(self) -> dict[str, Parameter]:
-        """Return the parameters that are not shared by all commands."""
-        offered: dict[str, Parameter] = {}
-        if self.operation:
-            from contextgraph.operations import REQUESTS
-
-            arguments = REQUESTS[self.operation].arguments()
-            offered = {
-                name: of_operation(one)
-                for name, one in arguments.items()
-                if name not in self.without
-            }
-        taken: dict[str, Parameter] = {}
-        _, *own = signature(self.function).parameters.values()
-        for one in own:
-            if one.name in offered or one.kind is Parameter.VAR_KEYWORD:
-                taken = taken | offered | taken  # all of them where the first one is named
-            if get_origin(one.annotation) is Annotated:
-                taken[one.name] = one.replace(kind=Parameter.KEYWORD_ONLY)
-            elif one.default is not one.empty:
-                taken[one.name] = taken[one.name].replace(default=one.default)
-        return taken
-
 
 def common_options(
-    *settings: str, without: Collection[str] = (), store: Any = None, operation: str = ""
+    *settings: str, without: Collection[str] = (), store: Any = None
 ) -> Callable[[Callable[..., None]], CommandFunction]:
     """Decorate a command: it gets `Common` as its first argument, and the options for that.
 
-    These are *settings*, --json, --store and --tenant; *store* replaces the description of --store.
-    A command of an *operation* has the options of its arguments, too. It is *without* some of both.
+    These are *settings*, --json, --store and --tenant, *without* some; *store* replaces the
+    description of --store.
     """
     chosen = [name for name in _COMMON if name not in without]
 
     def decorate(function: Callable[..., None]) -> CommandFunction:
-        return CommandFunction(function, chosen, settings, without, store, operation)
+        return CommandFunction(function, chosen, settings, store)
 
     return decorate
-
-
-def of_operation(parameter: Parameter) -> Parameter:
-    """Return the parameter of an operation as that of a command: an argument without a default.
-
-    What spares a service work limits no command: lengths of texts, and the most of a number.
-    """
-    from contextgraph.operations import fields_in
-
-    hint, shown = fields_in(parameter.annotation)
-    name = parameter.name
-    is_argument = parameter.default is parameter.empty
-    metavar = shown.get("metavar") or (name.upper() if is_argument or hint is not str else "TEXT")
-    said = shown.get("description", "").replace(f" ({metavar.lower()})", "")
-    details: dict[str, Any] = {"metavar": metavar, "help": said}
-    if "ge" in shown:
-        details["min"] = shown["ge"]
-    flags = tuple(filter(None, [shown.get("flag")]))
-    more = ""
-    if hint is bool:
-        del details["metavar"]
-    elif hint is datetime:
-        details |= {"metavar": "TIME", "parser": time_of}
-        more = "ISO 8601, UTC"
-    elif get_origin(hint) is list:
-        details["metavar"] = shown.get("metavar") or name.removesuffix("s").upper()
-        flags = flags or (f"--{name.replace('_', '-').removesuffix('s')}",)
-        more = "repeatable"
-    if more:
-        details["help"] = f"{said.removesuffix('.')} ({more})."
-    marker = Marker(flags, details, is_argument)
-    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[hint, marker])
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
@@ -433,21 +372,21 @@ class DescribedCommand(click.Command):
 
 
 class Commands(click.Group):
-    """A group that makes each of its commands when it is needed.
+    """The group of all commands; it makes each when it is needed. *homes* are as `HOMES`."""
 
-    *homes* has the place of each, or the names of a command elsewhere (`HOMES`).
-    """
-
-    def __init__(self, name: str, homes: Mapping[str, Any], **details: Any) -> None:
+    def __init__(self, name: str, homes: Mapping[str, str], **details: Any) -> None:
         super().__init__(name, context_settings=_CONTEXT, **details)
         self.homes = homes
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in self.homes if name]
+        return [*self.homes]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        home = self.homes.get(cmd_name) if cmd_name else None
-        return _made(cmd_name, home) if home else None
+        home = self.homes.get(cmd_name)
+        return command_of(function_of(home), cmd_name) if home else None
+
+    def get_help(self, ctx: click.Context) -> str:
+        return help_text()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -458,49 +397,8 @@ class Commands(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            if not near:
-                raise
-            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
-
-
-class _Everything(Commands):
-    """The group of all commands; its help shows the first ones."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if gathered := GATHERED.get(cmd_name):
-            homes = {name: _home(of) for name, of in gathered.items()}
-            summary = SECTIONS["More"][cmd_name]
-            return Commands(cmd_name, homes, help=summary, no_args_is_help=True)
-        return super().get_command(ctx, cmd_name)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.homes, *GATHERED]
-
-    def get_help(self, ctx: click.Context) -> str:
-        return help_text()
-
-
-def _home(name: str) -> Any:
-    group, _, command = name.partition(" ")
-    home = HOMES[group]
-    return home[command] if command and not isinstance(home, str) else home
-
-
-def _made(name: str, home: str | Mapping[str, str]) -> click.Command:
-    if isinstance(home, str):
-        return command_of(function_of(home), name)
-    if "" not in home:
-        summary = import_module(f"contextgraph.cli.{next(iter(home.values())).split(':')[0]}")
-        return Commands(name, home, help=summary.GROUPS[name], no_args_is_help=True)
-    own = command_of(function_of(home[""]), name)
-    return Commands(
-        name,
-        home,
-        params=own.params,
-        callback=own.callback,
-        help=own.help,
-        invoke_without_command=True,
-    )
+            hint = f"Did you mean {near[0]!r}?" if near else "`contextgraph call --list`: others."
+            raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
 
 def function_of(home: str) -> CommandFunction:
@@ -577,7 +475,7 @@ def _print_version(_context: click.Context, _parameter: click.Parameter, wanted:
         raise click.exceptions.Exit
 
 
-app = _Everything(
+app = Commands(
     "contextgraph",
     HOMES,
     no_args_is_help=True,

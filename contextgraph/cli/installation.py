@@ -17,16 +17,7 @@ import click
 from msgspec import Struct
 
 from contextgraph.agents.hook_files import HookFiles
-from contextgraph.cli.commands import (
-    SETTINGS,
-    Common,
-    Yes,
-    argument,
-    common_options,
-    described,
-    flag,
-    option,
-)
+from contextgraph.cli.commands import Common, Yes, argument, common_options, described, flag, option
 from contextgraph.cli.output import (
     DONE,
     FAILED,
@@ -64,7 +55,7 @@ if TYPE_CHECKING:
     from contextgraph.readers import Discovered
 
 
-LIBRARIES = "click neo4j networkx numpy orjson rich scikit-learn zstandard".split()
+LIBRARIES = "click neo4j networkx numpy orjson pydantic rich scikit-learn zstandard".split()
 EXTRAS = {
     "client": "httpx2",
     "litellm": "litellm",
@@ -222,7 +213,7 @@ def _keyed(common: Common) -> "list[HealthCheck]":
         return []
     wrong = memory.check()
     detail = "; ".join(wrong[:_NAMED]) or number_of(len(memory.keys()), "key")
-    return [_check("keyed files", not wrong, detail, "run: contextgraph compact")]
+    return [_check("keyed files", not wrong, detail, "run: contextgraph call compact")]
 
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
@@ -246,7 +237,7 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     ]
     named = f": {', '.join(affected[:_NAMED])}" if affected else ""
     detail = f"{len(affected)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return _check("secrets", not affected, detail, "run: contextgraph migrate")
+    return _check("secrets", not affected, detail, "run: contextgraph call migrate")
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":
@@ -284,30 +275,6 @@ def _show_checkup(checkup: Checkup) -> None:
     print_text((f"versions: {versions}\nextras: {extras}", "dim"))
     if not checkup.ok:
         print_text(("unhealthy: see the failed checks", "bold red"))
-
-
-GROUPS = {"config": "The settings in force."}
-
-
-@common_options(*SETTINGS)
-def show(common: Common) -> None:
-    """List the settings in force, and where each is set.
-
-    That is an option, an environment variable, contextgraph.toml in the current folder, the user's
-    file of that name, a configuration in either, or a default. Secrets are masked.
-
-    \b
-    Example:
-      contextgraph config show
-      contextgraph config show --configuration no-semantic --json
-    """
-    settings = common.settings_in_force()
-    rows = (
-        (setting.name, "" if setting.value is None else str(setting.value), setting.origin)
-        for setting in settings
-    )
-    columns = ("setting", "value", "set by")
-    common.answer_rows(map(record_of, settings), "Settings", columns, rows)
 
 
 @common_options(without=("store", "tenant"))
@@ -486,26 +453,6 @@ def _lasting(settings: "Settings") -> str:
     """Return the address of the memory as hooks name it, whatever folder they run in."""
     # A file contextgraph.toml in a checkout must not choose another memory.
     return settings.address if settings.is_remote else str(Path(settings.address).absolute())
-
-
-@common_options(without=("as_json", "store", "tenant"))
-def completion(
-    common: Common,
-    shell: Annotated[Literal["bash", "zsh", "fish"], argument("bash|zsh|fish", "The shell.")],
-) -> None:
-    """Print what makes a shell complete commands and options.
-
-    \b
-    Example:
-      contextgraph completion bash >> ~/.bashrc
-    """
-    from click.shell_completion import get_completion_class
-
-    from contextgraph.cli.commands import app
-
-    completion = get_completion_class(shell)
-    assert completion is not None  # click has these three
-    print(completion(app, {}, "contextgraph", "_CONTEXTGRAPH_COMPLETE").source())
 
 
 # Most repositories, commands of each, and errors on the card.
@@ -744,7 +691,7 @@ def _connect(
         install_hooks(common, settings, chosen)
     for agent in agents:
         file = files[agent.name]
-        add = agent.tools_command(server_command(common))
+        add = agent.tools_command(server_command(common.settings()))
         tools = _tools(agent, add, asked)
         if not common.as_json:
             hooks = "hooks installed" if file.has_hooks() else "no hooks"
@@ -781,7 +728,7 @@ def _next_steps(card: _Card | None, connected: "Sequence[Mapping[str, Json]]") -
         quoted = f'"{card.message}"' if is_plain else shlex.quote(card.message)
         steps.append(f"contextgraph query --error {quoted}")
     if repo := next(iter(card.commands), ""):
-        steps.append(f"contextgraph playbook --repo {shlex.quote(repo)}")
+        steps.append(f"contextgraph call playbook repo={shlex.quote(repo)}")
     if any(one["hooks"] for one in connected):
         steps.append("contextgraph receipt         # after your next session")
     return [*steps, "contextgraph --help"]

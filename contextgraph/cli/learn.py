@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, islice
@@ -44,6 +44,7 @@ from contextgraph.config import NEVER_LEARNED, is_excluded
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of, regex
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -626,7 +627,7 @@ class _Results:
             self.intake.report_conflict(
                 f"{raw.source}: {receipt.outcome} as in the memory"
                 f" ({_ORIGINS[receipt.outcome_source]}), not {raw.outcome};"
-                f" `contextgraph outcome {raw.instance_id} {raw.outcome} --run"
+                f" `contextgraph call outcome instance_id={raw.instance_id} outcome={raw.outcome}"
                 f" {receipt.trajectory_id}` changes it"
             )
         self.tokens += receipt.usage.tokens
@@ -672,7 +673,7 @@ class _Results:
         if missing:
             warn(
                 f"{number_of(missing, 'run')} still to be embedded, by the next consolidation or "
-                f"`contextgraph reembed`: {self.not_embedded}"
+                f"`contextgraph call reembed`: {self.not_embedded}"
             )
         if mismatch := memory.spaces.mismatch():
             warn(mismatch)

@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,15 +22,11 @@ from contextgraph.cli.commands import (
     option,
 )
 from contextgraph.cli.output import (
-    LEASE_HELD,
     DamagedRuns,
     Progress,
     confirm,
-    emit,
     fail,
     interrupted_by_termination,
-    print_table,
-    print_text,
     warn,
 )
 from contextgraph.records import record_of
@@ -41,188 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, Trajectory
+    from contextgraph.model import Trajectory
     from contextgraph.ports import RunStore
-
-
-_CHANGES = ("examined", "created", "updated", "removed")
-
-
-@common_options("summarizer", "max_cost")
-def consolidate(
-    common: Common,
-    dry_run: Annotated[
-        bool, flag("Print what a model would be sent and its cost; send nothing.")
-    ] = False,
-) -> None:
-    """Derive methodologies from runs.
-
-    Groups what cleared the same error in several runs, merges duplicates, updates statistics and
-    removes what proved weak. `learn` does this automatically; repeating it changes nothing. Does
-    nothing while another process holds the lease (exit code 5). With a language model it also
-    rewords the text of the template, which stays where the model does not answer.
-
-    \b
-    Example:
-      contextgraph consolidate --store team.db
-      contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
-      contextgraph consolidate --summarizer openai/gpt-4.1-mini --max-cost 0.50
-    """
-    with common.open(create=False) as memory:
-        if dry_run:
-            plan = memory.consolidator.plan_wording()
-            estimate = {"editor": plan.summarizer, **record_of(plan.usage)}
-            record = record_of(plan, "summarizer", "usage", **estimate)
-            texts = [f"{plain(prompt)}\n" for prompt in plan.prompts]
-            texts.append(
-                f"{plan.summarizer}: {number_of(len(plan.prompts), 'methodology')} to word"
-            )
-            texts.append(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
-            none = (
-                "no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent"
-            )
-            common.answer(record, "\n".join(texts) if plan.summarizer else none)
-            return
-        with Progress(lambda: 1) as progress:
-            report = memory.consolidate(lambda done, total: progress.count(done))
-    common.answer(record_of(report), partial(_show_report, report))
-    if not report.started:
-        raise click.exceptions.Exit(LEASE_HELD)
-
-
-def _show_report(report: "ConsolidationReport") -> None:
-    if not report.started:
-        warn(report.reason)
-        return
-    rows = [
-        (step.name, *(f"{getattr(step, change):,}" for change in _CHANGES)) for step in report.steps
-    ]
-    runs = number_of(report.trajectories, "trajectory")
-    title = f"{runs} consolidated in {report.seconds:.1f} s"
-    print_table(title, ("step", *_CHANGES), rows, numeric=_CHANGES)
-    used = report.usage
-    if used.requests:
-        requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
-        print(f"language model: {requests}, {tokens}, ${used.cost:.4f}")
-    if not report.changed:
-        print_text(("nothing changed", "dim"))
-    if report.waiting:
-        count = number_of(report.waiting, "methodology")
-        warn(f"{count} still to be worded: {report.not_worded}")
-    if report.unusable:
-        answers = number_of(report.unusable, "answer")
-        warn(f"{answers} of the language model could not be used: {report.fault}")
-
-
-@common_options("embedder", "max_cost")
-def reembed(
-    common: Common,
-    dry_run: Annotated[
-        bool, flag("Print how many texts and tokens, and the cost at most.")
-    ] = False,
-) -> None:
-    """Embed all runs with the configured embedder.
-
-    Queries use the old vectors until all new ones are there. An interrupted command continues when
-    it is repeated; vectors that an API returned are cached. With the same embedder as before, it
-    embeds what has no vectors yet.
-
-    \b
-    Example:
-      contextgraph reembed --embedder openai/text-embedding-3-small --dry-run
-      contextgraph reembed --embedder local
-      contextgraph reembed --embedder tfidf
-    """
-    max_cost, count = common.settings().max_cost, 0
-    with common.open(create=False) as memory:
-        plan = memory.spaces.plan()
-        if dry_run:
-            text = (
-                f"{plan.space}: {number_of(plan.runs, 'run')} to embed, "
-                f"{number_of(plan.texts, 'text')}\n"
-                f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
-            )
-            common.answer(record_of(plan, "usage", **record_of(plan.usage)), text)
-            return
-        if max_cost is not None and plan.usage.cost > max_cost:
-            fail(f"it may cost ${plan.usage.cost:.4f}, more than --max-cost; nothing was sent")
-        with Progress(lambda: plan.runs) as progress:
-
-            def advance(runs: int) -> None:
-                nonlocal count
-                count += runs
-                progress.runs(count, plan.runs)
-
-            done = memory.reembed(
-                progress=advance,
-                waiting=lambda until: warn(
-                    f"another process holds the lease; waiting, until {until:%H:%M:%S} UTC at most"
-                ),
-            )
-    text = (
-        f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
-        f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
-    )
-    common.answer({"space": done.space.name, "runs": done.runs, **record_of(done.usage)}, text)
-
-
-@common_options()
-def rebuild(common: Common, strict: Strict = False) -> None:
-    """Read the stored runs again.
-
-    Derives everything from them again, as this version reads logs. Use it after an update.
-    Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so an
-    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
-    reported and stays as it is.
-
-    \b
-    Example:
-      contextgraph rebuild --store team.db
-    """
-    with common.open(create=False) as memory:
-        damaged = DamagedRuns(strict, common.as_json)
-        done, total = 0, len(memory.store.runs.ids())
-        try:
-            with Progress(lambda: total) as progress:
-                for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
-                    if common.as_json:
-                        emit(record_of(receipt))
-                    progress.runs(done, total)
-        except KeyboardInterrupt:
-            warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
-            raise
-    text = f"rebuilt {number_of(done, 'trajectory')}"
-    common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
-    damaged.exit(done)
-
-
-@common_options()
-def migrate(
-    common: Common,
-    dry_run: Annotated[bool, flag("Print the migrations without applying them.")] = False,
-) -> None:
-    """Bring the schema up to date, and mask secrets.
-
-    For use after an update. A memory on a server is refused until this is done. Creates an empty
-    memory where there is none. Then stored runs are masked by the rules of this version, and those
-    that this changes are read again, as by `rebuild`; an interrupted command can be repeated.
-
-    \b
-    Example:
-      contextgraph migrate --store neo4j://localhost:7687 --dry-run
-    """
-    damaged = DamagedRuns(False, common.as_json)
-    with common.open() as memory:
-        steps = memory.migrate(dry_run=dry_run)
-        runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
-    done = "pending" if dry_run else "applied"
-    lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
-    if runs:
-        lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
-    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
-    report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
-    common.answer(report, "\n".join(lines))
-    damaged.exit(1)
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]
@@ -505,7 +320,7 @@ def import_(
     if done.vectors_of:
         warn(
             f"vectors of {done.vectors_of} are left out: the memory has another space; "
-            "run: contextgraph reembed"
+            "run: contextgraph call reembed"
         )
     runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
     text = (
@@ -530,22 +345,3 @@ def _import_rules(common: Common, path: Path, repo: str) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
     text = f"{number_of(len(rules), 'note')} from {path}{f': {counts}' if counts else ''}"
     common.answer({"notes": len(rules), **statuses}, text)
-
-
-@common_options()
-def compact(common: Common) -> None:
-    """Shorten the log of keyed entries.
-
-    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
-    entries, and repairs files that other programs changed.
-
-    \b
-    Example:
-      contextgraph compact
-    """
-    report = common.keyed().compact()
-    text = (
-        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
-        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
-    )
-    common.answer(record_of(report), text)

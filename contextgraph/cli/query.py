@@ -23,6 +23,7 @@ from contextgraph.cli.commands import (
     flag,
     option,
     repository_here,
+    time_option,
 )
 from contextgraph.cli.output import (
     FAILED,
@@ -61,9 +62,7 @@ SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
 
-@common_options(
-    "withhold", "configuration", operation="query", without=("state", "max_tokens", "record")
-)
+@common_options("withhold", "configuration")
 def query(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     source: Annotated[
@@ -98,8 +97,10 @@ def query(  # noqa: PLR0913  (one parameter per flag)
             help="Ignore runs of this instance (repeatable); 'same' means that of the state.",
         ),
     ] = None,
-    as_of: datetime | None,
-    limit: int,
+    as_of: Annotated[datetime | None, time_option("Ignore newer runs (ISO 8601, UTC).")] = None,
+    limit: Annotated[
+        int, described(metavar="N", min=1, help="At most this many items of each kind.")
+    ] = 5,
     workdir: Workdir = None,
     no_record: Annotated[bool, flag("Do not record what was shown for `report`.")] = False,
     details: Annotated[

@@ -1,4 +1,4 @@
-"""``contextgraph serve``, ``token`` and ``mcp``: the memory over HTTP and MCP."""
+"""``contextgraph serve``, ``view`` and ``mcp``: the memory over HTTP and MCP."""
 
 import json
 import secrets
@@ -14,22 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 from msgspec import Struct, field
 
-from contextgraph.cli.commands import Common, argument, common_options, described, flag, option
-from contextgraph.cli.output import emit, fail, warn
+from contextgraph.cli.commands import Common, common_options, described, flag, option
+from contextgraph.cli.output import warn
 from contextgraph.operations import TokenScope
-from contextgraph.records import record_of
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
-    from contextgraph.model import Json
-    from contextgraph.service.tokens import Token, TokenFile
+    from contextgraph.service.tokens import TokenFile
 
 _NEEDED = ("argon2", "fastapi", "prometheus_client", "uvicorn")
 _SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
 _MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
-
-GROUPS = {"token": "Make, list and revoke tokens."}
 
 Tokens = Annotated[
     Path | None,
@@ -68,8 +64,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Serve the memory over HTTP.
 
-    Each request needs a token of `contextgraph token create`; /openapi.json describes all of them.
-    Logs on standard error are text in a terminal, else JSON lines. Runs that are being
+    Each request needs a token of `contextgraph call token_create`; /openapi.json describes all
+    requests. Logs on standard error are text in a terminal, else JSON lines. Runs that are being
     learned wait in files, also while a server with the memory cannot be reached. SIGTERM ends it
     when all requests are answered and all runs are learned. Needs the extra "server".
 
@@ -88,13 +84,13 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.service.app import serve as run
     from contextgraph.service.service import Limits
 
-    known = None if no_auth else _tokens(settings, tokens)
+    known = None if no_auth else token_file(settings, tokens)
 
     def announce(url: str) -> None:
         lines = [f"serving {settings.address} on {url}", f"pages for a browser: {url}/pages"]
         if known is not None:
-            command = ["contextgraph", "token", "create", "--store", settings.address]
-            command += ["--tokens", str(tokens)] if tokens else []
+            command = ["contextgraph", "call", "token_create", "--store", settings.address]
+            command += [f"tokens={tokens}"] if tokens else []
             first = "another token" if known.all() else "there is no token yet; make one"
             lines.append(f"{first}: {shlex.join(command)}")
         lines.append(f"ask it: CONTEXTGRAPH_TOKEN=… contextgraph query … --store {url}")
@@ -161,99 +157,16 @@ def view(
         )
 
 
-@common_options()
-def create(
-    common: Common,
-    *,
-    scope: Annotated[
-        list[TokenScope] | None,
-        option("SCOPE", "read, write or admin (repeatable).", "read, write"),
-    ] = None,
-    source: Annotated[
-        str, described(metavar="NAME", help="Whose it is; runs learned with it name it.")
-    ] = "http",
-    tokens: Tokens = None,
-) -> None:
-    """Make a token for the service.
-
-    It is shown once: only a hash is stored. Scopes: read (queries, and what the memory holds),
-    write (learning, live runs, outcomes), admin (both, and consolidation, removal, export,
-    metrics). A token belongs to one tenant, and sees nothing of others.
-
-    \b
-    Example:
-      contextgraph token create --source ci --scope write --store team.db
-    """
-    settings = common.settings()
-    _need_extra()
-    scopes = scope or [TokenScope.READ, TokenScope.WRITE]
-    made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
-    common.answer({"token": text, **_token_record(made)}, text)
-    if not common.as_json:
-        warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
-        warn("use it: CONTEXTGRAPH_TOKEN=… contextgraph query … --store http://HOST:8642")
-
-
-@common_options(without=("tenant",))
-def list_(common: Common, tokens: Tokens = None) -> None:
-    """List the tokens of the service.
-
-    \b
-    Example:
-      contextgraph token list --store team.db
-    """
-    settings = common.settings()
-    _need_extra()
-    listed = _tokens(settings, tokens).all()
-    rows = (
-        (
-            token.id,
-            " ".join(token.scopes),
-            token.tenant,
-            token.source,
-            f"{token.created_at:%Y-%m-%d}",
-        )
-        for token in listed
-    )
-    columns = ("id", "scopes", "tenant", "source", "created")
-    empty = "no token; `contextgraph token create` makes one"
-    common.answer_rows(map(_token_record, listed), "Tokens", columns, rows, empty=empty)
-
-
-@common_options(without=("tenant",))
-def revoke(
-    common: Common,
-    identity: Annotated[str, argument("ID", "As `token list` shows it.")],
-    tokens: Tokens = None,
-) -> None:
-    """Revoke a token of the service.
-
-    A running service refuses it from the next request on.
-
-    \b
-    Example:
-      contextgraph token revoke 5f0c2a4d9e1b --store team.db
-    """
-    settings = common.settings()
-    _need_extra()
-    revoked = _tokens(settings, tokens).revoke(identity)
-    common.answer({"id": identity, "revoked": revoked}, "revoked" if revoked else "")
-    if not revoked:
-        fail(f"no token {identity}; `contextgraph token list` lists those there are")
-
-
-def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
-    from contextgraph.service.tokens import TokenFile
-
+def token_file(settings: "Settings", path: Path | None) -> "TokenFile":
+    """Return the tokens of the service of a memory, in the file *path* where it is given."""
     if settings.is_service and not path:
         raise click.BadParameter(
             f"--store: {settings.address} is a service, whose tokens are beside its store"
         )
+    _need_extra()
+    from contextgraph.service.tokens import TokenFile
+
     return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
-
-
-def _token_record(token: "Token") -> "dict[str, Json]":
-    return record_of(token, "hash")
 
 
 def _need_extra() -> None:
@@ -279,18 +192,13 @@ def mcp(common: Common) -> None:
     """Serve the memory to agents over MCP.
 
     It reads standard input and writes standard output, until its input ends. An MCP client starts
-    it, such as Claude Code, Codex CLI, Cursor or VS Code; `contextgraph mcp config` prints the
+    it, such as Claude Code, Codex CLI, Cursor or VS Code; `contextgraph call mcp_config` prints the
     configuration of a client. Needs the extra "mcp".
 
     \b
     Example:
       contextgraph mcp --store team.db
-      contextgraph mcp config --client codex
     """
-    if inner := click.get_current_context().invoked_subcommand:
-        if common != Common():
-            raise click.BadParameter(f"give options after {inner}")
-        return
     try:
         from contextgraph.service.mcp_server import serve
     except ImportError as error:
@@ -301,7 +209,7 @@ def mcp(common: Common) -> None:
         serve(memory, common.settings().session)
 
 
-class _Client(Struct, frozen=True):
+class McpClient(Struct, frozen=True):
     """An MCP client: the *file* of its configuration, and the *key* of servers in it ("": TOML).
 
     *add* is the command line that writes it, before the command of the server; empty where the
@@ -322,58 +230,24 @@ class _Client(Struct, frozen=True):
         values = (json.dumps(value, ensure_ascii=False) for value in (program, arguments))
         return "[mcp_servers.contextgraph]\ncommand = {}\nargs = {}".format(*values)
 
+    def add_command(self, command: Sequence[str]) -> str:
+        """Return the command line that writes the configuration; empty where there is none."""
+        return f"{self.add} -- {shlex.join(command)}" if self.add else ""
 
-_CLIENTS: Mapping[str, _Client] = {
-    "claude-code": _Client(".mcp.json in the project", add="claude mcp add contextgraph"),
-    "codex": _Client("~/.codex/config.toml", "", "codex mcp add contextgraph"),
-    "cursor": _Client("~/.cursor/mcp.json, or .cursor/mcp.json in the project"),
-    "vscode": _Client(".vscode/mcp.json in the project", "servers", fields={"type": "stdio"}),
-    "generic": _Client("the MCP configuration of the client"),
+
+CLIENTS: Mapping[str, McpClient] = {
+    "claude-code": McpClient(".mcp.json in the project", add="claude mcp add contextgraph"),
+    "codex": McpClient("~/.codex/config.toml", "", "codex mcp add contextgraph"),
+    "cursor": McpClient("~/.cursor/mcp.json, or .cursor/mcp.json in the project"),
+    "vscode": McpClient(".vscode/mcp.json in the project", "servers", fields={"type": "stdio"}),
+    "generic": McpClient("the MCP configuration of the client"),
 }
 
 
-@common_options()
-def config(
-    common: Common,
-    client: Annotated[str, option("NAME", f"The client: {', '.join(_CLIENTS)}.")],
-) -> None:
-    """Print the configuration of an MCP client.
-
-    Nothing is written: the configuration goes to standard output, the name of its file to standard
-    error. User and password of a memory on a server are not part of it: set CONTEXTGRAPH_NEO4J_USER
-    and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes variables to servers.
-
-    \b
-    Example:
-      contextgraph mcp config --client claude-code
-      contextgraph mcp config --client cursor --store team.db
-    """
-    if client not in _CLIENTS:
-        raise click.BadParameter(f"--client {client!r} is not one of {', '.join(_CLIENTS)}")
-    chosen, command = _CLIENTS[client], server_command(common)
-    text = chosen.configuration(command)
-    add = f"{chosen.add} -- {shlex.join(command)}" if chosen.add else ""
-    if common.as_json:
-        emit(
-            {
-                "client": client,
-                "file": chosen.file,
-                "configuration": text,
-                "add": add or None,
-                "command": [*command],
-            }
-        )
-        return
-    print(text)
-    click.echo(
-        f"\nThis belongs in {chosen.file}." + (f" Or run:\n  {add}" if add else ""), err=True
-    )
-
-
-def server_command(common: Common) -> list[str]:
+def server_command(settings: "Settings") -> list[str]:
     """Return the command that starts the server anywhere: with absolute paths."""
-    address = common.settings().address
-    if "://" not in address and not common.settings().is_in_memory:
+    address = settings.address
+    if "://" not in address and not settings.is_in_memory:
         address = str(Path(address).resolve())
-    named = ["--tenant", common.tenant] if common.tenant else []
+    named = ["--tenant", settings.tenant] if settings.tenant != "default" else []
     return [sys.executable, "-P", "-m", "contextgraph", "mcp", "--store", address, *named]

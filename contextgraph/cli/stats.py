@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,26 +11,17 @@ from msgspec import Struct
 from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
-from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled, warn
+from contextgraph.cli.output import emit, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
-from contextgraph.records import friction_record, record_of
+from contextgraph.records import record_of
 from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line, regex
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from contextgraph.learning.statistics import Friction, MemoryStats
-    from contextgraph.model import (
-        Effect,
-        Evidence,
-        Explanation,
-        FailurePattern,
-        Json,
-        MistakePattern,
-        Relation,
-        ShownItem,
-    )
+    from contextgraph.model import Effect, FailurePattern, Json, MistakePattern, ShownItem
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -39,13 +29,19 @@ _ERROR_WIDTH = 120
 _COSTLY = 4
 
 
-@common_options(operation="stats")
+@common_options()
 def stats(
     common: Common,
     *,
     top: Annotated[int, described(metavar="N", min=1, help="Rows in each table.")] = 15,
-    repo: str,
-    situation: str,
+    repo: Annotated[str, option("OWNER/REPO", "Failures in this repository.")] = "",
+    situation: Annotated[
+        str,
+        option(
+            "WORDS",
+            "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
+        ),
+    ] = "",
     details: Annotated[bool, flag("All counts, and error sequences.")] = False,
     people: Annotated[bool, flag("Count what people wrote, stopped and refused.")] = False,
     plot: Annotated[
@@ -192,34 +188,6 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
 
 
-@common_options(operation="friction")
-def friction(
-    common: Common,
-    *,
-    repo: str,
-    limit: Annotated[
-        int, described("--limit", "--top", metavar="N", min=1, help="At most N errors.")
-    ] = 10,
-) -> None:
-    """Show errors that recur across tasks, and their remedies.
-
-    Lists errors of at least two tasks: those with a remedy first, by the steps that they cost all
-    tasks together, and what an installation cleared (set-up) behind them. Several runs of one task
-    count once.
-
-    \b
-    Example:
-      contextgraph friction
-      contextgraph friction --repo owner/repo --top 3
-    """
-    with common.open(read_only=True) as memory:
-        repo = masked_name(repo)
-        frictions = memory.stats.get_friction(repo, limit)
-    none = "no error was met by two tasks" + (f" of {repo}" if repo else "")
-    shown = partial(_show_friction, frictions) if frictions else none
-    common.answer(friction_record(repo, frictions), shown)
-
-
 def _show_friction(frictions: "Sequence[Friction]") -> None:
     for friction in frictions:
         tasks = number_of(friction.tasks, "task")
@@ -229,71 +197,6 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
         for remedy in friction.remedies[:1]:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
             print_text((text, "green"), indent=4)
-
-
-@common_options(operation="explain")
-def explain(common: Common, *, identity: str) -> None:
-    """Show where an item of an answer comes from.
-
-    \b
-    Example:
-      contextgraph explain mth_5f0c2a4d9e1b7c3a6d8e0f12
-    """
-    with common.open(read_only=True) as memory:
-        explanation = memory.explain(identity)
-    if explanation is None:
-        fail(f"nothing has the id {identity}; query --json shows the ids of its items")
-    common.answer(record_of(explanation), partial(_show_explanation, explanation))
-
-
-def _show_explanation(explanation: "Explanation") -> None:
-    """Print the facts of a node, then its relations by type."""
-    from rich.table import Table
-
-    screen = console()
-    print_text((f"{explanation.label} {explanation.id}", "bold"))
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in explanation.facts.items():
-        shown = f"{value:.2f}" if isinstance(value, float) else str(value)
-        label = styled((name.replace("_", " "), "dim"))
-        facts.add_row(label, styled(one_line(shown, _FACT_WIDTH)))
-    screen.print(facts)
-    if explanation.evidence:
-        for line in _evidence_lines(explanation.evidence):
-            print_text(line)
-    for (kind, outgoing), edges in groupby(
-        explanation.relations, key=lambda e: (e.type, e.outgoing)
-    ):
-        _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
-
-
-def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
-    yield ""
-    times = [number_of(count, "time") for count in (evidence.shown, evidence.tried)]
-    yield f"Shown {times[0]}, tried {times[1]}, cleared {evidence.cleared}"
-    if evidence.runs:
-        others = f"{evidence.runs_cleared} of {number_of(evidence.runs, 'run')}"
-        yield f"With or without it, {others} cleared the error"
-        yield f"Lift {evidence.lift:+.2f} ({evidence.low:+.2f} to {evidence.high:+.2f})"
-    for source, (tried, cleared) in evidence.sources.items():
-        yield f"  reported by {source or 'no named source'}: cleared {cleared} of {tried}"
-    if evidence.randomised.withheld:
-        yield f"By chance: {_effect_text(evidence.randomised)}"
-    status = "quarantined" if evidence.is_quarantined else "shown"
-    decided = f", {evidence.by_hand} by hand" if evidence.by_hand else ""
-    yield f"Trust {evidence.trust:.2f}: {status}{decided}"
-
-
-def _show_relations(title: str, edges: "list[Relation]") -> None:
-    print_text()
-    print_text((f"{title} ({len(edges)})", "bold"))
-    for edge in edges[:_RELATIONS_SHOWN]:
-        properties = ", ".join(f"{key} {value}" for key, value in edge.properties.items())
-        line = f"{edge.id}  {edge.label}: {one_line(edge.name, _NAME_WIDTH)}"
-        print_text(f"  {line}{f'  ({properties})' if properties else ''}")
-    if len(edges) > _RELATIONS_SHOWN:
-        more = len(edges) - _RELATIONS_SHOWN
-        print_text((f"  and {more} more (--json has all)", "dim"))
 
 
 _PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
@@ -355,7 +258,7 @@ def receipt(
 
     What was followed and cleared is known once a session is learned. Steps saved are those that the
     error took earlier tasks (the median), less the one that follows the advice, wrong items and the
-    time to read. `contextgraph quarantine ID` turns one advice off.
+    time to read. `contextgraph call quarantine identity=ID` turns one advice off.
 
     \b
     Example:
@@ -464,7 +367,7 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
             print_text(line, indent=2)
         # Notes and past tasks are forgotten, not turned off.
         for advice in [name for name in one.advice if is_advice_id(name) or is_fact_id(name)][:1]:
-            switch = "off: contextgraph quarantine"
+            switch = "off: contextgraph call quarantine"
             if one.is_off:
-                switch = "is off; on again: contextgraph release"
-            print_text((f"{switch} {advice}", "dim"), indent=2)
+                switch = "is off; on again: contextgraph call release"
+            print_text((f"{switch} identity={advice}", "dim"), indent=2)

@@ -248,14 +248,14 @@ class ActiveEmbedder:
         return embedder
 
 
-_REMEDY = "run: contextgraph reembed"
+_REMEDY = "run: contextgraph call reembed"
 
 
 def _identity(space: Space) -> tuple[str, float | None]:
     return space.name, space.similarity_threshold
 
 
-REEMBED = "contextgraph reembed"
+REEMBED = "contextgraph call reembed"
 _RUNS_AT_ONCE = 256
 
 

@@ -260,7 +260,7 @@ class KeyedFiles:
         """Raise `MemoryNotFoundError` where nothing was set yet."""
         if not self.root.exists():
             raise MemoryNotFoundError(
-                f"no keyed files at {self.root}; set an entry first: contextgraph set --help"
+                f"no keyed files at {self.root}; set an entry first: contextgraph call set"
             )
 
     @contextmanager

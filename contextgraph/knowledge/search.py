@@ -105,7 +105,10 @@ def _others(
         id_, repo_ = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         note = Note(id_, f"{recovery.message} {title}", repo_, "", recovery.seen_at)
-        yield id_, (note, "remedy", title, f"contextgraph explain {recovery.fragment_id}")
+        yield (
+            id_,
+            (note, "remedy", title, f"contextgraph call explain identity={recovery.fragment_id}"),
+        )
 
 
 def _sessions(
@@ -155,19 +158,22 @@ def _opening(run: Trajectory, step: int = -1) -> str:
         if Path(file).is_file():
             at = f"{_AT_STEP}{min(step, run.total_steps - 1)}" if step >= 0 else ""
             return f"contextgraph inspect {quote(file)} --instance {quote(run.instance_id)}{at}"
-    return f"contextgraph explain {run.id}"
+    return f"contextgraph call explain identity={run.id}"
 
 
 def _described(store: Store, note: Note) -> _Described:
     """*note* with its kind, its text in a list and the command that opens it."""
     text = "[confidential]" if note.security.is_secret else " ".join(note.content.split())[:_TEXT]
-    command = f"contextgraph explain {note.id}"
+    command = f"contextgraph call explain identity={note.id}"
     if note.kind is NoteKind.KEYED:
         command = f"cat {quote(note.locator)}"
     elif note.kind is NoteKind.ENTITY:
         text = ": ".join(filter(None, (note.title, note.summary, text)))
     elif note.kind is NoteKind.PAGE:
-        text, command = note.title or text, f"contextgraph pages get {quote(note.id[5:])}"
+        text, command = (
+            note.title or text,
+            f"contextgraph call pages_get page_id={quote(note.id[5:])}",
+        )
     elif note.kind is NoteKind.STATEMENT:
         for run in store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values():
             command = _opening(run, int(note.locator.rpartition("#")[2]))

@@ -89,7 +89,7 @@ class MemoryConsolidator:
         except MemoryNotFoundError:  # nothing was written yet
             return
         ok = waiting < self.policy.interval
-        remedy = "" if ok else "run contextgraph consolidate, unless a process is learning now"
+        remedy = "" if ok else "run contextgraph call consolidate, unless a process is learning now"
         yield HealthCheck(
             "consolidation", ok, f"{number_of(waiting, 'run')} not consolidated", remedy
         )

@@ -7,24 +7,25 @@ plain text beside it, so nothing is in it that the gate of the memory holds back
 """
 
 import json
-import logging
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from inspect import Signature, getdoc, signature
+from inspect import getdoc
 from io import BytesIO
 from itertools import islice
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from uuid import uuid4
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from msgspec import Struct
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from contextgraph.advising.pipeline import settle
 from contextgraph.advising.wording import MAX_TOKENS, render
@@ -48,15 +49,16 @@ from contextgraph.model import (
     Trajectory,
     new_context_id,
 )
-from contextgraph.operations import (
-    OPERATIONS,
+from contextgraph.operations import keyed, notes, queries, runs
+from contextgraph.operations.arguments import (
+    AboutRepository,
+    AnyJson,
     Name,
-    Operation,
+    Names,
+    OnlyRepository,
     Question,
     Repository,
-    TokenScope,
-    checked_type,
-    keywords,
+    Tags,
 )
 from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, words
@@ -80,7 +82,6 @@ _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITING = frozenset({"report_outcome", "learn_trajectory", "set_memory"})
 _WRITES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -93,33 +94,7 @@ Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of eac
 Again = Annotated[bool, Field(description="Also what was shown before: it left your context.")]
 Tokens = Annotated[int, Field(ge=50, le=4000, description="The longest text.")]
 
-# Arguments of operations that agents call by another name, and those that are narrower for them.
-_CALLED: Mapping[str, str] = {"task": "task_description"}
-_OFFERED: Mapping[str, tuple[Any, Any]] = {
-    "limit": (Limit, _FILES),
-    "max_tokens": (Tokens, 500),
-    "question": (Question, ...),
-}
-
-# The arguments of query_memory are fields of a state, with these types and descriptions.
-_STATE: Mapping[str, Any] = {
-    "repo": Repository,
-    "task_description": Task,
-    "current_error": Annotated[Text, Field(description="The error as it was printed.")],
-    "phase": Annotated[Phase | None, Field(description="What you are doing.")],
-    "open_file": Annotated[Name, Field(description="The file that you look at.")],
-    "last_action": Annotated[Action, Field(description="Your last command.")],
-    "last_outcome": Annotated[Text, Field(description="The output of last_action.")],
-    "failed_actions": Annotated[
-        tuple[Action, ...],
-        Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
-    ],
-    "instance_id": Annotated[Name | None, Field(description="The id of the task.")],
-}
-
 Result = dict[str, Json]
-_Tool = Callable[..., Result]
-_log = logging.getLogger(__name__)
 
 
 class TakenStep(BaseModel):
@@ -141,6 +116,33 @@ TakenSteps = Annotated[
     list[TakenStep],
     Field(min_length=1, max_length=_STEPS, description="Your steps, oldest first."),
 ]
+
+
+class Connection(Struct, frozen=True):
+    """The memory of each call of a tool, the source of its caller, and its session."""
+
+    of_call: Callable[[], AgentMemory]
+    source: Callable[[], str]
+    session: Callable[[], Session]
+
+    @property
+    def memory(self) -> AgentMemory:
+        """The memory that the call asks."""
+        return self.of_call()
+
+    def sourced(self, source: str) -> str:
+        """Return the source of what an agent says; a service takes it from its token."""
+        return "" if self.memory.is_service else source.format(self.source()).rstrip(":")
+
+    def shown(self, context: MemoryContext) -> Result:
+        """Return the text of what is new in *context*, and its id where there is any."""
+        text = self.session().show(context, MAX_TOKENS)
+        return {"text": text, "context_id": context.id if text else None}
+
+    def inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:
+        """Return *steps* as a run of *repo* that is read."""
+        taken = tuple(step.at(index) for index, step in enumerate(steps))
+        return self.memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
 
 
 def serve(memory: AgentMemory, session: str = "") -> None:
@@ -169,52 +171,54 @@ def server_of(
     runs and reports: see `AgentMemory.learn`) are called in the context of each call of a tool.
     """
     of_server = cache(lambda: Session(memory(), uuid4().hex))
-    tools = _Tools(memory, source, session or of_server)
-    offered = [
-        (getattr(tools, name), name not in _WRITING)
-        for name in vars(_Tools)
-        if not name.startswith("_")
-    ]
-    offered += [
-        (tools._of_operation(one), one.scope is TokenScope.READ) for one in OPERATIONS if one.tool
-    ]
+    connection = Connection(memory, source, session or of_server)
+    offered = [(tool, True) for tool in READING] + [(tool, False) for tool in WRITING if writes]
     return MCPServer(
         "contextgraph",
         instructions=WHEN_TO_ASK,
         version=version("contextgraph-memory"),
         log_level="WARNING",
-        tools=[_tool(tool, reads=reads) for tool, reads in offered if writes or reads],
+        tools=[_tool(tool, connection, reads=reads) for tool, reads in offered],
     )
 
 
 class _StrictTool(Tool):
-    """A tool that names the argument that an unknown one was meant to be."""
+    """A tool that names the argument that an unknown one was meant to be; null is not given."""
 
     async def run(
         self, arguments: dict[str, Any], context: Any, convert_result: bool = False
     ) -> Any:
         """Run the tool; raises `ToolError` for arguments that it does not have."""
-        known = [*self.parameters["properties"]]
+        known, required = [*self.parameters["properties"]], self.parameters.get("required", ())
         for name in arguments.keys() - {*known}:
             near = get_close_matches(name, known, n=1, cutoff=_NEAR)
             hint = f"did you mean {near[0]}? " if near else ""
             raise ToolError(f"{self.name} has no argument {name}: {hint}It has {', '.join(known)}")
-        return await super().run(arguments, context, convert_result)
+        given = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name in required
+        }
+        if missing := [name for name in required if given.get(name) == ""]:
+            raise ToolError(f"{self.name} needs {', '.join(missing)}")
+        return await super().run(given, context, convert_result)
 
 
-def _tool(function: _Tool, *, reads: bool) -> Tool:
-    """Return a tool by signature and docstring; it refuses arguments that it does not have."""
-    tool = _StrictTool.from_function(
-        _guarded(function),
-        description=getdoc(function),
+def _tool(function: Callable[..., Result], connection: Connection, *, reads: bool) -> Tool:
+    """Return the tool of a function, whose first parameter is the *connection*."""
+    read = func_metadata(function, skip_names=["asked"], structured_output=False)
+    schema = read.arg_model.model_json_schema()
+    return _StrictTool(
+        fn=_guarded(function, connection),
+        name=function.__name__,
+        description=getdoc(function) or "",
+        parameters=_short(schema, schema.get("$defs", {})),
+        fn_metadata=read,
+        is_async=False,
+        title=None,
+        context_kwarg=None,
         annotations=_READS if reads else _WRITES,
-        structured_output=False,
     )
-    arguments = tool.fn_metadata.arg_model
-    arguments.model_config["extra"] = "forbid"
-    arguments.model_rebuild(force=True)
-    schema = arguments.model_json_schema()
-    return tool.model_copy(update={"parameters": _short(schema, schema.get("$defs", {}))})
 
 
 def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
@@ -244,13 +248,12 @@ def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
     }
 
 
-def _guarded(tool: _Tool) -> Callable[..., CallToolResult]:
+def _guarded(tool: Callable[..., Result], connection: Connection) -> Callable[..., CallToolResult]:
     """Wrap *tool*: failures of the memory become errors of the tool, advice plain text."""
 
-    @wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> CallToolResult:
+    def call(**given: Any) -> CallToolResult:
         try:
-            result = tool(*args, **kwargs)
+            result = tool(connection, **given)
         except (ContextGraphError, ToolError) as error:
             raise ToolError(mask_secrets(str(error))) from error
         is_advice = {"text", "context_id"} <= result.keys()
@@ -258,11 +261,6 @@ def _guarded(tool: _Tool) -> Callable[..., CallToolResult]:
         text = TextContent(type="text", text=f"{shown}")
         return CallToolResult(content=[text], structured_content=result)
 
-    taken = signature(call)
-    checked = (
-        one.replace(annotation=checked_type(one.annotation)) for one in taken.parameters.values()
-    )
-    cast(Any, call).__signature__ = taken.replace(parameters=[*checked])
     return call
 
 
@@ -290,7 +288,102 @@ def _found(run: Trajectory) -> Result:
     return {**_fields(run, _RUN_FIELDS), "files": [*run.files[:_FILES_OF_RUN]]}
 
 
-def _playbook(answer: Any, limit: int) -> Result:
+def query_memory(  # noqa: PLR0913, PLR0917  (one parameter per field of a state)
+    asked: Connection,
+    repo: Repository = "",
+    task_description: Task = "",
+    current_error: Annotated[Text, Field(description="The error as it was printed.")] = "",
+    phase: Annotated[Phase | None, Field(description="What you are doing.")] = None,
+    open_file: Annotated[Name, Field(description="The file that you look at.")] = "",
+    last_action: Annotated[Action, Field(description="Your last command.")] = "",
+    last_outcome: Annotated[Text, Field(description="The output of last_action.")] = "",
+    failed_actions: Annotated[
+        tuple[Action, ...],
+        Field(max_length=_STEPS, description="Actions that failed, and searches, oldest first."),
+    ] = (),
+    instance_id: Annotated[Name | None, Field(description="The id of the task.")] = None,
+    limit: Limit = 3,
+    again: Again = False,
+) -> Result:
+    """Return what earlier runs know for your state: at the start of a task, or at an error.
+
+    Give repo with task_description to begin a task; give repo with current_error at an error.
+    """
+    state = State(
+        repo=repo,
+        task_description=task_description,
+        current_error=current_error,
+        phase=phase,
+        open_file=open_file,
+        last_action=last_action,
+        last_outcome=last_outcome,
+        failed_actions=failed_actions,
+        instance_id=instance_id,
+    )
+    if state == State():
+        raise ToolError("describe a state: at least repo, task_description or current_error")
+    session = asked.session()
+    if again:
+        session.forget()
+    found = asked.memory.query(state, limit, degrade=True)
+    withheld = asked.memory.withholds(found) or False
+    context = settle(found, limit, already_shown=session.said(), withheld=withheld)
+    shown = asked.shown(context)
+    if not shown["text"] and render(found):
+        shown["text"] = _REPEATED
+    remedies: list[Json] = [
+        {
+            "id": item.id,
+            "actions": [*command_lines(item.actions)],
+            "probability": round(item.probability, 4),
+            "runs": item.why.support,
+        }
+        for item in (context.shown[:limit] if context.error else ())
+    ]
+    cases = (case for case in context.similar_cases if case.is_shown)
+    return {
+        **shown,
+        "remedies": remedies,
+        "similar_runs": _each(cases, "trajectory_id instance_id outcome probability"),
+        "degraded": [*context.degraded],
+    }
+
+
+def check_loop(asked: Connection, steps: TakenSteps, repo: Repository = "") -> Result:
+    """Detect whether your latest steps repeat an attempt without a new outcome.
+
+    Give the latest 10 to 50 steps; the text says what ended such loops.
+    """
+    trace = asked.inspected(steps, repo).trace
+    loops = asked.memory.loop_detector.detect_all(trace)
+    loop = next((loop for loop in loops if loop.end == len(steps) - 1), None)
+    names = "kind start end repetitions severity"
+    return {
+        **asked.shown(MemoryContext(new_context_id(), loop=loop)),
+        "loop": _fields(loop, names) if loop else None,
+    }
+
+
+def check_submit(
+    asked: Connection, steps: TakenSteps, repo: Repository = "", instance_id: Instance = ""
+) -> Result:
+    """Return what seems to be missing before you submit; call it when you believe you are done.
+
+    Give all steps of the run; observations may be left out where an edit or a command succeeded.
+    """
+    signs = submission_signs(asked.inspected(steps, repo).trace.steps)
+    excluded = frozenset([instance_id] if instance_id else [])
+    return asked.shown(submission_context(asked.memory.stats, signs, excluded))
+
+
+def playbook(
+    asked: Connection,
+    repo: Repository,
+    task_description: Task = "",
+    limit: Limit = _FILES,
+) -> Result:
+    """Return what the runs of a repository agree on: likely files, test command, set-up."""
+    answer: Any = runs.playbook(asked.memory, repo, task_description)
     files, commands = answer["files"][:limit], answer["commands"]
     return {
         "text": answer["text"],
@@ -301,7 +394,14 @@ def _playbook(answer: Any, limit: int) -> Result:
     }
 
 
-def _how(answer: Any, limit: int) -> Result:
+def how(
+    asked: Connection,
+    repo: Repository,
+    command: Annotated[Text, Field(description="A shell command.")],
+    limit: Limit = _FILES,
+) -> Result:
+    """Return how a command is really run here, with a warning of one that never worked."""
+    answer: Any = runs.how(asked.memory, repo, command)
     return {
         "text": answer["warning"] or "",
         "runs": answer["runs"],
@@ -311,240 +411,179 @@ def _how(answer: Any, limit: int) -> Result:
     }
 
 
-def _notes(answer: Any, _limit: int) -> Result:
+def recall(
+    asked: Connection, question: Question, repo: AboutRepository = None, limit: Limit = _FILES
+) -> Result:
+    """Return notes, decisions, pages, entities and keyed entries that answer a question."""
+    return _notes(notes.recall(asked.memory, question, repo or None, limit=limit, is_owner=False))
+
+
+def snapshot(
+    asked: Connection,
+    trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
+    focus: Annotated[Text, Field(description="What you work on meanwhile.")] = "",
+    repo: AboutRepository = None,
+    max_tokens: Tokens = 500,
+) -> Result:
+    """Return the notes that matter now: pinned, about the trigger, of the last day."""
+    return _notes(
+        notes.snapshot(asked.memory, trigger, focus, repo or None, max_tokens, is_owner=False)
+    )
+
+
+def _notes(answer: Any) -> Result:
     text = "\n".join(filter(None, (answer["text"], answer.get("keyed"))))
     return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
 
 
-def _search(answer: Any, _limit: int) -> Result:
+def search(
+    asked: Connection, question: Question, repo: OnlyRepository | None = None, limit: Limit = _FILES
+) -> Result:
+    """Search past sessions, what people decided there, notes, pages and remedies."""
+    answer: Any = queries.search(asked.memory, question, repo or None, limit)
     safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
     return {"found": _each(safe, "kind id text repo time score probability why command")}
 
 
-# Tool of an operation -> its answer to an agent, of that of the operation and a limit.
-_ANSWERS: Mapping[str, Callable[[Any, int], Result]] = {
-    "playbook": _playbook,
-    "how": _how,
-    "recall": _notes,
-    "snapshot": _notes,
-    "search": _search,
-    "brief": lambda answer, _: {**_fields(answer, "text keys omitted"), "context_id": None},
-    "remember": lambda answer, _: _fields(answer, "id status others"),
-}
+def brief(
+    asked: Connection,
+    tags: Annotated[Tags, Field(description="Prefer entries with this tag.")] = (),
+    max_tokens: Tokens = 500,
+) -> Result:
+    """Return the keyed entries to know at the start of a task, best first."""
+    answer = keyed.brief(asked.memory.keyed, tags, max_tokens)
+    return {**_fields(answer, "text keys omitted"), "context_id": None}
 
 
-class _Tools:
-    """The tools, its public methods: names, docstrings and annotations are what a client sees."""
-
-    def __init__(
-        self,
-        memory: Callable[[], AgentMemory],
-        source: Callable[[], str],
-        session: Callable[[], Session],
-    ) -> None:
-        self._of_call = memory
-        self._source = source
-        self._session = session
-
-    @property
-    def _memory(self) -> AgentMemory:
-        return self._of_call()
-
-    def _of_operation(self, operation: Operation) -> _Tool:
-        """Return the function of a tool that *operation* describes."""
-        tool, *names = operation.tool.split()
-        taken = operation.parameters()
-        offered = {_CALLED.get(name, name): _OFFERED.get(name) or taken[name] for name in names}
-
-        def call(**given: Any) -> Result:
-            limit = given.get("limit", 0)
-            named = {name: given[_CALLED.get(name, name)] for name in names if name in taken}
-            # An empty text stands for an argument that is left out.
-            arguments = {name: value for name, value in named.items() if value != ""}
-            for name, (_, default) in offered.items():
-                if default is ... and given[name] == "":
-                    raise ToolError(f"{tool} needs {name}")
-            if operation.source:
-                source = operation.source.format(self._source()).rstrip(":")
-                # A service takes it from the token.
-                arguments["source"] = "" if self._memory.is_service else source
-            return _ANSWERS[tool](operation.function(self._memory, **arguments), limit)
-
-        call.__name__ = tool
-        call.__doc__, *_ = str(getdoc(operation.function)).partition("\n\n")
-        cast(Any, call).__signature__ = Signature(keywords(offered))
-        return call
-
-    def query_memory(self, *, limit: Limit = 3, again: Again = False, **fields: Any) -> Result:
-        """Return what earlier runs know for your state: at the start of a task, or at an error.
-
-        Give repo with task_description to begin a task; give repo with current_error at an error.
-        """
-        state = State(**fields)
-        if state == State():
-            raise ToolError("describe a state: at least repo, task_description or current_error")
-        session = self._session()
-        if again:
-            session.forget()
-        found = self._memory.query(state, limit, degrade=True)
-        withheld = self._memory.withholds(found) or False
-        context = settle(found, limit, already_shown=session.said(), withheld=withheld)
-        shown = self._shown(context)
-        if not shown["text"] and render(found):
-            shown["text"] = _REPEATED
-        remedies: list[Json] = [
-            {
-                "id": item.id,
-                "actions": [*command_lines(item.actions)],
-                "probability": round(item.probability, 4),
-                "runs": item.why.support,
-            }
-            for item in (context.shown[:limit] if context.error else ())
-        ]
-        cases = (case for case in context.similar_cases if case.is_shown)
-        return {
-            **shown,
-            "remedies": remedies,
-            "similar_runs": _each(cases, "trajectory_id instance_id outcome probability"),
-            "degraded": [*context.degraded],
-        }
-
-    # Of the tool, which is the method of an object: without self.
-    cast(Any, query_memory).__signature__ = signature(query_memory).replace(
-        parameters=[
-            *keywords({name: (kind, getattr(State(), name)) for name, kind in _STATE.items()}),
-            *[*signature(query_memory).parameters.values()][1:3],  # limit and again
-        ]
+def search_trajectories(
+    asked: Connection,
+    text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
+    repo: Repository = "",
+    limit: Limit = _ITEMS,
+) -> Result:
+    """List past runs by words of their task; without words solved ones first, then newest."""
+    stored, scope = asked.memory.store.runs, Scope(repo or None)
+    matches = (
+        stored.for_text([*dict.fromkeys(words(text))], scope, limit)
+        if text
+        else stored.for_task(None, scope, limit)
     )
+    return {"runs": [*map(_found, matches)]}
 
-    def check_loop(self, steps: TakenSteps, repo: Repository = "") -> Result:
-        """Detect whether your latest steps repeat an attempt without a new outcome.
 
-        Give the latest 10 to 50 steps; the text says what ended such loops.
-        """
-        trace = self._inspected(steps, repo).trace
-        loops = self._memory.loop_detector.detect_all(trace)
-        loop = next((loop for loop in loops if loop.end == len(steps) - 1), None)
-        names = "kind start end repetitions severity"
-        return {
-            **self._shown(MemoryContext(new_context_id(), loop=loop)),
-            "loop": _fields(loop, names) if loop else None,
-        }
-
-    def check_submit(
-        self, steps: TakenSteps, repo: Repository = "", instance_id: Instance = ""
-    ) -> Result:
-        """Return what seems to be missing before you submit; call it when you believe you are done.
-
-        Give all steps of the run; observations may be left out where an edit or a command
-        succeeded.
-        """
-        signs = submission_signs(self._inspected(steps, repo).trace.steps)
-        excluded = frozenset([instance_id] if instance_id else [])
-        return self._shown(submission_context(self._memory.stats, signs, excluded))
-
-    def search_trajectories(
-        self,
-        text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
-        repo: Repository = "",
-        limit: Limit = _ITEMS,
-    ) -> Result:
-        """List past runs by words of their task; without words solved ones first, then newest."""
-        runs, scope = self._memory.store.runs, Scope(repo or None)
-        matches = (
-            runs.for_text([*dict.fromkeys(words(text))], scope, limit)
-            if text
-            else runs.for_task(None, scope, limit)
+def get_trajectory(
+    asked: Connection,
+    trajectory_id: Annotated[Name, Field(description="As search_trajectories gives it.")],
+    first_step: Annotated[int, Field(ge=0, description="The first step to show.")] = 0,
+    steps: Annotated[int, Field(ge=0, le=50, description="The most steps to show.")] = 20,
+) -> Result:
+    """Return a past run: its parts (errors and what cleared them), and some of its steps."""
+    stored = asked.memory.store.runs
+    known = stored.learned([trajectory_id]).get(trajectory_id)
+    identity = known.trajectory_id if known else ""
+    run, raw = stored.trajectories([identity]).get(identity), stored.raw(identity)
+    if run is None or raw is None:
+        raise ToolError(
+            f"no run {trajectory_id} in this memory; search_trajectories finds those there are"
         )
-        return {"runs": [*map(_found, matches)]}
+    read = asked.memory.inspect(raw)
+    shown: list[Json] = [
+        {
+            "index": one.index,
+            "action": clip(one.step.action.text, _TEXT_CHARS),
+            "observation": clip(one.step.observation or "", _TEXT_CHARS),
+            "exit_code": one.step.exit_code,
+            "error": one.error.error_type if one.error else None,
+        }
+        for one in read.trace.steps[first_step : first_step + steps]
+    ]
+    parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
+    return {"run": _found(run), "parts": parts, "steps": shown}
 
-    def get_trajectory(
-        self,
-        trajectory_id: Annotated[Name, Field(description="As search_trajectories gives it.")],
-        first_step: Annotated[int, Field(ge=0, description="The first step to show.")] = 0,
-        steps: Annotated[int, Field(ge=0, le=50, description="The most steps to show.")] = 20,
-    ) -> Result:
-        """Return a past run: its parts (errors and what cleared them), and some of its steps."""
-        runs = self._memory.store.runs
-        known = runs.learned([trajectory_id]).get(trajectory_id)
-        identity = known.trajectory_id if known else ""
-        run, raw = runs.trajectories([identity]).get(identity), runs.raw(identity)
-        if run is None or raw is None:
-            raise ToolError(
-                f"no run {trajectory_id} in this memory; search_trajectories finds those there are"
-            )
-        read = self._memory.inspect(raw)
-        shown: list[Json] = [
-            {
-                "index": one.index,
-                "action": clip(one.step.action.text, _TEXT_CHARS),
-                "observation": clip(one.step.observation or "", _TEXT_CHARS),
-                "exit_code": one.step.exit_code,
-                "error": one.error.error_type if one.error else None,
-            }
-            for one in read.trace.steps[first_step : first_step + steps]
-        ]
-        parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
-        return {"run": _found(run), "parts": parts, "steps": shown}
 
-    def report_outcome(
-        self,
-        context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
-        helped: Annotated[bool, Field(description="Whether it helped.")],
-    ) -> Result:
-        """Report whether advice helped; advice that often hurts is not shown any more."""
-        if not self._memory.report_outcome(context_id, helped, source=self._source()):
-            raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
-        return {"context_id": context_id, "helped": helped}
+def report_outcome(
+    asked: Connection,
+    context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
+    helped: Annotated[bool, Field(description="Whether it helped.")],
+) -> Result:
+    """Report whether advice helped; advice that often hurts is not shown any more."""
+    if not asked.memory.report_outcome(context_id, helped, source=asked.source()):
+        raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
+    return {"context_id": context_id, "helped": helped}
 
-    def learn_trajectory(
-        self,
-        run: Annotated[JsonValue, Field(description=_RUN)],
-        repo: Repository = "",
-        instance_id: Instance = "",
-        outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,
-    ) -> Result:
-        """Learn a finished run; learning it again changes nothing. Secrets are masked.
 
-        repo, instance_id and outcome replace what the log says.
-        """
-        records = _read(run)
-        raws = [
-            replace(
-                record,
-                repo=repo or record.repo,
-                instance_id=instance_id or record.instance_id,
-                outcome=outcome or record.outcome,
-            )
-            for record in records
-            if isinstance(record, RawTrajectory)
-        ]
-        failed = [mask_secrets(str(record)) for record in records if isinstance(record, ReadError)]
-        if not raws:
-            raise ToolError("; ".join(failed) or "there is no run in it")
-        source = self._source()
-        receipts = (self._memory.learn(raw, source=source, background=True) for raw in raws)
-        names = "trajectory_id status fragments error_patterns"
-        return {"runs": _each(receipts, names), "failed": [*failed]}
+def learn_trajectory(
+    asked: Connection,
+    run: Annotated[
+        JsonValue, Field(description=_RUN), WithJsonSchema({"type": ["object", "array", "string"]})
+    ],
+    repo: Repository = "",
+    instance_id: Instance = "",
+    outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,
+) -> Result:
+    """Learn a finished run; learning it again changes nothing. Secrets are masked.
 
-    def set_memory(
-        self,
-        key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
-        json_content: Annotated[JsonValue, Field(description="What to keep; null removes it.")],
-        source: Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")],
-    ) -> Result:
-        """Keep JSON under a key, on plain files that ls, grep and jq read."""
-        entry = self._memory.keyed.set_memory(key, json_content, source)
-        return {"key": entry.key, "status": entry.status}
+    repo, instance_id and outcome replace what the log says.
+    """
+    records = _read(run)
+    raws = [
+        replace(
+            record,
+            repo=repo or record.repo,
+            instance_id=instance_id or record.instance_id,
+            outcome=outcome or record.outcome,
+        )
+        for record in records
+        if isinstance(record, RawTrajectory)
+    ]
+    failed = [mask_secrets(str(record)) for record in records if isinstance(record, ReadError)]
+    if not raws:
+        raise ToolError("; ".join(failed) or "there is no run in it")
+    source = asked.source()
+    receipts = (asked.memory.learn(raw, source=source, background=True) for raw in raws)
+    names = "trajectory_id status fragments error_patterns"
+    return {"runs": _each(receipts, names), "failed": [*failed]}
 
-    def _shown(self, context: MemoryContext) -> Result:
-        """Return the text of what is new in *context*, and its id where there is any."""
-        text = self._session().show(context, MAX_TOKENS)
-        return {"text": text, "context_id": context.id if text else None}
 
-    def _inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:
-        taken = tuple(step.at(index) for index, step in enumerate(steps))
-        return self._memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
+def remember(
+    asked: Connection,
+    content: Annotated[Text, Field(description="One statement.")],
+    repo: Annotated[Repository, Field(description="The repository it is about (owner/repo).")] = "",
+    tags: Annotated[Names, Field(description="Words to find it by.")] = (),
+) -> Result:
+    """Note a statement that later runs should know; the same again confirms it.
+
+    Leave repo out where it is true of any. Secrets are masked.
+    """
+    source = asked.sourced("agent:{}")
+    answer = notes.remember(asked.memory, content, repo=repo, tags=tags, source=source)
+    return _fields(answer, "id status others")
+
+
+def set_memory(
+    asked: Connection,
+    key: keyed.Key,
+    json_content: Annotated[AnyJson, Field(description="What to keep; null removes it.")],
+    source: Annotated[AnyJson, Field(description="A name, or kind, name, retrieved_at, …")],
+) -> Result:
+    """Keep JSON under a key, on plain files that ls, grep and jq read."""
+    return {**keyed.set_(asked.memory.keyed, key, json_content, source=source, is_owner=False)}
+
+
+READING: Sequence[Callable[..., Result]] = (
+    query_memory,
+    check_loop,
+    check_submit,
+    playbook,
+    how,
+    recall,
+    snapshot,
+    search,
+    brief,
+    search_trajectories,
+    get_trajectory,
+)
+WRITING: Sequence[Callable[..., Result]] = (report_outcome, learn_trajectory, remember, set_memory)
 
 
 def _read(run: JsonValue) -> list[RawTrajectory | ReadError]:

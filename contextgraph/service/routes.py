@@ -1,15 +1,14 @@
 """The requests of the service: who may send them, those of the table of operations, and others."""
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from inspect import Signature, getdoc
+from inspect import getdoc
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 import orjson
@@ -19,7 +18,7 @@ from fastapi.security import HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, create_model
+from pydantic import BaseModel, JsonValue, ValidationError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
@@ -28,21 +27,13 @@ from contextgraph.codec import encoded
 from contextgraph.errors import ReadError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
-from contextgraph.operations import (
-    ADMIN_ARGUMENTS,
-    OPERATIONS,
-    LongText,
-    Name,
-    Names,
-    Operation,
-    Text,
-    TokenScope,
-    keywords,
-    without_secrets,
-)
+from contextgraph.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
+from contextgraph.operations.arguments import Arguments, LongText, Name, Names, Text
+from contextgraph.operations.notes import without_secrets
 from contextgraph.readers import read_file
 from contextgraph.readers.format import loads
 from contextgraph.records import record_of, unread_record
+from contextgraph.service.methods import ALL_METHODS, Method
 from contextgraph.service.monitoring import TENANT, TooBusyError
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
@@ -145,7 +136,7 @@ def _answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str
     return {status: described}
 
 
-bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
+bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph call token_create`.")
 
 _AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COOKIE = "contextgraph_token"
@@ -216,19 +207,27 @@ Perform = Callable[[Operation, Caller, dict[str, Any]], Awaitable[Response]]
 
 
 async def _perform(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
-    """Answer with the record or the value of an operation, which runs in a thread."""
-    if operation.part == "live":
-        open_run = _open_run(caller, given.pop("identity"))
-        call = partial(_in_use, open_run, operation, given)
-    elif operation.returns_value:
-        call = partial(_valued, operation, caller.memory, given)
-    else:
-        call = partial(operation.function, caller.memory, **given)
-    run = caller.service.maintain if operation.takes_long else caller.service.answer
+    """Answer with the record of an operation, which runs in a thread."""
+    memory = caller.memory
+    subject = memory.keyed if operation.subject == "keyed" else memory
+    call = partial(operation.function, subject, **given)
+    return await _answer(caller, call, takes_long=operation.takes_long)
+
+
+async def _perform_live(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
+    """Answer with the record of an operation on a live run."""
+    open_run = _open_run(caller, given.pop("identity"))
+    return await _answer(caller, partial(_in_use, open_run, operation, given))
+
+
+async def _answer(
+    caller: Caller, call: Callable[[], Mapping[str, Json]], *, takes_long: bool = False
+) -> Response:
+    run = caller.service.maintain if takes_long else caller.service.answer
     return json_response(await run(call))
 
 
-def _valued(operation: Operation, memory: AgentMemory, given: dict[str, Any]) -> Mapping[str, Json]:
+def _valued(method: Method, memory: AgentMemory, given: dict[str, Any]) -> Mapping[str, Json]:
     """Return the value of a method in the JSON form of the library, without confidential texts."""
     if "exposures" in given:  # as they were shown: what helped is reported by another request
         given["exposures"] = tuple(
@@ -241,7 +240,7 @@ def _valued(operation: Operation, memory: AgentMemory, given: dict[str, Any]) ->
             for one in given["exposures"]
         )
     try:
-        return {"value": encoded(without_secrets(operation.value(memory, given)))}
+        return {"value": encoded(without_secrets(method.value(memory, given)))}
     except ValueError as error:  # an argument that it does not take
         raise ReadError("", "", str(error)) from error
 
@@ -265,45 +264,83 @@ def _open_run(caller: Caller, identity: str) -> OpenRun:
     return run
 
 
+def _identity(identity: str) -> dict[str, str]:
+    return {"identity": identity}
+
+
+def _nothing() -> dict[str, str]:
+    return {}
+
+
 def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -> None:
-    """Add the request of an operation, with parameters and body by its signature."""
+    """Add the request of an operation: its arguments are in the query, or in a JSON body."""
     method, path = operation.route.split()
-    taken = operation.parameters()
-    in_path = re.findall(r"{(\w+)}", path)
-    rest = {name: one for name, one in taken.items() if name not in in_path}
-    in_body = rest if method == "POST" else {}
-    fields: dict[str, Any] = {**in_body}
-    model = create_model(operation.name, __config__=ConfigDict(extra="forbid"), **fields)
+    is_named = "{identity}" in path
+    model = operation.requested(*(["identity"] if is_named else []))
 
-    async def endpoint(request: Request, caller: Caller, **given: Any) -> Response:
-        if in_body:
-            given |= await _parsed(request, caller, lambda body: _arguments(model, body))
-        authorise(operation, given, caller)
-        return await perform(operation, caller, given)
+    async def by_query(
+        caller: Annotated[Caller, Depends(allowed(operation.scope))],
+        named: Annotated[dict[str, str], Depends(_identity if is_named else _nothing)],
+        given: Annotated[model, Query()],  # type: ignore[valid-type]
+    ) -> Response:
+        return await answered(caller, named, given)
 
-    sender = Annotated[Caller, Depends(allowed(operation.scope))]
-    shown: dict[str, tuple[Any, Any]] = {"request": (Request, ...), "caller": (sender, ...)}
-    shown |= {name: (taken.get(name, (str,))[0], ...) for name in in_path}
-    if method != "POST":
-        shown |= {
-            name: (Annotated[kind, Query()], default) for name, (kind, default) in rest.items()
-        }
-    cast(Any, endpoint).__signature__ = Signature(keywords(shown))
+    async def by_body(
+        request: Request,
+        caller: Annotated[Caller, Depends(allowed(operation.scope))],
+        named: Annotated[dict[str, str], Depends(_identity if is_named else _nothing)],
+    ) -> Response:
+        given = await _parsed(request, caller, model.model_validate) if model.model_fields else None
+        return await answered(caller, named, given)
+
+    async def answered(
+        caller: Caller, named: Mapping[str, str], chosen: Arguments | None
+    ) -> Response:
+        given = {**named, **(chosen.given() if chosen else {})}
+        for name in ADMIN_ARGUMENTS & given.keys():
+            if given[name] and not caller.token.allows(TokenScope.ADMIN):
+                raise HTTPException(
+                    403, f"a {name} note needs a token with the scope {TokenScope.ADMIN}"
+                )
+        return await perform(operation, caller, given | operation.sourced(caller.token.source))
+
+    has_body = method == "POST" and model.model_fields
     router.add_api_route(
         path,
-        endpoint,
+        by_body if method == "POST" else by_query,
         methods=[method],
         name=operation.name,
         description=getdoc(operation.function),
         status_code=status,
         responses=_answered(operation.answer, status),
-        openapi_extra=_described(model, operation.example) if in_body else None,
+        openapi_extra=_described(model, operation.example) if has_body else None,
     )
 
 
-def _arguments(model: type[BaseModel], body: Any) -> dict[str, Any]:
-    parsed = model.model_validate(body)
-    return {name: getattr(parsed, name) for name in parsed.model_fields_set}
+def _add_method(method: Method) -> None:
+    """Add the request of a method of the library."""
+    model = method.arguments
+
+    async def endpoint(
+        request: Request,
+        caller: Annotated[Caller, Depends(allowed(method.scope))],
+    ) -> Response:
+        parsed = await _parsed(request, caller, model.model_validate)
+        given = {name: getattr(parsed, name) for name in parsed.model_fields_set}
+        # What administrators start may take minutes.
+        takes_long = method.scope is TokenScope.ADMIN
+        call = partial(_valued, method, caller.memory, given)
+        return await _answer(caller, call, takes_long=takes_long)
+
+    router.add_api_route(
+        method.path,
+        endpoint,
+        methods=["POST"],
+        name=method.name,
+        description=getdoc(method.function),
+        responses=_answered(None),
+        openapi_extra=_described(model, None) if model.model_fields else None,
+    )
 
 
 def _described(model: type[BaseModel], example: JsonValue) -> dict[str, Any]:
@@ -351,19 +388,11 @@ async def _parsed(request: Request, caller: Caller, parse: Callable[[Any], _R]) 
         raise RequestValidationError(wrong) from error
 
 
-def authorise(operation: Operation, given: dict[str, Any], caller: Caller) -> None:
-    """Take from the token what callers cannot choose, and refuse what it does not allow."""
-    for name in ADMIN_ARGUMENTS & given.keys():
-        if given[name] and not caller.token.allows(TokenScope.ADMIN):
-            raise HTTPException(
-                403, f"a {name} note needs a token with the scope {TokenScope.ADMIN}"
-            )
-    if operation.source:
-        given["source"] = operation.source.format(caller.token.source)
-
-
-for _operation in OPERATIONS:
-    _add(_operation)
+for _operation in operations().values():
+    if _operation.route:
+        _add(_operation, _perform_live if live.PATH in _operation.route else _perform)
+for _method in ALL_METHODS.values():
+    _add_method(_method)
 
 
 def begin(
@@ -393,10 +422,9 @@ async def _begin(operation: Operation, caller: Caller, given: dict[str, Any]) ->
 
 _add(
     Operation(
-        "begin",
         begin,
         TokenScope.WRITE,
-        route="POST /v1/runs/live",
+        "POST /v1/runs/live",
         example={
             "repo": "acme/shop",
             "instance_id": "acme__shop-7",
@@ -437,11 +465,9 @@ async def _finish(operation: Operation, caller: Caller, given: dict[str, Any]) -
 
 _add(
     Operation(
-        "finish",
         finish,
         TokenScope.WRITE,
-        "live",
-        "POST /v1/runs/live/{identity}/finish",
+        f"POST {live.PATH}/finish",
         example={"outcome": "solved"},
         answer=_RECEIPT,
     ),
@@ -551,7 +577,7 @@ async def job_events(caller: Writing, job: KnownJob) -> AsyncIterator[ServerSent
 
 @router.post("/v1/consolidate")
 async def consolidate(caller: Admin) -> Response:
-    """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
+    """Bring methodologies up to date, as `contextgraph call consolidate`; may take minutes.
 
     409 where another process does so.
     """

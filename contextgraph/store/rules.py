@@ -66,7 +66,7 @@ def packed(raw: model.RawTrajectory) -> bytes:
 def facts_from(data: str | None, identity: str) -> model.RunFacts:
     """The facts of the run *identity* that are stored as *data*; raises `StoreError`."""
     if data is None:
-        raise StoreError(f"run {identity} has no facts; `contextgraph rebuild` makes them again")
+        raise StoreError(f"run {identity} has no facts: contextgraph call rebuild makes them")
     return from_json(model.RunFacts, data)
 
 

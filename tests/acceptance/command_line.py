@@ -47,6 +47,17 @@ def contextgraph(*arguments: str | Path, stdin: bytes = b"") -> Result:
     return Result(code, _text(out), _text(err))
 
 
+def call(operation: str, store: str | Path = "", *options: str | Path, **arguments: Any) -> Result:
+    """Run ``contextgraph call`` on the memory *store*; a list is given item by item."""
+    given = [
+        f"{name}={one if isinstance(one, str | Path) else orjson.dumps(one).decode()}"
+        for name, value in arguments.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    at = ("--store", store) if store else ()
+    return contextgraph("call", operation, *given, *at, *options)
+
+
 def write_runs(path: Path, runs: Iterable[RawTrajectory], *more: bytes) -> Path:
     """Write *runs* to the file *path*, then the lines *more*; returns *path*."""
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""``contextgraph consolidate`` and ``explain``."""
+"""``contextgraph call consolidate`` and ``explain``."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run
 
 
@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_consolidating_reports_each_step(store: Path) -> None:
-    (report,) = contextgraph("consolidate", "--store", store, "--json").records
+    (report,) = call("consolidate", store).records
 
     assert report["started"]
     assert report["trajectories"] == 4
@@ -30,9 +30,11 @@ def test_consolidating_reports_each_step(store: Path) -> None:
 
 
 def test_a_second_consolidation_changes_nothing(store: Path) -> None:
-    contextgraph("consolidate", "--store", store)
+    call("consolidate", store)
 
-    assert "nothing changed" in contextgraph("consolidate", "--store", store).out
+    (again,) = call("consolidate", store).records
+    changes = ("created", "updated", "removed")
+    assert not any(step[change] for step in again["steps"] for change in changes)
 
 
 def test_consolidation_needs_the_lease(store: Path) -> None:
@@ -44,7 +46,7 @@ def test_consolidation_needs_the_lease(store: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code, store], check=True, env=os.environ)
 
-    result = contextgraph("consolidate", "--store", store, "--json")
+    result = call("consolidate", store)
 
     assert result.code == 5
     assert not result.records[0]["started"]
@@ -52,7 +54,7 @@ def test_consolidation_needs_the_lease(store: Path) -> None:
 
 
 def test_consolidating_creates_no_memory(tmp_path: Path) -> None:
-    result = contextgraph("consolidate", "--store", tmp_path / "none.db")
+    result = call("consolidate", tmp_path / "none.db")
 
     assert result.code == 1
     assert "no memory at" in result.err
@@ -60,25 +62,24 @@ def test_consolidating_creates_no_memory(tmp_path: Path) -> None:
 
 
 def test_suggestions_can_be_explained(store: Path) -> None:
-    contextgraph("consolidate", "--store", store)
+    call("consolidate", store)
     query = ("query", "--repo", "acme/shop", "--error", NO_MODULE, "--store", store, "--json")
     (answer,) = contextgraph(*query).records
     (suggestion,) = answer["suggestions"]
 
-    (found,) = contextgraph("explain", suggestion["id"], "--store", store, "--json").records
-    shown = contextgraph("explain", suggestion["id"], "--store", store).out
+    (found,) = call("explain", store, identity=suggestion["id"]).records
 
     assert "provides `tariffs`" in answer["text"]
     assert found["facts"]["support"] == suggestion["why"]["support"] == 4
     assert sum(edge["type"] == "DERIVED_FROM" for edge in found["relations"]) == 4
-    assert "RESOLVED_BY" in shown
+    assert "RESOLVED_BY" in {edge["type"] for edge in found["relations"]}
     for run_id in suggestion["why"]["trajectories"]:
-        (run,) = contextgraph("explain", run_id, "--store", store, "--json").records
+        (run,) = call("explain", store, identity=run_id).records
         assert run["label"] == "Trajectory"
 
 
 def test_explaining_an_unknown_id_is_an_error(store: Path) -> None:
-    result = contextgraph("explain", "mth_0", "--store", store)
+    result = call("explain", store, identity="mth_0")
 
     assert result.code == 1
     assert "nothing has the id mth_0" in result.err

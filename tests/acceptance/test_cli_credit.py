@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import Result, contextgraph, write_runs
+from tests.acceptance.command_line import Result, call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run
 
 TASK = "Totals are wrong when a tariff is missing"
@@ -25,17 +25,17 @@ def ask(store: Path, *options: str) -> dict[str, Any]:
     return answer
 
 
-def report(store: Path, context: str, *options: str) -> Result:
-    return contextgraph("report", context, *options, "--store", store, "--json")
+def hurt(store: Path, context: str, **item: int) -> Result:
+    return call("report", store, context=context, helped=False, **item)
 
 
 def test_one_item_of_an_answer_can_be_reported(store: Path) -> None:
     answer = ask(store)
-    assert report(store, answer["id"], "--hurt", "--item", "1").records[0]["recorded"]
-    assert report(store, answer["id"], "--hurt", "--item", "1").code == 1
-    assert report(store, answer["id"], "--hurt", "--item", "9").code == 1
+    assert hurt(store, answer["id"], item=1).records[0]["recorded"]
+    assert hurt(store, answer["id"], item=1).code == 1
+    assert hurt(store, answer["id"], item=9).code == 1
     advice = answer["error_solutions"][0]["advice"]
-    (found,) = contextgraph("explain", advice, "--store", store, "--json").records
+    (found,) = call("explain", store, identity=advice).records
     evidence = found["evidence"]
     assert (evidence["shown"], evidence["tried"], evidence["cleared"]) == (1, 1, 0)
     assert (evidence["runs"], evidence["runs_cleared"]) == (3, 3)
@@ -48,18 +48,18 @@ def test_advice_that_hurts_is_gone_from_new_runs_too_until_it_is_released(
     reports = 0
     while (answer := ask(store))["error_solutions"]:
         advice = answer["error_solutions"][0]["advice"]
-        assert report(store, answer["id"], "--hurt").code == 0
+        assert hurt(store, answer["id"]).code == 0
         reports += 1
         assert reports <= 8
     again = write_runs(tmp_path / "again.jsonl", [recovering_run(number) for number in (7, 8)])
     assert contextgraph("learn", again, "--store", store).code == 0
     assert not ask(store)["error_solutions"]
 
-    page = contextgraph("explain", advice, "--store", store).out
-    assert f"tried {reports} times, cleared 0" in page
-    assert "quarantined" in page
+    evidence = call("explain", store, identity=advice).records[0]["evidence"]
+    assert (evidence["tried"], evidence["cleared"]) == (reports, 0)
+    assert evidence["is_quarantined"]
 
-    assert contextgraph("release", advice, "--store", store).code == 0
+    assert call("release", store, identity=advice).code == 0
     assert ask(store)["error_solutions"][0]["advice"] == advice
 
 
@@ -67,16 +67,13 @@ def test_advice_is_quarantined_by_hand(store: Path) -> None:
     task = ("query", "--repo", "acme/shop", "--task", TASK, "--store", store, "--json")
     advice = ask(store)["error_solutions"][0]["advice"]
     assert len(contextgraph(*task).records[0]["similar_cases"]) == 3
-    result = contextgraph("quarantine", advice, "--store", store, "--json")
-    assert result.records == [{"advice": advice, "status": "quarantined"}]
+    result = call("quarantine", store, identity=advice)
+    assert result.records == [{"advice": advice, "status": "quarantined", "quarantined": True}]
     assert not ask(store)["error_solutions"]
     # One of the three runs was shown; the others cite the same advice.
     assert contextgraph(*task).records[0]["similar_cases"] == []
-    unknown = contextgraph("quarantine", "mth_unknown", "--store", store)
-    assert (unknown.code, "nothing that was shown has the id mth_unknown" in unknown.err) == (
-        1,
-        True,
-    )
+    unknown = call("quarantine", store, identity="mth_unknown")
+    assert (unknown.code, "no methodology or advice mth_unknown" in unknown.err) == (1, True)
 
 
 def test_advice_of_one_of_several_sources_says_so(store: Path, tmp_path: Path) -> None:
@@ -101,7 +98,7 @@ def test_withheld_answers_are_compared_with_shown_ones(store: Path) -> None:
     assert withheld["error_solutions"] == []
     assert "PYTHONPATH" not in withheld["text"]
     assert withheld["id"] in withheld["text"]
-    assert report(store, withheld["id"], "--hurt").code == 0
+    assert hurt(store, withheld["id"]).code == 0
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     known = {key: stats["withholding"][key] for key in ("shown", "withheld", "withheld_cleared")}
     assert known == {"shown": 0, "withheld": 1, "withheld_cleared": 0}
@@ -111,14 +108,13 @@ def test_withheld_answers_are_compared_with_shown_ones(store: Path) -> None:
 def test_sources_are_listed_and_distrusted(store: Path, tmp_path: Path) -> None:
     path = write_runs(tmp_path / "web.jsonl", [recovering_run(number) for number in (11, 12)])
     contextgraph("learn", path, "--source", "web", "--store", store)
-    listed = contextgraph("sources", "--store", store, "--json").records
+    listed = call("sources", store).records
     assert [(one["name"], one["runs"], one["trusted"]) for one in listed][1:] == [("web", 2, True)]
-    (distrusted,) = contextgraph("sources", "distrust", "web", "--store", store, "--json").records
+    (distrusted,) = call("sources_distrust", store, name="web").records
     assert not distrusted["trusted"]
-    assert "no" in contextgraph("sources", "--store", store).out
     assert ask(store)["error_solutions"][0]["why"]["sources"] == [""]
-    (trusted,) = contextgraph("sources", "trust", "web", "--store", store, "--json").records
+    (trusted,) = call("sources_trust", store, name="web").records
     assert trusted["trusted"]
-    unknown = contextgraph("sources", "distrust", "nobody", "--store", store)
-    assert "no run or report has the source nobody" in unknown.err
-    assert contextgraph("sources", "distrust", "--store", store).code == 2
+    unknown = call("sources_distrust", store, name="nobody")
+    assert (unknown.code, "no run or report has the source nobody" in unknown.err) == (1, True)
+    assert call("sources_distrust", store).code == 2

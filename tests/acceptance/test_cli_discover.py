@@ -1,4 +1,4 @@
-"""``contextgraph learn --discover``, ``--filter``, ``--limit`` and ``--outcomes``; ``formats``."""
+"""``contextgraph learn --discover``, ``--filter``, ``--limit`` and ``--outcomes``."""
 
 import subprocess
 from pathlib import Path
@@ -378,13 +378,3 @@ def test_reports_that_contradict_each_other_set_nothing(tmp_path: Path, store: P
     result = contextgraph("learn", runs, "--outcomes", given, "--store", store)
 
     assert "outcome not set: " in result.err
-
-
-def test_formats_are_listed() -> None:
-    found = contextgraph("formats", "--json").records
-    by_name = {one["name"]: one for one in found}
-
-    assert by_name["cursor"]["experimental"]
-    assert not by_name["claude-code"]["experimental"]
-    assert all(one["recognised_by"] and one["keeps"] for one in found)
-    assert all(name in contextgraph("formats").out for name in by_name)

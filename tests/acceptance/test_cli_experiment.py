@@ -1,4 +1,4 @@
-"""``contextgraph experiment`` with mini-swe-agent and a scripted model, on example tasks."""
+"""``contextgraph call experiment_run`` with mini-swe-agent and a scripted model, on examples."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph
+from tests.acceptance.command_line import call
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -47,15 +47,17 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def start(mini_swe_agent: Path, tasks: Path) -> Callable[..., subprocess.Popen[bytes]]:
-    """Starts ``experiment run`` in the environment of the agent."""
+    """Starts ``call experiment_run`` in the environment of the agent."""
 
-    def begin(out: Path, *options: str, stdout: int | IO[bytes] = subprocess.PIPE) -> Any:
+    def begin(
+        out: Path, *options: str, of: Path = tasks, stdout: int | IO[bytes] = subprocess.PIPE
+    ) -> Any:
         settings = {"MSWEA_GLOBAL_CONFIG_DIR": str(out.parent / "settings")}
         settings["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, EXAMPLES)))
-        run = ("experiment", "run", "--tasks", tasks, "--out", out, "--attempts", "1")
-        agent = ("--agent", "mini-swe-agent", "--model", "script", "--config", "mini.yaml")
+        run = ("call", "experiment_run", f"tasks={of}", f"out={out}", "attempts=1")
+        agent = ("agent=mini-swe-agent", "model=script", "config=mini.yaml", f"config={MODEL}")
         return subprocess.Popen(
-            [mini_swe_agent, "-m", "contextgraph", *run, *agent, "--config", MODEL, *options],
+            [mini_swe_agent, "-m", "contextgraph", *run, *agent, *options],
             env={**os.environ, **settings},
             stdout=stdout,
             stderr=subprocess.STDOUT,
@@ -91,7 +93,7 @@ def resumed(
 ) -> tuple[Path, Sequence[dict[str, Any]]]:
     """The same experiment, continued until its end: its folder and attempts."""
     out, _ = killed
-    finished(start(out, "--workers", "2"))
+    finished(start(out, "workers=2"))
     return out, [json.loads(line) for line in (out / "attempts.jsonl").read_text().splitlines()]
 
 
@@ -130,20 +132,14 @@ def test_the_report_has_one_sentence_first_and_names_the_rescued_tasks(
 ) -> None:
     out, _ = resumed
 
-    (record,) = contextgraph("experiment", "report", out, "--json").records
-    text = contextgraph("experiment", "report", out).out
     page = tmp_path / "report.html"
-    written = contextgraph("experiment", "report", out, "--html", page).out
+    (record,) = call("experiment_report", folder=out, html=page).records
 
     assert record["verdict"].startswith("With arm memory the agent solves 100% of its attempts")
-    assert " ".join(text.split()).startswith(record["verdict"])
-    assert max(map(len, text.splitlines())) <= 80
-    assert record["verdict"] in written
     against_none = {one["arm"]: one for one in record["comparisons"] if one["against"] == "none"}
     rescues = against_none["memory"]["rescues"]
     assert {one["instance_id"][-3:] for one in rescues} == {"-73"}
     assert all(any("_OFFICE=" in text for text in one["shown"]) for one in rescues)
-    assert all(one["instance_id"] in text for one in rescues)
     content = page.read_text()
     assert "<script" not in content
     assert "http" not in content.replace("http-equiv", "")
@@ -164,7 +160,7 @@ def test_only_the_arm_that_may_search_is_given_the_logs(
 
 def test_without_the_agent_the_command_names_the_remedy(tasks: Path, tmp_path: Path) -> None:
     program = "import sys; sys.modules['minisweagent'] = None; from contextgraph.cli import main; "
-    arguments = ("experiment", "run", "--tasks", str(tasks), "--out", str(tmp_path / "out"))
+    arguments = ("call", "experiment_run", f"tasks={tasks}", f"out={tmp_path / 'out'}")
     done = subprocess.run(
         [sys.executable, "-c", f"{program} main({arguments!r})"],
         capture_output=True,
@@ -177,12 +173,11 @@ def test_without_the_agent_the_command_names_the_remedy(tasks: Path, tmp_path: P
 
 
 def test_wrong_arms_and_folders_are_named(tasks: Path, tmp_path: Path) -> None:
-    out = ("--out", tmp_path / "out", "--tasks", tasks)
-    wrong = contextgraph("experiment", "run", *out, "--arms", "none,magic")
-    absent = contextgraph("experiment", "report", tmp_path / "absent")
+    wrong = call("experiment_run", tasks=tasks, out=tmp_path / "out", arms=["none", "magic"])
+    absent = call("experiment_report", folder=tmp_path / "absent")
 
     assert (wrong.code, absent.code) == (2, 1)
-    assert "magic" in wrong.err
+    assert "'none', 'placebo', 'grep' or 'memory'" in " ".join(wrong.err.split())
     assert "contains no experiment" in absent.err
 
 
@@ -200,9 +195,8 @@ def test_a_task_with_an_image_is_attempted_and_checked_in_a_container(
     docker.write_text(DOCKER)
     docker.chmod(0o755)
 
-    options = ("--tasks", str(images), "--arms", "grep", "--json")
-    docker_setting = ("--config", f"environment.executable={docker}")
-    out = finished(start(tmp_path / "out", *options, *docker_setting))
+    options = ("arms=grep", f"config=environment.executable={docker}")
+    out = finished(start(tmp_path / "out", *options, of=images))
 
     attempts = [json.loads(line) for line in out.splitlines()]
     assert {one["error"] for one in attempts} == {""}

@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph.model import RawTrajectory
 from contextgraph.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.browser import in_a_browser
 from tests.builders import NO_MODULE, recovering_run, run
 
@@ -72,7 +72,7 @@ def test_fragments_cover_every_step_once(runs: Path) -> None:
 
 def test_loops_are_the_same_in_both_commands(runs: Path) -> None:
     inspected = contextgraph("inspect", runs, "--json").records
-    looped = contextgraph("loops", runs, "--json").records
+    looped = call("loops", paths=runs).records
 
     assert [record["loops"] for record in looped] == [record["loops"] for record in inspected]
     (loop,) = looped[1]["loops"]
@@ -88,29 +88,15 @@ def test_people_see_a_timeline(runs: Path) -> None:
     assert "↻ same command same error, steps 1-5" in result.out
 
 
-def test_people_see_the_loops_and_their_number(runs: Path) -> None:
-    result = contextgraph("loops", runs)
-
-    assert result.out.splitlines() == [
-        "acme__shop-1: no loop",
-        "acme__shop-9: 1 loop",
-        "  same command same error, steps 1-5, 5 times, repeating",
-        "    python reproduce.py → ModuleNotFoundError",
-        "1 loop (0 stuck) in 1 of 2 runs",
-    ]
-
-
-@pytest.mark.parametrize("command", ["inspect", "loops"])
-def test_an_instance_that_is_not_there_is_an_error(runs: Path, command: str) -> None:
-    result = contextgraph(command, runs, "--instance", "acme__shop-7")
+def test_an_instance_that_is_not_there_is_an_error(runs: Path) -> None:
+    result = contextgraph("inspect", runs, "--instance", "acme__shop-7")
 
     assert (result.code, result.out) == (1, "")
     assert "no run of acme__shop-7 among 2 runs" in result.err
 
 
-@pytest.mark.parametrize("command", ["inspect", "loops"])
-def test_a_pipe_gets_plain_text_of_at_most_80_columns(runs: Path, command: str) -> None:
-    lines = contextgraph(command, runs).out.splitlines()
+def test_a_pipe_gets_plain_text_of_at_most_80_columns(runs: Path) -> None:
+    lines = contextgraph("inspect", runs).out.splitlines()
 
     assert max(map(len, lines)) <= 80
     assert not any(line != line.rstrip() or line.startswith("╭") for line in lines)
@@ -120,11 +106,7 @@ def test_with_a_memory_loops_come_with_escape_suggestions(runs: Path, tmp_path: 
     store = tmp_path / "memory.db"
     contextgraph("learn", runs, "--store", store)
 
-    people = contextgraph("loops", runs, "--store", store)
-    programs = contextgraph("loops", runs, "--store", store, "--json")
-
-    assert "suggestion: " in people.out
-    (loop,) = programs.records[1]["loops"]
+    (loop,) = call("loops", paths=runs, memory=store).records[1]["loops"]
     (escape,) = loop["escape_suggestions"]
     assert "PYTHONPATH=lib" in escape
     assert escape.endswith("(cleared this error in acme__shop-1)")
@@ -205,7 +187,7 @@ def test_without_a_run_no_page_is_written(runs: Path, tmp_path: Path) -> None:
 
 
 def test_a_memory_that_does_not_exist_is_an_error(runs: Path, tmp_path: Path) -> None:
-    result = contextgraph("loops", runs, "--store", tmp_path / "none.db")
+    result = call("loops", paths=runs, memory=tmp_path / "none.db")
 
     assert result.code == 1
     assert "learn something first" in result.err

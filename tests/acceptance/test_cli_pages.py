@@ -1,10 +1,10 @@
-"""``contextgraph pages`` and ``entities``."""
+"""Pages and entities by ``contextgraph call``."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph
+from tests.acceptance.command_line import call
 
 
 @pytest.fixture
@@ -13,36 +13,46 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_a_page_is_stored_listed_found_and_removed(store: Path) -> None:
-    at = ("--store", store)
-    given = ("--title", "Payments", "--reference", "ledger", "--tag", "Stripe")
+    content = store.with_name("payments.md")
+    content.write_text("retried for days")
     for _ in range(2):
-        result = contextgraph("pages", "put", "payments", *given, *at, stdin=b"retried for days")
-        assert result.out == "payments: stored\n"
-    (page,) = contextgraph("pages", "list", *at, "--json").records
+        (stored,) = call(
+            "pages_put",
+            store,
+            page_id="payments",
+            title="Payments",
+            references=["ledger"],
+            tags=["Stripe"],
+            content=f"@{content}",
+        ).records
+        assert stored["id"] == "payments"
+    (page,) = call("pages_list", store).records
     assert (page["id"], page["references"], page["tags"]) == ("payments", ["ledger"], ["stripe"])
-    (found,) = contextgraph("pages", "search", "retry", *at, "--json").records
+    (found,) = call("pages_search", store, question="retry").records
     assert (found["id"], found["content"], found["score"]) == ("payments", "retried for days", 1)
-    assert contextgraph("pages", "get", "payments", *at).out == "# Payments\n\nretried for days\n"
-    assert contextgraph("pages", "remove", "payments", *at, "--json").records == [{"removed": True}]
-    again = contextgraph("pages", "get", "payments", *at)
+    (read,) = call("pages_get", store, page_id="payments").records
+    assert (read["title"], read["content"]) == ("Payments", "retried for days")
+    assert call("pages_remove", store, page_id="payments").records == [{"removed": True}]
+    assert call("pages_remove", store, page_id="payments").code == 1
+    again = call("pages_get", store, page_id="payments")
     assert (again.code, "no page 'payments'" in again.err) == (1, True)
 
 
 def test_entities_are_added_linked_and_removed(store: Path) -> None:
-    at = ("--store", store)
     for name in ("Cart", "PriceRule"):
-        contextgraph("entities", "add", name, "--type", "class", *at)
-    contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--weight", "0.9", *at)
-    (found,) = contextgraph("entities", "related", "pricerule", *at, "--json").records
+        call("entities_add", store, name=name, entity_type="class")
+    relation = {"source": "Cart", "relation": "depends_on", "target": "PriceRule"}
+    assert call("entities_link", store, **relation, weight=0.9).records[0]["weight"] == 0.9
+    (found,) = call("entities_related", store, name="pricerule").records
     assert (found["name"], found["distance"], found["score"]) == ("Cart", 1, 0.5)
-    (named,) = contextgraph("entities", "find", "what is a car", *at, "--json").records
+    (named,) = call("entities_find", store, question="what is a car").records
     assert named["name"] == "Cart"
-    removed = contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--remove", *at)
-    assert removed.out == "relation 'Cart depends_on PriceRule' removed\n"
-    assert not contextgraph("entities", "related", "Cart", *at, "--json").records
-    assert contextgraph("entities", "tags", "price", *at, "--json").records == [
-        {"price": 1, "price-rule": 1}
+    assert call("entities_unlink", store, **relation).records == [{"removed": True}]
+    assert not call("entities_related", store, name="Cart").records
+    tags = call("entities_tags", store, prefix="price").records
+    assert tags == [{"price": 1, "price-rule": 1}]
+    removed = [call("entities_remove", store, name="Cart") for _ in range(2)]
+    assert [(one.records, one.code) for one in removed] == [
+        ([{"removed": True}], 0),
+        ([{"removed": False}], 1),
     ]
-    assert contextgraph("entities", "remove", "Cart", *at).out == "entity 'Cart' removed\n"
-    again = contextgraph("entities", "remove", "Cart", *at)
-    assert (again.code, "no entity 'Cart' in the memory" in again.err) == (1, True)

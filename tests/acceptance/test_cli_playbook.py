@@ -1,11 +1,12 @@
-"""``contextgraph playbook`` and ``how``."""
+"""``contextgraph call playbook`` and ``how``."""
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import run
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"
@@ -34,20 +35,8 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def test_a_playbook_for_people_fits_the_terminal(store: Path) -> None:
-    result = contextgraph("playbook", "--store", store, "--repo", "acme/shop")
-    assert result.code == 0
-    assert "Files (3 tasks, 3 runs)" in result.out
-    assert "lib/totals.py" in result.out
-    assert "tests/runtests.py <tests>" in result.out
-    assert max(map(len, result.out.splitlines())) <= 80
-
-
 def test_a_playbook_for_programs_has_the_documented_keys(store: Path) -> None:
-    task = "The total is wrong"
-    (found,) = contextgraph(
-        "playbook", "--store", store, "--repo", "acme/shop", "--task", task, "--json"
-    ).records
+    (found,) = call("playbook", store, repo="acme/shop", task="The total is wrong").records
     (file,) = found["files"]
     assert (file["path"], file["runs"], file["symbols"]) == ("lib/totals.py", 3, ["total"])
     assert 0 < file["probability"] < 1
@@ -68,24 +57,23 @@ def test_a_query_at_the_start_has_the_playbook(store: Path) -> None:
     assert answer["playbook"] is None
 
 
-@pytest.mark.parametrize("command", [("how", "python -m pytest"), ("playbook",)])
-def test_older_runs_and_other_instances_alone_count(store: Path, command: tuple[str, ...]) -> None:
-    at = ("--store", store, "--repo", "acme/shop")
-    newer = contextgraph(*command, *at, "--as-of", "2020-01-01")
-    others = ("--exclude-instance", "acme__shop-1", "--exclude-instance", "acme__shop-2")
-    (found,) = contextgraph(*command, *at, *others, "--json").records
-    assert (newer.code, "no run of acme/shop" in newer.err) == (1, True)
+COMMANDS = [("how", {"command": "python -m pytest"}), ("playbook", {})]
+
+
+@pytest.mark.parametrize(("name", "given"), COMMANDS)
+def test_older_runs_and_other_instances_alone_count(
+    store: Path, name: str, given: dict[str, str]
+) -> None:
+    at: dict[str, Any] = {"repo": "acme/shop", **given}
+    newer = call(name, store, **at, as_of="2020-01-01")
+    others = ["acme__shop-1", "acme__shop-2"]
+    (found,) = call(name, store, **at, exclude_instances=others).records
+    assert newer.code == 1
     assert found.get("runs", found.get("counts", {}).get("runs")) == 1
 
 
 def test_how_shows_what_ran_instead(store: Path) -> None:
-    result = contextgraph("how", "python -m pytest", "--store", store, "--repo", "acme/shop")
-    assert result.code == 0
-    assert "Other ways that ran\n" in result.out
-    assert "tests/runtests.py <tests>" in result.out
-    (found,) = contextgraph(
-        "how", "python -m pytest", "--store", store, "--repo", "acme/shop", "--json"
-    ).records
+    (found,) = call("how", store, command="python -m pytest", repo="acme/shop").records
     assert found["form"] == {
         "command": "python -m pytest",
         "folder": "",
@@ -97,19 +85,19 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
         "freshness": "unknown",
         "source": None,
     }
+    assert found["others"][0]["line"] == "tests/runtests.py <tests>"
     assert "did not run at first in any of 3 earlier tasks here" in found["warning"]
 
 
 def test_a_command_that_no_run_gave_is_said_to_be_unknown(store: Path) -> None:
-    result = contextgraph("how", "make docs", "--store", store, "--repo", "acme/shop")
-    assert (result.code, result.out) == (0, "no run of acme/shop gave such a command (3 runs)\n")
+    result = call("how", store, command="make docs", repo="acme/shop")
+    assert (result.code, result.records[0]["form"]) == (0, None)
 
 
-@pytest.mark.parametrize("command", [("playbook",), ("how", "pytest")])
-def test_an_unknown_repository_is_an_error(store: Path, command: tuple[str, ...]) -> None:
-    result = contextgraph(*command, "--store", store, "--repo", "acme/other")
-    assert (result.code, result.out) == (1, "")
-    assert "no run of acme/other in this memory of 3 runs" in result.err
+@pytest.mark.parametrize(("name", "given"), COMMANDS)
+def test_an_unknown_repository_is_an_error(store: Path, name: str, given: dict[str, str]) -> None:
+    result = call(name, store, repo="acme/other", **given)
+    assert (result.code, len(result.records)) == (1, 1)
 
 
 def test_the_doctor_lists_what_the_checkout_no_longer_has_or_changed(
@@ -131,6 +119,6 @@ def test_the_doctor_lists_what_the_checkout_no_longer_has_or_changed(
     ]
     gone, changed = contextgraph("doctor", *options).out.split("Changed since the runs")
     assert (tests in gone, file in changed) == (True, True)
-    shown = contextgraph("playbook", "--store", store, "--repo", "acme/shop", "--workdir", checkout)
-    assert "lib/totals.py" in shown.out
-    assert "runtests.py" not in shown.out
+    (shown,) = call("playbook", store, repo="acme/shop", workdir=checkout).records
+    assert shown["files"][0]["path"] == "lib/totals.py"
+    assert "test_command" not in shown

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from contextgraph.model import Action, RawTrajectory, Step
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run
 
 KEYS = {
@@ -236,9 +236,7 @@ def test_wrong_usage_has_its_own_exit_code(store: Path, arguments: tuple[str, ..
     [
         ("query", "--repo", "acme/shop"),
         ("query", "--repo", "acme/shop", "--no-record"),
-        ("report", "ctx_1", "--helped"),
         ("stats",),
-        ("rebuild",),
         ("forget", "--all", "--yes"),
     ],
 )
@@ -281,15 +279,13 @@ def error_query(store: Path, *options: str) -> dict[str, Any]:
 def test_the_outcome_of_an_answer_can_be_reported_once(store: Path) -> None:
     context = error_query(store)["id"]
 
-    reported = contextgraph("report", context, "--helped", "--store", store, "--json")
-    again = contextgraph("report", context, "--helped", "--store", store)
+    reported, again = (call("report", store, context=context, helped=True) for _ in range(2))
 
     assert reported.code == 0
     assert reported.records == [
         {"context": context, "helped": True, "item": None, "recorded": True}
     ]
-    assert (again.code, again.out) == (1, "")
-    assert f"{context} is unknown, or its outcome was reported before" in again.err
+    assert (again.code, again.records[0]["recorded"]) == (1, False)
 
 
 def test_advice_that_keeps_hurting_is_not_shown_any_more(store: Path) -> None:
@@ -297,31 +293,30 @@ def test_advice_that_keeps_hurting_is_not_shown_any_more(store: Path) -> None:
         answer = error_query(store)
         if not answer["error_solutions"]:
             break
-        assert contextgraph("report", answer["id"], "--hurt", "--store", store).code == 0
+        assert call("report", store, context=answer["id"], helped=False).code == 0
     assert not error_query(store)["error_solutions"]
 
 
 def test_an_answer_that_was_not_recorded_cannot_be_reported(store: Path) -> None:
     context = error_query(store, "--no-record")["id"]
 
-    result = contextgraph("report", context, "--helped", "--store", store, "--json")
+    result = call("report", store, context=context, helped=True)
 
     assert result.code == 1
     assert result.records == [{"context": context, "helped": True, "item": None, "recorded": False}]
 
 
 def test_reporting_an_unknown_context_is_an_error(store: Path) -> None:
-    result = contextgraph("report", "ctx_unknown", "--hurt", "--store", store)
+    result = call("report", store, context="ctx_unknown", helped=False)
 
-    assert result.code == 1
-    assert "ctx_unknown is unknown" in result.err
+    assert (result.code, result.records[0]["recorded"]) == (1, False)
 
 
 def test_a_report_needs_an_outcome(store: Path) -> None:
-    result = contextgraph("report", "ctx_unknown", "--store", store)
+    result = call("report", store, context="ctx_unknown")
 
     assert result.code == 2
-    assert "give --helped or --hurt" in result.err
+    assert "helped: Field required" in result.err
 
 
 def test_an_answer_that_cannot_be_recorded_is_given(store: Path) -> None:

@@ -1,4 +1,4 @@
-"""``contextgraph runs`` and ``outcome``."""
+"""``contextgraph runs`` and ``call outcome``."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Action, Outcome, RawTrajectory, Step
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NOON, recovering_run, run
 
 
@@ -65,10 +65,10 @@ def test_people_get_a_table_of_runs(store: Path) -> None:
 
 
 def test_an_outcome_set_by_hand_precedes_what_is_learned_later(store: Path) -> None:
-    done = contextgraph("outcome", "acme__shop-1", "failed", "--agent", "ann", "--store", store)
+    done = call("outcome", store, instance_id="acme__shop-1", outcome="failed", agent="ann")
     again = contextgraph("learn", store.parent / "runs.jsonl", "--store", store)
 
-    assert (done.code, done.out) == (0, "acme__shop-1: 1 run failed\n")
+    assert (done.code, len(done.records[0]["trajectories"])) == (0, 1)
     assert listed(store)[1:] == [
         ("acme__shop-1", "bob", "unknown"),
         ("acme__shop-1", "ann", "failed"),
@@ -92,24 +92,23 @@ def test_by_hand_precedes_a_report_and_a_report_a_log(store: Path) -> None:
     assert outcomes_after("learn", runs, "--outcomes", report) == by_report
     assert outcomes_after("learn", runs) == by_report
     by_hand = [("failed", "hand"), by_report[1]]
-    assert outcomes_after("outcome", "acme__shop-2", "failed") == by_hand
+    failed = ("call", "outcome", "instance_id=acme__shop-2", "outcome=failed")
+    assert outcomes_after(*failed) == by_hand
     assert outcomes_after("learn", runs, "--outcomes", report) == by_hand
-    assert outcomes_after("rebuild") == by_hand
+    assert outcomes_after("call", "rebuild") == by_hand
 
 
 def test_of_several_runs_one_must_be_named(store: Path) -> None:
-    refused = contextgraph("outcome", "acme__shop-1", "solved", "--store", store)
+    refused = call("outcome", store, instance_id="acme__shop-1", outcome="solved")
     (run,) = (
         run["trajectory_id"]
         for run in contextgraph("runs", "--store", store, "--json").records
         if (run["instance_id"], run["agent"]) == ("acme__shop-1", "bob")
     )
-    done = contextgraph(
-        "outcome", "acme__shop-1", "solved", "--run", run, "--store", store, "--json"
-    )
+    done = call("outcome", store, instance_id="acme__shop-1", outcome="solved", run=run)
 
     assert refused.code == 1
-    assert "--run ID" in refused.err
+    assert "has several runs; name one" in refused.err
     assert done.records == [
         {"instance_id": "acme__shop-1", "outcome": "solved", "trajectories": [run]}
     ]
@@ -117,10 +116,10 @@ def test_of_several_runs_one_must_be_named(store: Path) -> None:
 
 
 def test_an_unknown_instance_is_an_error(store: Path) -> None:
-    result = contextgraph("outcome", "acme__shop-9", "solved", "--store", store)
+    result = call("outcome", store, instance_id="acme__shop-9", outcome="solved")
 
     assert result.code == 1
-    assert "no run of acme__shop-9" in result.err
+    assert "no such run of acme__shop-9" in result.err
 
 
 def test_the_library_sets_outcomes(store: Path) -> None:
@@ -182,11 +181,10 @@ def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None
     assert changes() == [("reverted", "unknown"), ("unknown", "unknown")]
 
 
-def test_runs_of_an_unknown_repository_fail_as_its_playbook_does(tmp_path: Path) -> None:
+def test_runs_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
     store = tmp_path / "m.db"
     written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     assert contextgraph("learn", written, "--store", store).code == 0
-    for command in ("runs", "playbook"):
-        result = contextgraph(command, "--repo", "acme/none", "--store", store)
-        assert result.code == 1
-        assert "no run of acme/none" in result.err
+    result = contextgraph("runs", "--repo", "acme/none", "--store", store)
+    assert result.code == 1
+    assert "no run of acme/none" in result.err

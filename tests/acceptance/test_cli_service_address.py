@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
 from tests.served import serving
 
@@ -29,26 +29,25 @@ def test_runs_are_learned_and_queried_and_their_outcome_is_set(
     error = "ModuleNotFoundError: No module named 'tariffs'"
     arguments = ("query", "--repo", "acme/shop", "--error", error, "--store", service, "--json")
     answer = contextgraph(*arguments)
-    reported = contextgraph("report", answer.records[0]["id"], "--helped", "--store", service)
-    outcome = contextgraph("outcome", "acme__shop-1", "solved", "--store", service)
+    reported = call("report", service, context=answer.records[0]["id"], helped=True)
+    outcome = call("outcome", service, instance_id="acme__shop-1", outcome="solved")
 
     assert [one["status"] for one in learned.records[:3]] == ["created"] * 3
     assert (learned.code, again.code) == (0, 0)
     assert "set `PYTHONPATH=lib`" in answer.records[0]["text"]
-    assert (reported.code, reported.out) == (0, "recorded\n")
-    assert outcome.out == "acme__shop-1: 1 run solved\n"
+    assert (reported.code, reported.records[0]["recorded"]) == (0, True)
+    assert len(outcome.records[0]["trajectories"]) == 1
     stats = contextgraph("stats", "--store", service, "--json").records[0]
     assert stats["counts"]["outcomes"]["solved"] == 1
-    playbook = contextgraph("playbook", "--repo", "acme/shop", "--store", service)
+    playbook = call("playbook", service, repo="acme/shop")
     assert (playbook.code, playbook.err) == (0, "")
-    noted = contextgraph("remember", "CI uses Python 3.11", "--store", service, "--json")
-    recalled = contextgraph("recall", "which python does CI use", "--store", service, "--json")
+    noted = call("remember", service, content="CI uses Python 3.11")
+    recalled = call("recall", service, question="which python does CI use")
     assert recalled.records[0]["id"] == noted.records[0]["id"]
-    assert "Python 3.11" in contextgraph("snapshot", "CI fails", "--store", service).out
-    explained = contextgraph("explain", learned.records[0]["trajectory_id"], "--store", service)
+    assert "Python 3.11" in call("snapshot", service, trigger="CI fails").out
+    explained = call("explain", service, identity=learned.records[0]["trajectory_id"])
     assert "acme__shop-1" in explained.out
-    unknown = contextgraph("playbook", "--repo", "acme/other", "--store", service)
-    assert (unknown.code, "memory of 3 runs" in unknown.err) == (1, True)
+    assert call("playbook", service, repo="acme/other").code == 1
 
 
 def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Path) -> None:
@@ -59,17 +58,22 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
         assert result.code == 0, result.err
         return result.records
 
+    def called(operation: str, **arguments: str) -> Any:
+        result = call(operation, service, **arguments)
+        assert result.code == 0, result.err
+        return result.records
+
     answer("learn", write_runs(tmp_path / "runs.jsonl", runs))
-    assert answer("consolidate")[0]["trajectories"] == 3
+    assert called("consolidate")[0]["trajectories"] == 3
     assert answer("export", tmp_path / "all.jsonl.zst")[0]["runs"] == 3
     assert answer("export", tmp_path / "atif", "--format", "atif")[0]["runs"] == 3
     assert answer("export", tmp_path / "graph.json", "--format", "json")[0]["nodes"] > 3
-    assert answer("friction")[0]["friction"][0]["tasks"] == 3
-    assert answer("pages", "list") == []
-    answer("entities", "add", "Shop")
-    note = answer("remember", "CI uses Python 3.11")[0]["id"]
-    assert [one["id"] for one in answer("notes")] == [note]
-    assert answer("maintain")
+    assert called("friction")[0]["friction"][0]["tasks"] == 3
+    assert called("pages_list") == []
+    called("entities_add", name="Shop")
+    note = called("remember", content="CI uses Python 3.11")[0]["id"]
+    assert [one["id"] for one in called("notes")] == [note]
+    assert called("maintain")
     assert answer("forget", "--instance", "acme__shop-1", "--yes")[0]["forgotten"] == 1
     assert len(answer("runs")) == 2
     unknown = contextgraph("query", "--repo", "acme/x", "--error", "KeyError", "--store", service)
@@ -80,12 +84,12 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
     "command",
     [
         ("backup", "copy.db"),
-        ("consolidate", "--dry-run"),
+        ("call", "consolidate", "dry_run=true"),
         ("doctor",),
         ("export", "AGENTS.md", "--agents-md", "acme/shop"),
-        ("migrate",),
-        ("rebuild",),
-        ("reembed",),
+        ("call", "migrate"),
+        ("call", "rebuild"),
+        ("call", "reembed"),
     ],
 )
 def test_a_command_that_needs_the_store_says_so(service: str, command: tuple[str, ...]) -> None:
@@ -99,9 +103,9 @@ def test_a_command_that_needs_the_store_says_so(service: str, command: tuple[str
     ("command", "reason"),
     [
         (("integrations", "install", "claude-code"), "hooks read a file beside the store"),
-        (("token", "list"), "whose tokens are beside its store"),
+        (("call", "token_list"), "whose tokens are beside its store"),
         (("serve",), "is a service already"),
-        (("consolidate", "--max-cost", "1"), "has its own"),
+        (("query", "x", "--withhold", "1"), "has its own"),
     ],
 )
 def test_a_command_that_a_service_has_no_use_for_says_why(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 
 
@@ -65,7 +65,7 @@ def test_what_people_wrote_stopped_and_denied_is_counted(tmp_path: Path) -> None
 
 
 def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Path) -> None:
-    (found,) = contextgraph("friction", "--store", store, "--json").records
+    (found,) = call("friction", store).records
 
     (one,) = found["friction"]
     assert one["error"] == "ModuleNotFoundError: No module named <name>"
@@ -74,18 +74,15 @@ def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Pa
     assert [
         (remedy["tasks"], "PYTHONPATH=lib" in remedy["text"]) for remedy in one["remedies"]
     ] == [(1, True)]
-    text = contextgraph("friction", "--store", store, "--repo", "Acme/Shop").out
-    assert "3 tasks lost 1 step: ModuleNotFoundError" in text
-    assert max(map(len, text.splitlines())) <= 80
+    (of_one,) = call("friction", store, repo="Acme/Shop").records
+    assert of_one["friction"] == found["friction"]
 
 
 def test_an_error_of_one_task_is_not_friction(store: Path, tmp_path: Path) -> None:
     runs = [recovering_run(1, agent=agent) for agent in ("a", "b")]
     contextgraph("learn", write_runs(tmp_path / "one.jsonl", runs), "--store", tmp_path / "one.db")
 
-    result = contextgraph("friction", "--store", tmp_path / "one.db")
-
-    assert result.out == "no error was met by two tasks\n"
+    assert call("friction", tmp_path / "one.db").records == [{"repo": None, "friction": []}]
 
 
 def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
@@ -131,19 +128,6 @@ def test_stats_answer_in_ten_lines_and_details_have_the_rest(store: Path) -> Non
     assert "Most frequent errors" in whole.out
 
 
-def test_a_pipe_is_as_wide_as_columns_and_commands_are_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long = f"python -m pytest {' '.join(f'tests/test_{n}.py' for n in range(12))} --maxfail=1"
-    runs = [run([(long, "12 passed", 0)], instance_id=f"acme__shop-{n}") for n in (1, 2, 3)]
-    written, store = write_runs(tmp_path / "runs.jsonl", runs), tmp_path / "m.db"
-    assert contextgraph("learn", written, "--store", store).code == 0
-    monkeypatch.setenv("COLUMNS", "400")
-
-    shown = contextgraph("how", long, "--repo", "acme/shop", "--store", store).out
-    assert "…" not in shown
-
-
 def test_friction_lists_what_a_machine_lacked_behind_what_a_project_needs(tmp_path: Path) -> None:
     missing = "/usr/bin/python: No module named yaml"
     setup = [("python -m yaml.check", missing, 1), *[("ls", "lib", 0)] * 4]
@@ -155,8 +139,7 @@ def test_friction_lists_what_a_machine_lacked_behind_what_a_project_needs(tmp_pa
     runs += [recovering_run(number) for number in range(3, 5)]
     contextgraph("learn", write_runs(tmp_path / "r.jsonl", runs), "--store", tmp_path / "m.db")
 
-    (found,) = contextgraph("friction", "--store", tmp_path / "m.db", "--json").records
+    (found,) = call("friction", tmp_path / "m.db").records
     first, second = found["friction"]
     assert [one["is_setup"] for one in (first, second)] == [False, True]
     assert second["steps_lost"] > first["steps_lost"]
-    assert "set-up: " in contextgraph("friction", "--store", tmp_path / "m.db").out

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from scripts.terminal_pictures import main as draw
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.acceptance.test_agent_sdks import chat_reply
 from tests.builders import NO_MODULE, run
 from tests.model_server import Body, Handler, Reply, serving
@@ -348,7 +348,7 @@ def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
     claude_code: Path, store: Path, project: Path
 ) -> None:
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
-    contextgraph("remember", "Files in lib/ are generated", "--repo", "acme/shop", "--store", store)
+    call("remember", store, content="Files in lib/ are generated", repo="acme/shop")
     command: Command = [claude_code, "--allowedTools", "Write", "-p", TASK]
     file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
 

@@ -32,18 +32,19 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge import Entity, Page
 from contextgraph.model import LearnStatus, RawTrajectory
-from contextgraph.operations import METHODS, OPERATIONS, TokenScope
+from contextgraph.operations import TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client, _requested, decoded_result
 from contextgraph.service.mcp_server import server_of
+from contextgraph.service.methods import ALL_METHODS, METHODS
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 
-METHOD_NAMES = {one.name: one for one in OPERATIONS if one.returns_value}
+METHOD_NAMES = ALL_METHODS
 AT_ERROR = State(repo="acme/shop", current_error=NO_MODULE)
 
 

@@ -1,5 +1,6 @@
 """A memory embedded by a server, also while the server fails."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -15,7 +16,7 @@ from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.errors import EmbeddingError, NeverLearnedError
 from contextgraph.model import Action
 from contextgraph.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.model_server import (
     KEY,
     MODEL,
@@ -257,7 +258,7 @@ def test_another_embedder_than_that_of_the_memory_is_a_warning(
     assert contextgraph("learn", runs, "--store", store).code == 0
     result = contextgraph("learn", runs, "--store", store, "--embedder", MODEL)
     assert f"{MODEL} is configured, but the space of the memory is tfidf/" in result.err
-    assert "contextgraph reembed" in result.err
+    assert "contextgraph call reembed" in result.err
     assert server.requests == []
 
 
@@ -268,16 +269,16 @@ def test_a_dry_run_sends_nothing_and_reports_the_cost(
     store = tmp_path / "memory.db"
     runs = write_runs(tmp_path / "runs.jsonl", map(issue, range(16)))
     contextgraph("learn", runs, "--store", store)
-    arguments = ("reembed", "--store", store, "--embedder", MODEL)
-    (plan,) = contextgraph(*arguments, "--dry-run", "--json").records
+    monkeypatch.setenv("CONTEXTGRAPH_EMBEDDER", MODEL)
+    (plan,) = call("reembed", store, dry_run=True).records
     assert (plan["space"], plan["runs"], plan["texts"]) == (MODEL, 16, 16)
     assert plan["cost"] == pytest.approx(plan["tokens"] / 1000)
-    refused = contextgraph(*arguments, "--max-cost", plan["cost"] / 2)
-    assert (refused.code, "nothing was sent" in refused.err) == (1, True)
     monkeypatch.setenv("CONTEXTGRAPH_MAX_COST", str(plan["cost"] / 2))
-    assert contextgraph(*arguments).err == refused.err
+    refused = call("reembed", store)
+    assert (refused.code, "nothing was sent" in refused.err) == (1, True)
     assert server.requests == []
-    (done,) = contextgraph(*arguments, "--max-cost", 2 * plan["cost"], "--json").records
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_COST", str(2 * plan["cost"]))
+    (done,) = call("reembed", store).records
     assert (done["space"], done["runs"]) == (MODEL, 16)
     assert 0 < done["cost"] <= plan["cost"]
     assert spaces(store) == [MODEL]
@@ -292,14 +293,15 @@ def test_a_cost_limit_needs_a_known_price(server: Server, tmp_path: Path) -> Non
 
 
 def test_a_401_while_reembedding_stops_at_once_and_the_old_space_stays(
-    server: Server, tmp_path: Path
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "memory.db"
     runs = write_runs(tmp_path / "runs.jsonl", map(issue, range(16)))
     contextgraph("learn", runs, "--store", store)
+    monkeypatch.setenv("CONTEXTGRAPH_EMBEDDER", MODEL)
     before = vectors(store)
     server.key = "another"
-    result = contextgraph("reembed", "--store", store, "--embedder", MODEL)
+    result = call("reembed", store)
     assert result.code == 1
     assert "check OPENAI_API_KEY" in result.err
     assert KEY not in result.err + result.out
@@ -368,8 +370,11 @@ def test_a_killed_reembedding_continues_when_repeated(server: Server, tmp_path: 
             resume.wait(20)
 
     server.fault = stall
-    command = [sys.executable, "-c", "from contextgraph.cli import main; main()", "reembed"]
-    process = subprocess.Popen([*command, "--store", str(path), "--embedder", MODEL])
+    command = [sys.executable, "-c", "from contextgraph.cli import main; main()", "call"]
+    process = subprocess.Popen(
+        [*command, "reembed", "--store", str(path)],
+        env={**os.environ, "CONTEXTGRAPH_EMBEDDER": MODEL},
+    )
     was_reached = reached.wait(60)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -91,7 +91,7 @@ def test_a_dropped_index_is_named_and_created_again(
         driver.execute_query(dropped)
     (check,) = failed(neo4j.uri)
     assert (check.name, check.detail) == ("schema version", f"{neo4j.uri} lacks index {name}")
-    assert check.remedy == f"run contextgraph migrate --store {neo4j.uri}"
+    assert check.remedy == f"run contextgraph call migrate --store {neo4j.uri}"
 
     with AgentMemory.open(neo4j.uri) as opened:
         assert opened.migrate() == [f"index {name}"]
@@ -116,4 +116,4 @@ def test_a_database_with_other_data_is_not_changed(neo4j: Neo4jServer) -> None:
         driver.execute_query("CREATE (:Customer {name: 'Ada'})")
     found = failed(neo4j.uri)
     assert any("holds data, but no memory" in check.detail for check in found)
-    assert all("contextgraph migrate" in check.remedy + check.detail for check in found)
+    assert all("contextgraph call migrate" in check.remedy + check.detail for check in found)

@@ -91,7 +91,7 @@ def test_a_database_of_others_becomes_a_memory_only_on_demand(
 ) -> None:
     driver.execute_query("CREATE (:Customer {name: 'Ada'})")
 
-    remedy = f"holds data, but no memory; .* contextgraph migrate --store {neo4j.uri}$"
+    remedy = f"holds data, but no memory; .* contextgraph call migrate --store {neo4j.uri}$"
     with pytest.raises(SchemaError, match=remedy):
         store.runs.ids()
     assert names(driver, "CONSTRAINTS") == set()
@@ -110,7 +110,7 @@ def test_a_memory_is_refused_until_a_later_step_is_applied(
     later = Neo4jStore(neo4j.uri, neo4j.auth)
 
     with pytest.raises(
-        SchemaError, match=f"lacks {LATER}; run contextgraph migrate --store {neo4j.uri}$"
+        SchemaError, match=f"lacks {LATER}; run contextgraph call migrate --store {neo4j.uri}$"
     ):
         later.runs.ids()
     assert later.admin.migrate(dry_run=True) == [LATER]
@@ -217,7 +217,7 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
     later = Neo4jStore(neo4j.uri, neo4j.auth)
 
     wanted = f"vector index {index} of 4 dimensions"
-    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph migrate"):
+    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph call migrate"):
         later.runs.ids()
     assert not {check.name: check.ok for check in later.admin.health()}["schema version"]
     assert later.admin.migrate() == [wanted]

@@ -13,7 +13,7 @@ from contextgraph.learning import abstraction as wording
 from contextgraph.model import ConsolidationReport, Methodology, RawTrajectory, Step, Words
 from contextgraph.store.sqlite.advice import SqliteMethodologies
 from contextgraph.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (
     KEY,
@@ -149,14 +149,16 @@ def test_without_an_answer_the_words_of_the_template_stay(server: Server, store:
     assert worded_by(store) == f"{MODEL} methodology.v2"
 
 
-def test_an_unusable_answer_is_not_requested_again(server: Server, store: Path) -> None:
+def test_an_unusable_answer_is_not_requested_again(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def nonsense(number: int, handler: Handler) -> Reply:
         return 200, {}, orjson.dumps(chat_reply(server.requests[number], "no idea"))
 
     server.fault = nonsense
-    command = ("consolidate", "--store", store, "--summarizer", MODEL)
-    shown = contextgraph(*command)
-    assert "1 answer of the language model could not be used: Invalid JSON" in shown.err
+    monkeypatch.setenv("CONTEXTGRAPH_SUMMARIZER", MODEL)
+    (report,) = call("consolidate", store).records
+    assert (report["unusable"], "Invalid JSON" in report["fault"]) == (1, True)
     assert methodology(store).words == Words(f"{MODEL} methodology.v2")
     assert worded(store).usage.requests == 0
     assert len(server.chats) == 2
@@ -236,19 +238,20 @@ def test_learning_one_run_limits_the_time_for_a_model_and_a_batch_does_not(
     assert worded_by(tmp_path / "memory.db") == f"{MODEL} methodology.v2"
 
 
-def test_a_dry_run_shows_what_a_consolidation_then_sends(server: Server, store: Path) -> None:
-    command = ("consolidate", "--store", store, "--summarizer", MODEL)
-    (plan,) = contextgraph(*command, "--dry-run", "--json").records
+def test_a_dry_run_shows_what_a_consolidation_then_sends(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_SUMMARIZER", MODEL)
+    (plan,) = call("consolidate", store, dry_run=True).records
     assert not server.requests
     assert methodologies_of(store) == []
-    (report,) = contextgraph(*command, "--json").records
+    (report,) = call("consolidate", store).records
     (prompt,) = plan["prompts"]
     assert prompt == "\n".join(one["content"] for one in server.chats[0]["messages"])
     assert plan["editor"] == f"{MODEL} methodology.v2"
     assert 0 < report["tokens"] <= plan["tokens"]
-    (rest,) = contextgraph(*command, "--dry-run", "--json").records
+    (rest,) = call("consolidate", store, dry_run=True).records
     assert rest["prompts"] == []
-    assert "1 methodologies" not in contextgraph("consolidate", "--store", store, "--dry-run").out
 
 
 def methodologies_of(store: Path) -> list[str]:
@@ -262,8 +265,9 @@ def test_costs_are_reported(
     monkeypatch.setenv("CONTEXTGRAPH_SUMMARIZER", MODEL)
     monkeypatch.setenv("CONTEXTGRAPH_PROMPT_PRICE", "1")
     monkeypatch.setenv("CONTEXTGRAPH_ANSWER_PRICE", "10")
-    shown = contextgraph("consolidate", "--store", store, "--max-cost", "1").out
-    assert "language model: 1 request," in shown
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_COST", "1")
+    (report,) = call("consolidate", store).records
+    assert report["requests"] == 1
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     assert stats["usage"][MODEL]["cost"] > 0
     runs = write_runs(tmp_path / "runs.jsonl", [installing_run(9)])

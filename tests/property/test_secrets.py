@@ -20,7 +20,7 @@ from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.mcp_server import server_of
 from contextgraph.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted
 from tests.served import served
@@ -104,21 +104,25 @@ def commands_about(text, secret):
     """Commands with *text*, which holds *secret*, in each of their texts."""
     tried = {"tool_name": "Bash", "tool_input": {"command": text}, "error": f"Exit code 1\n{text}"}
     event = {"hook_event_name": "PostToolUseFailure", "session_id": "1", "cwd": "/x", **tried}
-    for command in ("how", "recall", "remember"):
-        yield command, text, "--repo", "acme/shop", "--json"
-    for command in ("playbook", "friction", "runs", "notes"):
-        yield command, "--repo", text, "--json"
-    for command in ("explain", "quarantine", "release"):
-        yield command, text
+    for name, argument in (("how", "command"), ("recall", "question"), ("remember", "content")):
+        yield "call", name, f"{argument}={text}", "repo=acme/shop"
+    for name in ("playbook", "friction", "notes"):
+        yield "call", name, f"repo={text}"
+    for name in ("explain", "quarantine", "release"):
+        yield "call", name, f"identity={text}"
+    content = json.dumps({"summary": text, "password": secret})
     yield from (
         ("query", "--repo", "acme/shop", "--error", f"{NO_MODULE}\n{text}", "--task", text),
         ("query", "--repo", text, "--error", NO_MODULE, "--last-action", text, "--json"),
+        ("runs", "--repo", text, "--json"),
         ("forget", text, "--yes"),
-        ("report", text, "--helped"),
-        ("outcome", text, "solved", "--json"),
+        ("call", "report", f"context={text}", "helped=true"),
+        ("call", "outcome", f"instance_id={text}", "outcome=solved"),
+        ("call", "remember", f"contents={text}"),
+        ("call", "remember", text),
         ("stats", "--repo", text, "--situation", text),
-        ("set", "/user/login", json.dumps({"summary": text, "password": secret}), "--json"),
-        ("set", f"/user/{text}", "1"),
+        ("call", "set", "key=/user/login", f"json_content={content}"),
+        ("call", "set", f"key=/user/{text}", "json_content=1"),
         ("learn", "runs.jsonl", "--source", text),
         ("export", "none.md", "--agents-md", text),
         ("hook", json.dumps(event)),
@@ -127,11 +131,11 @@ def commands_about(text, secret):
 
 
 COMMANDS = """
-brief
-compact
+call brief
+call compact
 log --json
-notes --json
-loops runs.jsonl
+call notes
+call loops paths=runs.jsonl
 stats --json --plot plots
 friction --json
 runs --json
@@ -287,7 +291,7 @@ def test_what_an_older_version_stored_is_masked(older, runs, command):
     (found,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
     assert f"{count - 1} of {count} runs hold secrets" in str(found)
 
-    done = contextgraph(command, "--store", older, "--json")
+    done = call(command, older)
     (checked,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
 
     assert (done.code, checked["ok"]) == (0, True)
@@ -306,12 +310,11 @@ def test_migrate_masks_once_and_counts_what_it_masked(older):
         raws = {one: memory.store.runs.raw(one) for one in memory.store.runs.ids()}
         without_secrets = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
 
-    (first,) = contextgraph("migrate", "--store", older, "--json").records
-    again = contextgraph("migrate", "--store", older)
+    first, again = (call("migrate", older).records[0] for _ in range(2))
 
     assert first["masked"]["runs"] == count - 1
     assert first["masked"]["values"] >= count - 1
-    assert again.out == "the schema is up to date\n"
+    assert (again["migrations"], again["masked"]["runs"]) == ([], 0)
     with AgentMemory.open(str(older)) as memory:
         (solved,) = memory.store.runs.trajectories(without_secrets).values()
     assert solved.outcome is Outcome.SOLVED

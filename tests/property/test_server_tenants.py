@@ -14,9 +14,10 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, settings, strategies as st
 
-from contextgraph.operations import OPERATIONS, Operation, TokenScope
+from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
+from contextgraph.service.methods import ALL_METHODS, Method
 from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.profiles import examples
@@ -73,7 +74,7 @@ ARGUMENTS = PARAMETERS | {
     "instance_id": "acme__shop-7",
     "solved": True,
 }
-METHODS = {one.route: one for one in OPERATIONS if one.returns_value}
+METHODS = {f"POST {one.path}": one for one in ALL_METHODS.values()}
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
@@ -187,10 +188,10 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
             yield method, one, {"decision": "quarantine"}
 
 
-def calls(operation: Operation, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
+def calls(operation: Method, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
     """Requests of a method of the library, with each of *ids*."""
-    taken = operation.parameters()
-    names = [name for name, (_, default) in taken.items() if default is ...]
+    taken = operation.arguments.model_fields
+    names = [name for name, field in taken.items() if field.is_required()]
     known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
     if operation.name == "notes.prune":
         known["repo"] = "acme/shop"
@@ -204,7 +205,6 @@ def filled(path: str, operation: Any, ids: Ids) -> list[str]:
     given = operation.get("parameters", ())
     named = [one["name"] for one in given if one["required"] or one["name"] == "wait"]
     query = {name: PARAMETERS[name] for name in named if f"{{{name}}}" not in path}
-    path = path.replace("{decision}", "quarantine")
     path = path.replace("{job}", "{identity}").replace("{name}", "{identity}")
     paths = {path.format(identity=one) for one in ids.values()}
     return sorted(f"{one}?{urlencode(query)}" for one in paths)

@@ -259,7 +259,7 @@ def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     (first,) = (one for one in found if one.kind == "reply" and "drift" in one.text)
     assert first.text == f"agent {now - timedelta(days=100):%Y-%m-%d}: {reply}"
     assert first.probability >= 0.5
-    assert first.command == f"contextgraph explain {learned.trajectory_id}"
+    assert first.command == f"contextgraph call explain identity={learned.trajectory_id}"
     assert not any(reply in one.note.content for one in memory.statements.of(SHOP))
     assert not any(reply in one.note.content for one in memory.notes.recall("totals drift"))
     memory.forget([learned.trajectory_id])

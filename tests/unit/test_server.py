@@ -320,7 +320,7 @@ def test_repeated_steps_are_a_loop(client: TestClient) -> None:
 
     loop = answer["loop"]
     assert (loop["repetitions"], loop["severity"]) == (8, "stuck")
-    assert (loop["length"], loop["escape_suggestions"]) == (8, [])  # as `contextgraph loops` does
+    assert (loop["length"], loop["escape_suggestions"]) == (8, [])
     assert "the last 8 attempts had the same outcome" in answer["text"]
 
 

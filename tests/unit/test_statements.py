@@ -889,7 +889,7 @@ def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_open
     first, *others = memory.search("why does an export batch have a limit of rows", SHOP, limit=5)
     assert first.kind == "statement"
     assert "640" in first.text
-    assert first.command.startswith("contextgraph explain ")
+    assert first.command.startswith("contextgraph call explain ")
     assert {"session", "statement"} <= {one.kind for one in (first, *others)}
     assert memory.search("Crane importer")[0].kind == "note"
     assert "statement" in {one.kind for one in memory.search("what do we know of export.py")[:2]}

@@ -317,9 +317,9 @@ _CHECKS: Mapping[str, Callable[[Connection], model.HealthCheck]] = {
 _REMEDIES = {
     "reachable": "see docs/neo4j.md; user and password are read from CONTEXTGRAPH_NEO4J_USER and "
     "CONTEXTGRAPH_NEO4J_PASSWORD",
-    "schema version": "run contextgraph migrate",
-    "integrity": "drop indexes that failed and run contextgraph migrate; restore lost nodes from a "
-    "backup, or learn the runs again",
+    "schema version": "run contextgraph call migrate",
+    "integrity": "drop indexes that failed and run contextgraph call migrate; restore lost nodes "
+    "from a backup, or learn the runs again",
     "writable": "give the user the rights to write; free space on the server's disk",
     "sizes": "see the checks before",
 }

@@ -266,7 +266,7 @@ _CODES = (
         "Neo.ClientError.Schema.",
         SchemaError,
         "has another schema than this version needs",
-        "run contextgraph migrate",
+        "run contextgraph call migrate",
     ),
     (
         "Neo.ClientError.Procedure.ProcedureNotFound",

@@ -189,7 +189,7 @@ def wait_for_indexes(driver: "Driver", database: str, seconds: float) -> None:
     while rows := driver.execute_query(statement, database_=database).records:
         if any(row["state"] == "FAILED" for row in rows) or time.monotonic() > deadline:
             states = ", ".join(f"{row['name']} is {row['state']}" for row in rows)
-            raise SchemaError(states, "drop it and run contextgraph migrate")
+            raise SchemaError(states, "drop it and run contextgraph call migrate")
         time.sleep(_POLL_SECONDS)
 
 
@@ -255,12 +255,14 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
     # Without any data and all migrations it is new, or was broken off while it was made.
     if applied and (holds_data or not missing_of(migrations(), applied)):
         names = ", ".join(step.name for step in missing)
-        raise SchemaError(f"{address} lacks {names}", f"run contextgraph migrate --store {address}")
+        raise SchemaError(
+            f"{address} lacks {names}", f"run contextgraph call migrate --store {address}"
+        )
     if holds_data:
         raise SchemaError(
             f"{address} holds data, but no memory",
             "name an empty database, or put a memory beside that data with "
-            f"contextgraph migrate --store {address}",
+            f"contextgraph call migrate --store {address}",
         )
     if read_only:
         raise MemoryNotFoundError(f"no memory at {address}", "learn something first")

@@ -1,0 +1,120 @@
+"""The operations of a memory: plain functions, each declared once.
+
+An operation is a function whose signature and docstring are its interface: HTTP, MCP and
+`contextgraph call` read them by pydantic. Its module has the name of a noun; its first parameter is
+the memory, or the run in progress. It answers with a JSON object of `contextgraph.records`.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from contextgraph.model import Json
+
+if TYPE_CHECKING:
+    from contextgraph.operations.arguments import Arguments
+
+Record = Mapping[str, Json]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class TokenScope(StrEnum):
+    """Scopes of a token: ask; report and learn, too; administer, too."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+ADMIN_ARGUMENTS = frozenset({"pinned"})
+"""Arguments that need the scope admin, whatever the scope of the operation."""
+
+_MODULES = "queries runs advice notes pages entities keyed live upkeep"
+# The parameter of an operation that says whose answer it is; no caller chooses it.
+_IS_OWNER = "is_owner"
+
+
+class Operation(Struct, frozen=True):
+    """An operation: its *function*, who may call it, and where.
+
+    Tokens need *scope*. *route* is the method and the path of its request; without one only
+    `contextgraph call` has it. *own* names the arguments that `call` alone takes. *source* is the
+    form of the argument "source" that a token gives: ``{}`` is the source of the token. *lines* is
+    the key of the list that `call` prints line by line; *exit_code* makes its exit code of the last
+    record. It makes a memory where none is and the operation *creates* one. *example* is of the
+    arguments, *answer* of the answer.
+    """
+
+    function: Callable[..., Any]
+    scope: TokenScope
+    route: str = ""
+    own: str = ""
+    source: str = ""
+    lines: str = ""
+    exit_code: Callable[[Record], int] = lambda _: 0
+    creates: bool = False
+    takes_long: bool = False
+    example: Any = None
+    answer: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function; one that Python itself uses ends with an underscore there."""
+        return self.function.__name__.rstrip("_")
+
+    @property
+    def subject(self) -> str:
+        """The name of the first parameter: "memory", "keyed" (files), "run" or "settings"."""
+        return next(iter(signature(self.function).parameters))
+
+    @property
+    def arguments(self) -> "type[Arguments]":
+        """The model of all arguments."""
+        from contextgraph.operations.arguments import arguments_of
+
+        return arguments_of(self.function, {_IS_OWNER})
+
+    def requested(self, *others: str) -> "type[Arguments]":
+        """Return the model of the arguments that a request may have, but for *others*."""
+        from contextgraph.operations.arguments import arguments_of
+
+        given = ["source"] if self.source else []
+        return arguments_of(self.function, {_IS_OWNER, *self.own.split(), *given, *others})
+
+    @property
+    def is_about_owner(self) -> bool:
+        """True where the answer holds more for the owner of the memory than for others."""
+        return _IS_OWNER in self.function.__annotations__
+
+    def sourced(self, name: str) -> dict[str, Any]:
+        """Return the arguments that the sender of a request with the source *name* does not choose.
+
+        What is confidential is for the owner alone.
+        """
+        given: dict[str, Any] = {"source": self.source.format(name)} if self.source else {}
+        return given | ({_IS_OWNER: False} if self.is_about_owner else {})
+
+
+_OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(scope: TokenScope, route: str = "", **properties: Any) -> Callable[[F], F]:
+    """Declare a function as an `Operation` of these *properties*."""
+
+    def declare(function: F) -> F:
+        declared = Operation(function, scope, route, **properties)
+        _OPERATIONS[declared.name] = declared
+        return function
+
+    return declare
+
+
+def operations() -> Mapping[str, Operation]:
+    """Return the operations of a memory by name."""
+    for module in _MODULES.split():
+        import_module(f"contextgraph.operations.{module}")
+    return _OPERATIONS

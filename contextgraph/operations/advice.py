@@ -1,0 +1,124 @@
+"""Advice: where it comes from, whether it helped, and whether it is shown; sources of runs."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from contextgraph.errors import NotFoundError
+from contextgraph.memory import AgentMemory
+from contextgraph.model import SOURCE
+from contextgraph.operations import Record, TokenScope, operation
+from contextgraph.operations.arguments import After, Identity, Limit, Name, PageSize
+from contextgraph.operations.runs import next_page
+from contextgraph.records import record_of
+
+_Advice = Annotated[
+    Name, Field(description="Advice (adv_…) or a methodology (mth_…), as answers name them.")
+]
+_Source = Annotated[Name, Field(description="The source, as `sources` names it.")]
+
+
+@operation(TokenScope.READ, "GET /v1/explain/{identity}")
+def explain(
+    memory: AgentMemory,
+    identity: Annotated[
+        Name,
+        Field(
+            description="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error "
+            "pattern (err_…), advice (adv_…) or note (note_…), as answers name them."
+        ),
+    ],
+) -> Record:
+    """Return where a methodology, run, fragment, error or context comes from."""
+    explanation = memory.explain(identity)
+    if explanation is None:
+        raise NotFoundError(f"nothing has the id {identity}")
+    return record_of(explanation)
+
+
+@operation(
+    TokenScope.WRITE,
+    "POST /v1/reports",
+    source="{}",
+    example={"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True},
+    exit_code=lambda record: 0 if record["recorded"] else 1,
+)
+def report(
+    memory: AgentMemory,
+    context: Annotated[Name, Field(description="The id of an answer (ctx_…).")],
+    helped: Annotated[bool, Field(description="Whether it helped.")],
+    item: Annotated[Limit | None, Field(description="Only the item of this number.")] = None,
+    *,
+    source: Annotated[Name, Field(description="Who reports it; empty for the owner.")] = "",
+) -> Record:
+    """Report whether the advice of an answer helped; "recorded" is false where it was before."""
+    recorded = memory.report_outcome(context, helped, item, source=source)
+    return {"context": context, "helped": helped, "item": item, "recorded": recorded}
+
+
+@operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/quarantine")
+def quarantine(memory: AgentMemory, identity: _Advice) -> Record:
+    """Never show a methodology, or advice (`adv_…`), again."""
+    if not memory.quarantine(identity):
+        raise NotFoundError(f"no methodology or advice {identity}")
+    return {"advice": identity, "status": "quarantined", "quarantined": True}
+
+
+@operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/release")
+def release(memory: AgentMemory, identity: _Advice) -> Record:
+    """Show a methodology, or advice (`adv_…`), whatever was reported about it."""
+    if not memory.release(identity):
+        raise NotFoundError(f"no methodology or advice {identity}")
+    return {"advice": identity, "status": "released", "quarantined": False}
+
+
+@operation(TokenScope.READ, "GET /v1/methodologies")
+def methodologies(
+    memory: AgentMemory, repo: Name = "", after: After = "", limit: PageSize = 50
+) -> Record:
+    """List methodologies by id: a page of those with an id above *after*."""
+    store = memory.store.methodologies
+    ids = store.ids(repo or None, after=after, limit=limit + 1)
+    page = [*map(record_of, store.get(ids[:limit]))]
+    return {"methodologies": [*page], "next": next_page(ids, limit)}
+
+
+@operation(TokenScope.READ, "GET /v1/methodologies/{identity}")
+def methodology(memory: AgentMemory, identity: Identity) -> Record:
+    """Return a methodology."""
+    found = memory.store.methodologies.get([identity])
+    if not found:
+        raise NotFoundError(f"no methodology {identity}; /v1/methodologies lists those there are")
+    return record_of(found[0])
+
+
+@operation(TokenScope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
+def retire(memory: AgentMemory, identity: Identity) -> Record:
+    """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
+    if not memory.retire([identity]):
+        raise NotFoundError(f"no methodology {identity}, or it is retired")
+    return {"retired": 1}
+
+
+@operation(TokenScope.READ, "GET /v1/sources", lines="sources")
+def sources(memory: AgentMemory) -> Record:
+    """List who supplied runs and reports: "name" ("" for the owner), "trusted", and counts."""
+    return {"sources": [*map(record_of, memory.sources())]}
+
+
+@operation(TokenScope.ADMIN, lines="sources")
+def sources_distrust(memory: AgentMemory, name: _Source) -> Record:
+    """Count nothing that a source supplied: its runs, reports and notes stay stored."""
+    return _decided(memory, name, memory.quarantine(f"{SOURCE}{name}"))
+
+
+@operation(TokenScope.ADMIN, lines="sources")
+def sources_trust(memory: AgentMemory, name: _Source) -> Record:
+    """Trust a source again."""
+    return _decided(memory, name, memory.release(f"{SOURCE}{name}"))
+
+
+def _decided(memory: AgentMemory, name: str, is_known: bool) -> Record:
+    if not is_known:
+        raise NotFoundError(f"no run or report has the source {name}")
+    return {"sources": [record_of(one) for one in memory.sources() if one.name == name]}

@@ -1,0 +1,154 @@
+"""Types of arguments, and the model that pydantic makes of the arguments of a function."""
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from contextgraph.model import Action, Environment, Phase, State, Strategy
+
+LONGEST, MOST = 200_000, 100_000
+
+
+class Arguments(BaseModel):
+    """Arguments by name; null stands for an optional one that is not given."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        fields = cls.model_fields
+        return {
+            name: value
+            for name, value in given.items()
+            if value is not None or name not in fields or fields[name].is_required()
+        }
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments that were given."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def arguments_of(function: Callable[..., Any], without: Collection[str]) -> type[Arguments]:
+    """Return the model of the parameters of *function* after the first, *without* some."""
+    _, *parameters = signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        one.name: (one.annotation, ... if one.default is one.empty else one.default)
+        for one in parameters
+        if one.name not in without
+    }
+    return create_model(function.__name__, __base__=Arguments, **fields)
+
+
+def _in_utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError("the time is out of range") from error
+
+
+Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=LONGEST)]
+LongText = Annotated[str, Field(max_length=4_000_000)]
+Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
+Tags = Annotated[tuple[Name, ...], Field(max_length=100)]
+Limit = Annotated[int, Field(ge=1, le=100, description="At most this many items of each kind.")]
+PageSize = Annotated[int, Field(ge=1, le=500, description="At most this many.")]
+Tokens = Annotated[int, Field(ge=1, le=100_000, description="At most this many tokens.")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Time = Annotated[datetime, AfterValidator(_in_utc)]
+"""A time in ISO 8601; one without a zone is UTC."""
+After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
+Repository = Annotated[Name, Field(description="The repository (owner/repo).")]
+OnlyRepository = Annotated[Name, Field(description="Only this repository (owner/repo).")]
+AboutRepository = Annotated[
+    Name | None, Field(description="Only notes about this repository (owner/repo), or about none.")
+]
+Question = Annotated[Text, Field(description="What you want to know.")]
+Kinds = Annotated[
+    Strategy, Field(description="All; no entities and links; only those; only notes.")
+]
+Ignored = Annotated[Names, Field(description="Ignore runs of these instances.")]
+AsOf = Annotated[Time | None, Field(description="Ignore newer runs.")]
+Instance = Annotated[Name | None, Field(description="The id of the task.")]
+Identity = Annotated[Name, Field(description="Its id.")]
+Identities = Annotated[Names, Field(description="Their ids.")]
+
+_JSON_TYPES = ["object", "array", "string", "number", "boolean", "null"]
+AnyJson = Annotated[JsonValue, WithJsonSchema({"type": _JSON_TYPES})]
+"""Any JSON value; its schema names the types, which some clients need."""
+
+
+class ToolBody(BaseModel):
+    """The call of a tool that is not a shell."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tool: Name
+    text: Text
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def action(self) -> Action:
+        """Return the action of a step."""
+        return Action(self.tool, self.text, self.arguments)
+
+
+class MachineArguments(Arguments):
+    """The machine that an agent works on; every field is optional."""
+
+    system: Annotated[Name, Field(description="linux, darwin or win32.")] = ""
+    root: Annotated[Name, Field(description="The folder that it mostly works in.")] = ""
+    versions: Annotated[
+        tuple[tuple[Name, Name], ...],
+        Field(max_length=100, description="Pairs of an interpreter and its version."),
+    ] = ()
+
+
+class StateArguments(Arguments):
+    """The situation of an agent at one moment; every field is optional."""
+
+    tools: Annotated[Names, Field(description="Tools that you have.")] = ()
+    repo_summary: Annotated[Text, Field(description="A description of the repository.")] = ""
+    task_description: Annotated[Text, Field(description="The issue or task.")] = ""
+    current_error: Annotated[Text, Field(description="The error as it was printed.")] = ""
+    phase: Annotated[Phase | None, Field(description="What you are doing.")] = None
+    embedding: Annotated[
+        tuple[float, ...], Field(max_length=10_000, description="The vector of the task.")
+    ] = ()
+    repo: Repository = ""
+    last_action: Annotated[Text, Field(description="Your last command.")] = ""
+    last_outcome: Annotated[Text, Field(description="The output of last_action.")] = ""
+    open_file: Annotated[Name, Field(description="The file that you look at.")] = ""
+    instance_id: Instance = None
+    failed_actions: Annotated[
+        tuple[Text, ...],
+        Field(max_length=1000, description="Actions that failed, and searches, oldest first."),
+    ] = ()
+    agent: Annotated[Name, Field(description="The name of the agent.")] = ""
+    environment: Annotated[
+        MachineArguments | None, Field(description="The machine of the agent.")
+    ] = None
+
+    def state(self) -> State:
+        """Return the state."""
+        given = self.given()
+        if self.environment:
+            given["environment"] = Environment(**self.environment.given())
+        return State(**given)
+
+
+States = Annotated[tuple[StateArguments, ...], Field(min_length=1, max_length=300)]

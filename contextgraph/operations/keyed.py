@@ -1,0 +1,61 @@
+"""Values under keys, on plain files beside the memory."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from contextgraph.knowledge.keyed import KeyedMemory
+from contextgraph.operations import Record, TokenScope, operation
+from contextgraph.operations.arguments import AnyJson, Name, Tags, Tokens
+from contextgraph.records import record_of
+
+Key = Annotated[Name, Field(description="A path such as /user/preference/style.")]
+
+
+@operation(TokenScope.READ, "GET /v1/keyed/brief")
+def brief(
+    keyed: KeyedMemory,
+    tags: Annotated[Tags, Field(description="Prefer entries with this tag.")] = (),
+    max_tokens: Tokens = 800,
+    newest_first: Annotated[
+        bool, Field(description="Order by time, then importance, then tags.")
+    ] = False,
+) -> Record:
+    """Return the keyed entries to know at the start of a task, best first."""
+    return record_of(keyed.brief(max_tokens, tags, newest_first=newest_first))
+
+
+@operation(
+    TokenScope.WRITE,
+    "POST /v1/keyed",
+    own="isolate",
+    source="agent:{}",
+    creates=True,
+    example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
+)
+def set_(
+    keyed: KeyedMemory,
+    key: Key,
+    json_content: Annotated[AnyJson, Field(description="The value; null removes it.")],
+    *,
+    source: Annotated[
+        AnyJson, Field(description="A name, or an object with kind, name, retrieved_at, locator.")
+    ] = "user",
+    isolate: Annotated[
+        bool, Field(description="Without a complete source, store it below /untrusted.")
+    ] = False,
+    is_owner: bool = True,
+) -> Record:
+    """Keep JSON under a key, null removes it; secrets are masked."""
+    receipt = keyed.set_memory(
+        key, json_content, source, untrusted="isolate" if isolate else "refuse"
+    )
+    if not is_owner:  # the path is of this machine
+        return {"key": receipt.key, "status": receipt.status}
+    return record_of(receipt, path=str(receipt.path) if receipt.path else None)
+
+
+@operation(TokenScope.ADMIN)
+def compact(keyed: KeyedMemory) -> Record:
+    """Move earlier calls of `set` to the archive, remove expired entries, and repair files."""
+    return record_of(keyed.compact())

@@ -1,0 +1,273 @@
+"""Notes of people and agents, and what people decided in sessions."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextgraph.errors import InvalidNoteError, NotFoundError
+from contextgraph.knowledge import (
+    Statement,
+    render_notes,
+    shareable,
+    shareable_snapshot,
+    without_secret,
+)
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Json, Note, Recollection, Security, Strategy
+from contextgraph.operations import Record, TokenScope, operation
+from contextgraph.operations.arguments import (
+    AboutRepository,
+    Identity,
+    Kinds,
+    Name,
+    Names,
+    OnlyRepository,
+    PageSize,
+    Repository,
+    Share,
+    Tags,
+    Text,
+    Time,
+    Tokens,
+)
+from contextgraph.records import record_of, statement_record
+from contextgraph.values import replace
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a value of notes as others than the owner of the memory see it."""
+    if isinstance(value, Note):
+        return without_secret(value)
+    if isinstance(value, Recollection):
+        return shareable(value)
+    if isinstance(value, Statement):
+        return replace(value, note=without_secret(value.note))
+    return tuple(map(without_secrets, value)) if isinstance(value, tuple) else value
+
+
+@operation(TokenScope.READ, "GET /v1/notes", lines="notes")
+def recall(  # noqa: PLR0913  (one parameter per condition)
+    memory: AgentMemory,
+    question: Annotated[Text | None, Field(description="What you want to know.")] = None,
+    repo: AboutRepository = None,
+    tags: Annotated[Tags, Field(description="Only notes with this tag.")] = (),
+    limit: PageSize = 50,
+    min_probability: Annotated[
+        Share, Field(description="Only what answers at least as probably.")
+    ] = 0.0,
+    strategy: Kinds = Strategy.HYBRID,
+    archived: bool = False,
+    *,
+    is_owner: bool = True,
+) -> Record:
+    """Return notes, decisions, pages, entities and keyed entries that answer a question.
+
+    Without a *question* the newest notes. Of *repo* where one is given; a question also finds those
+    about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
+    list. "text" is for prompts.
+    """
+    if question is None:
+        newest = memory.notes.of(repo, archived=archived)[:limit]
+        shown = newest if is_owner else without_secrets(newest)
+        return {"notes": [*map(record_of, shown)]}
+    found = memory.notes.recall(
+        question,
+        repo=repo,
+        limit=limit,
+        tags=tags,
+        min_probability=min_probability,
+        strategy=strategy,
+    )
+    recalled = found if is_owner else without_secrets(found)
+    return {"notes": [*map(record_of, recalled)], "text": render_notes(recalled)}
+
+
+class SavedQuestion(BaseModel):
+    """A question whose answer is the note of an id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Text
+    note: Name
+    repo: Name | None = None
+
+
+@operation(
+    TokenScope.READ,
+    lines="questions",
+    exit_code=lambda record: 0 if record["answered"] == len(record["questions"]) else 1,
+)
+def recall_saved(
+    memory: AgentMemory,
+    questions: Annotated[
+        tuple[SavedQuestion, ...], Field(description="Objects with question, note and repo.")
+    ],
+    limit: PageSize = 5,
+) -> Record:
+    """Return the place at which each note, or its successor, answers its question; null for none.
+
+    It has failed where one is not among the first *limit*.
+    """
+    found: list[Json] = []
+    answered = 0
+    for one in questions:
+        rank = memory.notes.rank(one.question, one.note, repo=one.repo)
+        answered += rank is not None and rank <= limit
+        found.append({**one.model_dump(), "rank": rank})
+    return {"questions": found, "answered": answered}
+
+
+@operation(TokenScope.READ, lines="notes")
+def notes(
+    memory: AgentMemory,
+    repo: OnlyRepository | None = None,
+    archived: Annotated[bool, Field(description="Only archived or superseded notes.")] = False,
+    conflicts: Annotated[bool, Field(description="Only those that another contradicts.")] = False,
+) -> Record:
+    """List all notes, the newest first."""
+    found = memory.notes.of(repo, archived=archived)
+    if conflicts:
+        live = {note.id for note in found}
+        found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
+    return {"notes": [*map(record_of, found)]}
+
+
+@operation(TokenScope.ADMIN, exit_code=lambda record: 0 if any(record.values()) else 1)
+def notes_change(
+    memory: AgentMemory,
+    archive: Annotated[Names, Field(description="Recall these notes no more.")] = (),
+    restore: Annotated[Names, Field(description="Recall these again.")] = (),
+    pin: Annotated[Names, Field(description="Keep these in every snapshot and playbook.")] = (),
+    unpin: Annotated[Names, Field(description="Keep these there no longer.")] = (),
+    forget: Annotated[Names, Field(description="Delete these.")] = (),
+) -> Record:
+    """Archive, restore, pin, unpin or delete notes by id; returns how many of each."""
+    return {
+        "archived": memory.notes.archive(archive),
+        "restored": memory.notes.restore(restore),
+        "pinned": memory.notes.pin(pin),
+        "unpinned": memory.notes.pin(unpin, pinned=False),
+        "forgotten": memory.notes.forget(forget),
+    }
+
+
+@operation(TokenScope.ADMIN)
+def notes_prune(
+    memory: AgentMemory,
+    repo: OnlyRepository | None = None,
+    before: Annotated[Time | None, Field(description="Remembered before.")] = None,
+    tags: Annotated[Tags, Field(description="With all of these tags.")] = (),
+    max_recalls: Annotated[
+        int | None, Field(ge=0, description="Recalled at most so often.")
+    ] = None,
+) -> Record:
+    """Archive the notes that meet all given conditions; pinned ones stay."""
+    pruned = memory.notes.prune(repo=repo, before=before, tags=tags, max_recalls=max_recalls)
+    return {"archived": pruned}
+
+
+@operation(TokenScope.ADMIN)
+def notes_reset(
+    memory: AgentMemory,
+    repo: OnlyRepository | None = None,
+    source: Annotated[Name | None, Field(description="Only what this source said.")] = None,
+    yes: Annotated[bool, Field(description="Needed to delete all of them.")] = False,
+) -> Record:
+    """Delete all notes, statements, pages and entities, or those of a repository or source."""
+    if not (repo or source or yes):
+        raise InvalidNoteError("this deletes all notes: name repo or source, or give yes")
+    return {"forgotten": memory.notes.reset(repo=repo, source=source)}
+
+
+@operation(TokenScope.READ, "GET /v1/snapshot")
+def snapshot(
+    memory: AgentMemory,
+    trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
+    focus: Annotated[Text, Field(description="What you work on meanwhile.")] = "",
+    repo: AboutRepository = None,
+    max_tokens: Tokens = 500,
+    *,
+    is_owner: bool = True,
+) -> Record:
+    """Return the notes that matter now: pinned, about the trigger, of the last day."""
+    known = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
+    return record_of(known if is_owner else shareable_snapshot(known, max_tokens))
+
+
+@operation(TokenScope.READ, "GET /v1/decisions", lines="decisions")
+def decisions(
+    memory: AgentMemory,
+    repo: OnlyRepository | None = None,
+    recurring: Annotated[
+        bool, Field(description="Only what people said in two sessions or more, most first.")
+    ] = False,
+    *,
+    is_owner: bool = True,
+) -> Record:
+    """List what people decided in learned sessions, as `contextgraph decisions --json`."""
+    listed = memory.statements.of(repo, recurring=recurring)
+    shown = listed if is_owner else without_secrets(listed)
+    return {"decisions": [*map(statement_record, shown)]}
+
+
+@operation(
+    TokenScope.WRITE,
+    "POST /v1/notes",
+    source="agent:{}",
+    creates=True,
+    example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
+)
+def remember(  # noqa: PLR0913  (one parameter per property of a note)
+    memory: AgentMemory,
+    content: Annotated[Text, Field(description="One statement.")],
+    *,
+    source: Annotated[
+        Name, Field(description="KIND or KIND:NAME: user, file, tool, system, agent or web.")
+    ] = "user",
+    repo: Annotated[Repository, Field(description="The repository it is about (owner/repo).")] = "",
+    tags: Annotated[Names, Field(description="Words to find it by.")] = (),
+    locator: Annotated[
+        Name, Field(description="Where the source says it; the web needs one.")
+    ] = "",
+    pinned: Annotated[bool, Field(description="Keep it in every snapshot and playbook.")] = False,
+    security: Annotated[
+        Security, Field(description="public, internal, confidential or restricted.")
+    ] = Security.INTERNAL,
+    valid_from: Annotated[Time | None, Field(description="Recall it from then on.")] = None,
+    valid_until: Annotated[Time | None, Field(description="Recall it until then.")] = None,
+    importance: Annotated[Share, Field(description="How much it matters, 0 to 1.")] = 0.5,
+    caused_by: Annotated[Names, Field(description="Notes that are a cause of it.")] = (),
+) -> Record:
+    """Note a statement that later runs should know; the same again confirms it.
+
+    Leave repo out where it is true of any. Secrets are masked. A pinned one, which all runs of the
+    repository are shown, needs the scope admin. A request takes the source from its token.
+    """
+    receipt = memory.notes.remember(
+        content,
+        repo=repo,
+        source=source,
+        tags=tags,
+        locator=locator,
+        pinned=pinned,
+        security=security,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        importance=importance,
+        caused_by=caused_by,
+    )
+    return record_of(receipt, confidence=round(receipt.confidence, 4))
+
+
+@operation(TokenScope.ADMIN, "DELETE /v1/notes/{identity}")
+def forget_note(memory: AgentMemory, identity: Identity) -> Record:
+    """Delete a note."""
+    if not memory.notes.forget([identity]):
+        raise NotFoundError(f"no note {identity}; GET /v1/notes lists those there are")
+    return {"forgotten": 1}
+
+
+@operation(TokenScope.ADMIN)
+def maintain(memory: AgentMemory) -> Record:
+    """Archive and merge notes, decide conflicts, embed what waits; for cron."""
+    return record_of(memory.maintain())

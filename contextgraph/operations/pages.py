@@ -1,0 +1,75 @@
+"""Pages that refer to each other."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from contextgraph.errors import NotFoundError
+from contextgraph.knowledge import Page
+from contextgraph.memory import AgentMemory
+from contextgraph.operations import Record, TokenScope, operation
+from contextgraph.operations.arguments import (
+    LongText,
+    Name,
+    Names,
+    OnlyRepository,
+    PageSize,
+    Question,
+    Repository,
+    Tags,
+    Text,
+)
+from contextgraph.records import record_of
+
+_Page = Annotated[Name, Field(description="The id of the page.")]
+
+
+@operation(TokenScope.WRITE, creates=True)
+def pages_put(  # noqa: PLR0913, PLR0917  (one parameter per property of a page)
+    memory: AgentMemory,
+    page_id: _Page,
+    title: Annotated[Text, Field(description="Its title.")],
+    content: Annotated[LongText, Field(description="Its content, as Markdown.")],
+    summary: Annotated[Text, Field(description="Its content in a line.")] = "",
+    repo: Repository = "",
+    tags: Tags = (),
+    references: Annotated[Names, Field(description="Pages that it refers to.")] = (),
+    mentions: Annotated[Names, Field(description="Entities in it.")] = (),
+) -> Record:
+    """Store a page, in place of the one with this id; secrets are masked."""
+    page = Page(page_id, title, summary, content, tags, references, mentions, repo=repo)
+    try:
+        memory.pages.update_page(page)
+    except NotFoundError:
+        memory.pages.add_page(page)
+    return record_of(memory.pages.get_page(page_id))
+
+
+@operation(TokenScope.READ)
+def pages_get(memory: AgentMemory, page_id: _Page) -> Record:
+    """Return a page."""
+    return record_of(memory.pages.get_page(page_id))
+
+
+@operation(TokenScope.READ, lines="pages")
+def pages_list(memory: AgentMemory, repo: OnlyRepository | None = None) -> Record:
+    """List pages by id, without their content."""
+    return {"pages": [*map(record_of, memory.pages.get_index(repo))]}
+
+
+@operation(TokenScope.READ, lines="pages")
+def pages_search(
+    memory: AgentMemory,
+    question: Question,
+    repo: Annotated[Name | None, Field(description="Pages of this repository first.")] = None,
+    limit: PageSize = 5,
+) -> Record:
+    """Return the pages that share most words with a question."""
+    results = memory.pages.search(question, repo=repo, limit=limit)
+    return {"pages": [record_of(one.page, score=round(one.score, 4)) for one in results]}
+
+
+@operation(TokenScope.ADMIN, exit_code=lambda record: 0 if record["removed"] else 1)
+def pages_remove(memory: AgentMemory, page_id: _Page) -> Record:
+    """Delete a page."""
+    return {"removed": memory.pages.remove_page(page_id)}

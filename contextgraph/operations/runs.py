@@ -1,0 +1,165 @@
+"""Stored runs, and what those of a repository agree on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from contextgraph.errors import AmbiguousRunError, NotFoundError
+from contextgraph.memory import AgentMemory
+from contextgraph.operations import Record, TokenScope, operation
+from contextgraph.operations.arguments import (
+    After,
+    AsOf,
+    Identity,
+    Ignored,
+    Name,
+    OnlyRepository,
+    PageSize,
+    Repository,
+    Text,
+)
+from contextgraph.records import friction_record, record_of
+from contextgraph.values import replace
+
+
+def _without_runs(record: Record) -> int:
+    """Return 1 where the repository of a playbook or a command is unknown."""
+    runs = record["counts"]["runs"] if "counts" in record else record["runs"]  # type: ignore[index,call-overload]
+    return 0 if runs else 1
+
+
+@operation(TokenScope.READ, "GET /v1/playbook", own="workdir", exit_code=_without_runs)
+def playbook(
+    memory: AgentMemory,
+    repo: Repository,
+    task: Annotated[
+        Text, Field(description="Rank the files for this task, such as an issue.")
+    ] = "",
+    *,
+    exclude_instances: Ignored = (),
+    as_of: AsOf = None,
+    workdir: Annotated[
+        Path | None, Field(description="A checkout; what it does not have is left out.")
+    ] = None,
+) -> Record:
+    """Return what the runs of a repository agree on: likely files, test command, set-up."""
+    from contextgraph.advising.wording import render_playbook
+
+    known = memory.playbook(
+        repo, task, exclude_instances=exclude_instances, as_of=as_of, workdir=workdir
+    )
+    return record_of(known, text=render_playbook(known))
+
+
+@operation(TokenScope.READ, "GET /v1/how", exit_code=_without_runs)
+def how(
+    memory: AgentMemory,
+    repo: Repository,
+    command: Annotated[Text, Field(description="A shell command.")],
+    *,
+    exclude_instances: Ignored = (),
+    as_of: AsOf = None,
+) -> Record:
+    """Return how a command is really run here, with a warning of one that never worked."""
+    history = memory.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+    return record_of(history)
+
+
+@operation(TokenScope.READ, "GET /v1/stats")
+def stats(
+    memory: AgentMemory,
+    repo: Annotated[
+        OnlyRepository, Field(description="Failures in this repository (owner/repo).")
+    ] = "",
+    situation: Annotated[
+        Name,
+        Field(
+            description="Failures in a phase, in a type of task, at a file, or in tasks about some "
+            "words."
+        ),
+    ] = "",
+) -> Record:
+    """Return counts, errors and error sequences, as `contextgraph stats --json`."""
+    # What models cost is counted on this machine, for all tenants.
+    known = replace(memory.get_stats(), usage={})
+    if repo:
+        known = replace(known, failure_patterns=memory.stats.get_failure_patterns(repo))
+    mistakes = memory.stats.get_common_mistakes(situation, repo)
+    return record_of(known, common_mistakes=mistakes, plots=(), people=None)
+
+
+@operation(TokenScope.READ, "GET /v1/friction")
+def friction(memory: AgentMemory, repo: OnlyRepository = "", limit: PageSize = 10) -> Record:
+    """Return the errors that two tasks or more met, by the steps that they cost, with remedies."""
+    return friction_record(repo, memory.stats.get_friction(repo, limit))
+
+
+@operation(TokenScope.READ, "GET /v1/trajectories")
+def trajectories(
+    memory: AgentMemory,
+    repo: Name = "",
+    instance: Name = "",
+    after: After = "",
+    limit: PageSize = 50,
+) -> Record:
+    """List runs by id: a page of those with an id above *after*."""
+    runs = memory.store.runs
+    ids = runs.ids(repo or None, instance or None, after=after, limit=limit + 1)
+    page = runs.trajectories(ids[:limit])
+    return {"trajectories": [*map(record_of, page.values())], "next": next_page(ids, limit)}
+
+
+def next_page(ids: Sequence[str], limit: int) -> str | None:
+    """Return *after* of the next page, where *ids* are one more than fit on this one."""
+    return ids[limit - 1] if len(ids) > limit else None
+
+
+@operation(TokenScope.READ, "GET /v1/trajectories/{identity}")
+def trajectory(memory: AgentMemory, identity: Identity, steps: bool = False) -> Record:
+    """Return a run with its fragments; with *steps* also "run", as its own format keeps it."""
+    from contextgraph.readers import to_record
+
+    runs = memory.store.runs
+    known = runs.learned([identity]).get(identity)
+    run = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
+    if run is None:
+        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
+    fragments = runs.fragments([run.id]).get(run.id, ())
+    record = record_of(run, task=run.task, summary=run.summary, fragments=fragments)
+    raw = runs.raw(run.id) if steps else None
+    return {**record, "run": to_record(raw)} if raw else record
+
+
+@operation(
+    TokenScope.WRITE,
+    "POST /v1/outcomes",
+    example={"instance_id": "acme__shop-7", "outcome": "solved"},
+)
+def outcome(
+    memory: AgentMemory,
+    instance_id: Annotated[Name, Field(description="The instance.")],
+    outcome: Annotated[Literal["solved", "failed"], Field(description="Its outcome.")],
+    agent: Annotated[Name, Field(description="Only runs of this agent.")] = "",
+    run: Annotated[Name, Field(description="Only the run of this id.")] = "",
+) -> Record:
+    """Set by hand whether runs of an instance solved it; this precedes logs and reports.
+
+    All of its runs, those of *agent*, or one *run*.
+    """
+    known = memory.store.runs.ids(instance=instance_id)
+    if len(known) > 1 and not (agent or run):
+        raise AmbiguousRunError(f"{instance_id} has several runs; name one, or those of an agent")
+    changed = memory.set_outcome(instance_id, outcome == "solved", agent=agent, run=run)
+    if not changed:
+        raise NotFoundError(f"no such run of {instance_id} in the memory")
+    return {"instance_id": instance_id, "outcome": outcome, "trajectories": [*changed]}
+
+
+@operation(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
+def forget_trajectory(memory: AgentMemory, identity: Identity) -> Record:
+    """Remove a run and everything that only it supports."""
+    if not memory.forget([identity]):
+        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
+    return {"forgotten": 1}
