@@ -280,10 +280,13 @@ class _Deadline:
 
 
 def _event() -> str:
-    """The text on standard input; empty where it is longer than any event that is answered."""
+    """The text on standard input; empty where it is longer than any event that is answered.
+
+    PowerShell begins it with a byte order mark.
+    """
     content = sys.stdin.buffer.read(_MOST_BYTES + 1)
     if len(content) <= _MOST_BYTES:
-        return content.decode(errors="replace")
+        return content.decode("utf-8-sig", errors="replace")
     while sys.stdin.buffer.read(_MOST_BYTES):
         pass  # the agent waits until all of it is taken
     return ""

@@ -5,6 +5,7 @@ Bytes are decompressed first; rows are those of parquet, sessions those of a dat
 A record that is spread over lines, such as the session of an agent, is the list of them.
 """
 
+import codecs
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -420,11 +421,24 @@ def pieces(name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int) -> Iter
     packed = _compressed(name, file, on_bytes)
     head = next(packed, b"")
     codec = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
+    plain: Iterator[bytes] = chain([head] if head else [], packed)
     if codec:
-        yield from _unpacked(name, file, codec, _steps(chain([head], packed)), max_size)
-    elif head:
-        yield head
-        yield from packed
+        plain = _unpacked(name, file, codec, _steps(plain), max_size)
+    yield from _as_utf8(plain)
+
+
+def _as_utf8(plain: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of *plain*, in UTF-8 where they begin with the byte order mark of UTF-16."""
+    head = next(plain, b"")
+    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from chain([head] if head else [], plain)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for piece in chain([head], plain):
+        if text := decoder.decode(piece):
+            yield text.encode("utf-8", "surrogatepass")
+    if text := decoder.decode(b"", final=True):
+        yield text.encode()
 
 
 def _compressed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """``contextgraph hook``, ``integrations`` and ``log``, as an agent and its user run them."""
 
+import codecs
 import json
 import os
 import subprocess
@@ -106,12 +107,13 @@ def given(store: Path) -> list[dict[str, Any]]:
     return items
 
 
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
-    store: Path, project: Path
+    store: Path, project: Path, mark: bytes
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "contextgraph", "hook", "--store", store],
-        input=json.dumps(failure(project)).encode(),
+        input=mark + json.dumps(failure(project)).encode(),
         capture_output=True,
         check=True,
     )

@@ -448,3 +448,14 @@ def test_a_session_of_a_newer_client_is_not_understood_rather_than_empty(tmp_pat
     assert "'user-turn' (1)" in str(errors[0])
     copied = pickle.loads(pickle.dumps(errors[1]))
     assert (str(copied), copied.records) == (str(errors[1]), 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_a_log_in_the_encodings_of_powershell_is_read(tmp_path, encoding):
+    log = begun()
+    log.user("Nimm Stahl für den Kessel ☕")
+    path = written(tmp_path / f"{SESSION}.jsonl", log.lines)
+    text = path.read_text("utf-8")
+    path.write_bytes((text if encoding == "utf-8-sig" else f"\ufeff{text}").encode(encoding))
+    (run,) = read(path)
+    assert messages(run) == ["Nimm Stahl für den Kessel ☕"]
