@@ -3,37 +3,58 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 
-from benchmarks.corpus import bundles
+from benchmarks.corpus import bundles, renamed
 from benchmarks.measure import Row
 from contextgraph import AgentMemory
 from contextgraph.model import RawTrajectory
 
-RUNS = 1_500
+# Of one person, and of a data set.
+FEW_RUNS, RUNS = 110, 1_500
+_ERROR = "ModuleNotFoundError: No module named 'tariffs'"
+_PROGRAM = ("-m", "contextgraph")
 _TIMES = 15
 
 
 def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """Import, help and queries, each in a process of its own."""
+    yield cpu_row("import contextgraph", ["-c", "import contextgraph"], 4)
+    yield cpu_row("contextgraph --help", [*_PROGRAM, "--help"], 8)
+    yield from _of_learned_runs(raws, folder / "learned.db")
     path = folder / "cold.db"
     with AgentMemory.open(str(path)) as memory:
         for number, bundle in enumerate(bundles(raws, sys.maxsize)):
             if number == RUNS:
                 break
             memory.store.runs.add([bundle])
-    program = ["-m", "contextgraph"]
     store = ["--store", str(path), "--repo", "acme/shop0"]
-    error = "ModuleNotFoundError: No module named 'tariffs'"
-    yield cpu_row("import contextgraph", ["-c", "import contextgraph"], 3)
-    yield cpu_row("contextgraph --help", [*program, "--help"], 3)
-    what = f"contextgraph query, {RUNS:,} runs"
-    yield cpu_row(what, [*program, "query", *store, "--error", error], 16)
+    what = f"contextgraph query --error, {RUNS:,} runs"
+    yield cpu_row(what, [*_PROGRAM, "query", *store, "--error", _ERROR], 16)
     how = ["call", "how", "--store", str(path), "repo=acme/shop0", "command=python -m pytest"]
-    yield cpu_row("contextgraph call how", [*program, *how], 40)
+    yield cpu_row("contextgraph call how", [*_PROGRAM, *how], 40)
+
+
+def _of_learned_runs(raws: Sequence[RawTrajectory], path: Path) -> Iterator[Row]:
+    """Whole commands on a memory that has learned and is consolidated, as that of one person."""
+    repo, task = Counter((raw.repo, raw.task) for raw in raws).most_common(1)[0][0]
+    with AgentMemory.open(str(path)) as memory:
+        for _ in memory.learn_many(renamed(raws, FEW_RUNS)):
+            pass
+        memory.consolidate()
+    store = ("--store", str(path))
+    commands = {
+        "query ERROR": (["query", *store, "--repo", repo, _ERROR], 15),
+        "query --task": (["query", *store, "--repo", repo, "--task", task], 18),
+        "search": (["search", *store, "tests fail"], 25),
+    }
+    for name, (arguments, budget) in commands.items():
+        what = f"contextgraph {name}, {FEW_RUNS} runs"
+        yield cpu_row(what, [*_PROGRAM, *arguments], budget, is_answered=True)
 
 
 def cpu_row(

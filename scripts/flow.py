@@ -1,31 +1,33 @@
-"""Files and functions that an operation enters: how much of the package it takes to follow one.
+"""Files and functions that a command enters: how much of the package it takes to follow one.
 
-    .venv/bin/python -m scripts.flow             # one line for each operation
+    .venv/bin/python -m scripts.flow             # one line for each command
     .venv/bin/python -m scripts.flow query       # the functions of one, by file
 
-Functions are counted once however often they are called, without modules, class bodies, lambdas
-and comprehensions. Each operation has a process of its own, in which nothing is cached yet.
+Counted by `sys.setprofile` in a process of its own, from before the package is imported to the end
+of the command: functions once however often they are called, without modules, class bodies, lambdas
+and comprehensions; files that have such a function.
 """
 
+import io
 import json
 import os
 import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import TYPE_CHECKING
 
-import contextgraph
-from contextgraph.memory import AgentMemory
-from contextgraph.model import Action, RawTrajectory, State, Step
+if TYPE_CHECKING:
+    from contextgraph.model import RawTrajectory
 
-PACKAGE = Path(contextgraph.__file__).parent
+PACKAGE = Path(__file__).parents[1] / "contextgraph"
 REPO, TASK = "acme/shop", "Totals are wrong when a tariff is missing in shop/totals.py"
 FAILING = "python reproduce.py"
 ERROR = (
@@ -61,8 +63,10 @@ def entered() -> Iterator[dict[str, set[str]]]:
         threading.setprofile(None)
 
 
-def run(number: int) -> RawTrajectory:
+def run(number: int) -> "RawTrajectory":
     """A run that meets a missing module, gets over it, changes a file and tests it."""
+    from contextgraph.model import Action, RawTrajectory, Step
+
     commands = (
         ("ls", "README.md\nreproduce.py\nlib", 0),
         (FAILING, ERROR, 1),
@@ -77,60 +81,41 @@ def run(number: int) -> RawTrajectory:
     return RawTrajectory("live", f"acme__shop-{number}", REPO, TASK, steps)
 
 
-def query(memory: AgentMemory) -> object:
-    error = State(repo=REPO, current_error=ERROR, last_action=FAILING, last_outcome=ERROR)
-    return memory.query(error).ranked
-
-
-def query_at_start(memory: AgentMemory) -> object:
-    return memory.query(State(repo=REPO, task_description=TASK))
-
-
-def learn(memory: AgentMemory) -> object:
-    return memory.learn(run(5))
-
-
-def observe(memory: AgentMemory) -> object:
-    return memory.live(repo=REPO, instance_id="acme__shop-9", task=TASK).observe(FAILING, ERROR)
-
-
-def recall(memory: AgentMemory) -> object:
-    return memory.notes.recall(QUESTION, repo=REPO)
-
-
-OPERATIONS: Mapping[str, Callable[[AgentMemory], object]] = {
-    "query": query,
-    "query at a start": query_at_start,
-    "learn": learn,
-    "observe": observe,
-    "recall": recall,
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "query": ("query", "--repo", REPO, ERROR),
+    "query at a start": ("query", "--repo", REPO, "--task", TASK),
+    "learn": ("learn", "run.jsonl"),
+    "recall": ("recall", "--repo", REPO, QUESTION),
+    "hook": ("hook",),
 }
 
 
-def flow_of(name: str, path: Path) -> Flow:
-    """Return what the operation *name* enters on the memory at *path*."""
-    if name == "hook":
-        from contextgraph.agents.hook import answer
+def flow_of(name: str, path: Path) -> tuple[Flow, str]:
+    """Return what the command *name* enters on the memory at *path*, and what it prints."""
+    command, *arguments = COMMANDS[name]
+    sys.argv = ["contextgraph", command, "--store", f"{path}", *arguments]
+    if command == "hook":
+        sys.stdin = io.TextIOWrapper(io.BytesIO(_event(path.with_name("checkout")).encode()))
+    os.chdir(path.parent)
+    printed = io.StringIO()
+    with entered() as functions, redirect_stdout(printed), suppress(SystemExit):
+        from contextgraph.__main__ import main
 
-        event = _event(path.with_name("checkout"))
-        with entered() as functions:
-            answered: object = answer(event, f"{path}")
-    else:
-        with AgentMemory.open(f"{path}") as memory:
-            memory.store.runs.ids()  # connect, and read the schema
-            with entered() as functions:
-                answered = OPERATIONS[name](memory)
-    assert answered, f"{name} has no answer"
-    return {file: sorted(names) for file, names in functions.items()}
+        main()
+    return {file: sorted(names) for file, names in functions.items()}, printed.getvalue()
 
 
 def prepare(path: Path) -> None:
-    """Make a small memory at *path*, and a checkout beside it."""
+    """Make a small memory at *path*, a checkout beside it, and a file with a run to learn."""
+    from contextgraph.memory import AgentMemory
+    from contextgraph.readers import to_record
+
     with AgentMemory.open(f"{path}") as memory:
         for number in range(1, 5):
             memory.learn(run(number))
         memory.notes.remember("The tests are run with pytest", repo=REPO)
         memory.consolidate()
+    path.with_name("run.jsonl").write_text(json.dumps(to_record(run(5))), encoding="utf-8")
     folder = path.with_name("checkout") / ".git"
     folder.mkdir(parents=True)
     remote = f'[remote "origin"]\n\turl = https://github.com/{REPO}.git\n'
@@ -152,16 +137,18 @@ def _event(checkout: Path) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) == 3:  # one operation, in a process of its own
-        print(json.dumps(flow_of(sys.argv[1], Path(sys.argv[2]))))
+    if len(sys.argv) == 3:  # one command, in a process of its own
+        flow, printed = flow_of(sys.argv[1], Path(sys.argv[2]))
+        assert printed, f"{sys.argv[1]} prints nothing"
+        print(json.dumps(flow))
         return
     chosen = sys.argv[1:2]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         prepare(path)
-        for name in chosen or (*OPERATIONS, "hook"):
+        for name in chosen or COMMANDS:
             command = (sys.executable, "-m", "scripts.flow", name, f"{path}")
-            flow: Flow = json.loads(subprocess.run(command, check=True, stdout=PIPE).stdout)
+            flow = json.loads(subprocess.run(command, check=True, stdout=PIPE).stdout)
             print(f"{name}: {len(flow)} files, {sum(map(len, flow.values()))} functions")
             for file in sorted(flow) if chosen else ():
                 print(f"  {file} ({len(flow[file])}): {', '.join(flow[file])}")
