@@ -20,7 +20,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -46,7 +46,6 @@ from contextgraph.store.sqlite.database import Connections
 from contextgraph.values import replace
 from contextgraph.wiring import build
 
-OLD_MEMORY = Path(__file__).parents[1] / "tests" / "data" / "memory_0_1.sql"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUNS = [*renamed([raw for raw in runs(EXAMPLES) if len(raw.steps) < 12], 18)]
 CALLS = 30
@@ -305,19 +304,6 @@ def _of_memory(folder: Path) -> list[str]:
     return [line for line in _lines(folder) if not line.startswith("copy")]
 
 
-def _from_0_1(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "memory.db")) as connection:
-        connection.executescript(OLD_MEMORY.read_text())
-
-
-def _migrate(folder: Path, done: frozenset[str]) -> Iterator[str]:
-    with memory_in(folder) as memory:
-        memory.migrate()
-        memory.mask_stored()
-        yield from _instances(memory)
-        list(memory.rebuild())
-
-
 # Notes, items and keyed files
 
 NOTES = [
@@ -548,7 +534,6 @@ OPERATIONS = (
     Operation("import", _import, _run_ids, _lines, _archive),
     Operation("export", _export, _files, _lines, _learned),
     Operation("backup", _back_up, _files, _copies, _learned),
-    Operation("migrate", _migrate, _instances_in, _lines, _from_0_1),
     Operation("notes", _remember, _remembered, _lines),
     Operation("maintain", _maintain, _nothing, _lines, _old_notes),
     Operation("items", _items, _item_ids, _item_lines),

@@ -44,14 +44,7 @@ from contextgraph.errors import (
 )
 from contextgraph.governance import EvictionPolicy
 from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
-from contextgraph.learning import (
-    RUNS_AT_ONCE,
-    Inspection,
-    bundle_of,
-    checked_source,
-    inspect_run,
-    unmasked_values,
-)
+from contextgraph.learning import RUNS_AT_ONCE, Inspection, bundle_of, checked_source, inspect_run
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats
 from contextgraph.model import (
@@ -1010,34 +1003,6 @@ class AgentMemory:
             yield HealthCheck("notes", False, str(error), "see docs/notes.md")
         else:
             yield HealthCheck("notes", True, number_of(count, "note") + found)
-
-    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
-        """Bring the schema of an older memory up to date; the names of the steps that it took.
-
-        With *dry_run* none is taken. A server is brought up to date by nothing else: opening a
-        memory whose schema is older raises `SchemaError`.
-        """
-        return self.store.admin.migrate(dry_run=dry_run)
-
-    def mask_stored(
-        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
-    ) -> tuple[int, int]:
-        """Mask what older versions stored in the clear: in how many runs, and how many values.
-
-        These runs are read again; otherwise as `rebuild`. A second call changes nothing.
-        """
-        values: list[int] = []
-
-        def is_unmasked(raw: RawTrajectory) -> bool:
-            values.append(unmasked_values(raw))
-            return values[-1] > 0
-
-        runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
-        if runs:
-            self._trigger.after_rebuilding()
-        # Also where an interrupted call masked them all.
-        self.store.admin.erase_deleted()
-        return runs, sum(values)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

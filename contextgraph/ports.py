@@ -432,9 +432,6 @@ class AdminStore(Protocol):
         A *quick* answer is without integrity, which reads everything, and writable, which writes.
         """
 
-    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
-        """Create the memory, or apply pending migrations (not with *dry_run*); their names."""
-
     def back_up(self, path: Path) -> None:
         """Copy one state of all tenants to the new file *path*; `StoreError` for a server."""
 

@@ -11,7 +11,7 @@ from tests.strategies import ADVICE_IDS, ITEM_IDS, METHODOLOGY_IDS, SPACES, TRAJ
 # A file and a server differ in what can be wrong with them and in their schemas, and count
 # revisions in their own ways.
 INCOMPARABLE = {
-    *(f"admin.{one}" for one in ("health", "migrate", "back_up", "erase_deleted")),
+    *(f"admin.{one}" for one in ("health", "back_up", "erase_deleted")),
     "admin.mark_consolidated",
     "notes.close",
 }

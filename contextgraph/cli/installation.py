@@ -95,7 +95,7 @@ def doctor(
     """Check the memory and the installation, and suggest fixes. Changes nothing.
 
     --secrets also checks whether runs stored by an older version hold secrets that this version
-    recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
+    recognises; `rebuild` masks them. --stale also lists files, symbols, commands and tests of the
     playbook that the checkout does not have: agents in that checkout are not shown them. Files
     whose content changed since the runs are listed apart: what names them counts less.
 
@@ -237,7 +237,7 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     ]
     named = f": {', '.join(affected[:_NAMED])}" if affected else ""
     detail = f"{len(affected)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return _check("secrets", not affected, detail, "run: contextgraph call migrate")
+    return _check("secrets", not affected, detail, "run: contextgraph call rebuild")
 
 
 def _stale(common: Common, workdir: Path) -> "list[Stale]":

@@ -265,23 +265,21 @@ class MemoryWriter:
     def rewrite_all(
         self,
         on_damaged: Callable[[str, DamagedRunError], None] | None = None,
-        chosen: Callable[[RawTrajectory], bool] = lambda raw: True,
     ) -> Iterator[LearnReceipt]:
-        """Read all stored runs that are *chosen* again, some to a transaction.
+        """Read all stored runs again, some to a transaction.
 
         *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
         """
         ids = iter(self._store.runs.ids())
         while some := list(islice(ids, RUNS_AT_ONCE)):
-            yield from self._replaced(self._read_again(some, on_damaged, chosen)).values()
+            yield from self._replaced(self._read_again(some, on_damaged)).values()
 
     def _read_again(
         self,
         ids: Sequence[str],
         on_damaged: Callable[[str, DamagedRunError], None] | None,
-        chosen: Callable[[RawTrajectory], bool],
     ) -> dict[str, Bundle]:
-        """Those runs of *ids* that are *chosen*, by their ids."""
+        """Return what these runs teach, by their ids."""
         bundles = {}
         for identity, before in self._store.runs.trajectories(ids).items():
             try:
@@ -291,7 +289,7 @@ class MemoryWriter:
                     raise
                 on_damaged(identity, error)
                 continue
-            if not raw or not chosen(raw):
+            if not raw:
                 continue
             try:
                 bundles[identity] = renewed(bundle_of(raw, self._now()), before)

@@ -83,21 +83,3 @@ def rebuild(
     yield from damaged
     summary: dict[str, Json] = {"updated": updated, "failed": failed}
     yield {"summary": summary}
-
-
-@operation(TokenScope.ADMIN, creates=True, exit_code=lambda record: 3 if record["failed"] else 0)
-def migrate(
-    memory: AgentMemory,
-    dry_run: Annotated[bool, Field(description="Return the migrations; apply none.")] = False,
-) -> Iterator[Record]:
-    """Bring the schema up to date, then mask secrets in stored runs by the current rules."""
-    damaged: list[Record] = []
-
-    def skip(identity: str, error: StoreError) -> None:
-        damaged.append({"trajectory_id": identity, "status": "failed", "error": str(error)})
-
-    steps: list[Json] = [*memory.migrate(dry_run=dry_run)]
-    runs, values = (0, 0) if dry_run else memory.mask_stored(skip)
-    yield from damaged
-    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
-    yield {"migrations": steps, "dry_run": dry_run, **masked, "failed": len(damaged)}

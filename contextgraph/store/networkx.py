@@ -1143,9 +1143,6 @@ class NetworkxAdmin(_Part):
             model.HealthCheck("sizes", True, runs),
         )
 
-    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
-        return ()
-
     def back_up(self, path: Path) -> None:
         raise StoreError("a graph in memory has no file to copy; export it")
 

@@ -33,21 +33,12 @@ RETURN DISTINCT s.property AS property ORDER BY property
 // Sample the indexes, and plan all queries again.
 CALL db.prepareForReplanning($seconds)
 
-// name: unique_migrations
-// Before the first record: two processes that apply the same migration leave one.
-CREATE CONSTRAINT migration_name IF NOT EXISTS
-FOR (n:Migration) REQUIRE n.name IS UNIQUE
+// name: schema_number
+// The number of the schema, null where none is recorded; and whether there is any node.
+OPTIONAL MATCH (s:Schema)
+RETURN max(s.number) AS number, EXISTS { MATCH () } AS any
 
-// name: applied_migrations
-// The migrations that were applied, in order.
-MATCH (m:Migration)
-RETURN m.name AS name, m.checksum AS checksum ORDER BY name
-
-// name: record_migration
-// A migration that was applied; its first record stays.
-MERGE (m:Migration {name: $name})
-ON CREATE SET m.checksum = $checksum, m.applied_at = datetime()
-
-// name: any_node
-// Whether the database holds any node but the record of migrations.
-RETURN EXISTS { MATCH (n) WHERE NOT n:Migration } AS any
+// name: record_schema
+// The number of the schema, once all of it is there.
+MERGE (s:Schema {name: 'memory'})
+SET s.number = $number

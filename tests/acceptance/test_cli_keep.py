@@ -1,4 +1,4 @@
-"""``contextgraph forget``, ``stats``, ``doctor``; ``call`` with rebuild and migrate."""
+"""``contextgraph forget``, ``stats``, ``doctor``; ``call`` with rebuild."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -174,18 +174,6 @@ def test_a_damaged_run_is_named_and_the_others_go_on(
     assert f"run {damaged['trajectory_id']} is damaged" in damaged["error"]
     assert f"run {damaged['trajectory_id']} is damaged" in stopped.err
     assert last.get("runs", last.get("summary", {}).get("updated")) == 2
-
-
-def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path) -> None:
-    new = tmp_path / "new.db"
-    (planned,) = call("migrate", new, dry_run=True).records
-    assert planned == {"migrations": ["schema"], "dry_run": True, "failed": 0}
-    assert not new.exists()
-
-    applied = [call("migrate", new).records[0]["migrations"] for _ in range(2)]
-
-    assert applied == [["schema"], []]
-    assert trajectories(new) == 0
 
 
 def test_statistics_are_one_object(store: Path) -> None:

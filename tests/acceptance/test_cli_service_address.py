@@ -87,7 +87,6 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
         ("call", "consolidate", "dry_run=true"),
         ("doctor",),
         ("export", "AGENTS.md", "--agents-md", "acme/shop"),
-        ("call", "migrate"),
         ("call", "rebuild"),
         ("call", "reembed"),
     ],

@@ -216,8 +216,6 @@ MISSING = {
     "items": OF_ONE_MACHINE,
     "back_up": "copies a file; `export` is for other machines",
     "import_archive": OF_THE_STORE,
-    "mask_stored": OF_THE_STORE,
-    "migrate": OF_THE_STORE,
     "rebuild": OF_THE_STORE,
     "reembed": OF_THE_STORE,
     "writer.rewrite_all": OF_THE_STORE,

@@ -19,10 +19,9 @@ from tests.server import ENVIRONMENT, Neo4jServer
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-from contextgraph.store.neo4j.schema import migrations
-from contextgraph.store.neo4j.schema import cypher_folder, queries
+from contextgraph.store.neo4j.schema import cypher_folder, indexes, queries
 print(cypher_folder())
-print(len(queries()), len(migrations()))
+print(len(queries()), len(indexes()))
 """
 
 

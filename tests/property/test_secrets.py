@@ -283,15 +283,14 @@ def older(runs, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("command", ["migrate", "rebuild"])
-def test_what_an_older_version_stored_is_masked(older, runs, command):
+def test_what_an_older_version_stored_is_masked(older, runs):
     with AgentMemory.open(str(older)) as memory:
         count = len(memory.store.runs.ids())
     assert count > len(PLACES)
     (found,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
     assert f"{count - 1} of {count} runs hold secrets" in str(found)
 
-    done = call(command, older)
+    done = call("rebuild", older)
     (checked,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
 
     assert (done.code, checked["ok"]) == (0, True)
@@ -302,22 +301,6 @@ def test_what_an_older_version_stored_is_masked(older, runs, command):
         path.read_bytes() for path in older.parent.glob("memory.db*")
     )
     assert not any(secret.encode() in stored for _, secret in runs)
-
-
-def test_migrate_masks_once_and_counts_what_it_masked(older):
-    with AgentMemory.open(str(older)) as memory:
-        count = len(memory.store.runs.ids())
-        raws = {one: memory.store.runs.raw(one) for one in memory.store.runs.ids()}
-        without_secrets = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
-
-    first, again = (call("migrate", older).records[0] for _ in range(2))
-
-    assert first["masked"]["runs"] == count - 1
-    assert first["masked"]["values"] >= count - 1
-    assert (again["migrations"], again["masked"]["runs"]) == ([], 0)
-    with AgentMemory.open(str(older)) as memory:
-        (solved,) = memory.store.runs.trajectories(without_secrets).values()
-    assert solved.outcome is Outcome.SOLVED
 
 
 def test_masking_that_is_interrupted_goes_on(older, runs, monkeypatch):
@@ -332,12 +315,10 @@ def test_masking_that_is_interrupted_goes_on(older, runs, monkeypatch):
 
         monkeypatch.setattr(memory.store.runs, "replace", replace_once)
         with pytest.raises(KeyboardInterrupt):
-            memory.mask_stored()
+            list(memory.rebuild())
     with AgentMemory.open(str(older)) as memory:
-        left, _ = memory.mask_stored()
-        assert 0 < left < len(ids) - 1
+        assert len(list(memory.rebuild())) == len(ids)
         assert len(memory.store.runs.ids()) == len(ids)
-        assert memory.mask_stored() == (0, 0)
     content = older.read_bytes()
     assert not any(secret.encode() in content for _, secret in runs)
 

@@ -163,9 +163,6 @@ class Neo4jAdmin:
         left_out = rules.THOROUGH if quick else ()
         return tuple(_health_checks(self._connection, left_out))
 
-    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
-        return [step.name for step in self._connection.migrate(dry_run=dry_run)]
-
     def back_up(self, path: Path) -> None:
         raise StoreError(
             f"{self._connection.address} is a server, which makes its own backups: see "
@@ -317,9 +314,9 @@ _CHECKS: Mapping[str, Callable[[Connection], model.HealthCheck]] = {
 _REMEDIES = {
     "reachable": "see docs/neo4j.md; user and password are read from CONTEXTGRAPH_NEO4J_USER and "
     "CONTEXTGRAPH_NEO4J_PASSWORD",
-    "schema version": "run contextgraph call migrate",
-    "integrity": "drop indexes that failed and run contextgraph call migrate; restore lost nodes "
-    "from a backup, or learn the runs again",
+    "schema version": "export it with the version that wrote it, then import it",
+    "integrity": "drop indexes that failed and run contextgraph call consolidate; restore lost "
+    "nodes from a backup, or learn the runs again",
     "writable": "give the user the rights to write; free space on the server's disk",
     "sizes": "see the checks before",
 }

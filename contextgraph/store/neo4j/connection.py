@@ -14,7 +14,7 @@ from contextgraph import model
 from contextgraph.codec import Columns, Form, Value
 from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
 from contextgraph.store.neo4j import schema
-from contextgraph.store.neo4j.schema import Migration, apply, query
+from contextgraph.store.neo4j.schema import query
 from contextgraph.store.rules import scored_words
 from contextgraph.trace import describe_remedy
 
@@ -266,7 +266,7 @@ _CODES = (
         "Neo.ClientError.Schema.",
         SchemaError,
         "has another schema than this version needs",
-        "run contextgraph call migrate",
+        "open it again for writing, which creates what is missing",
     ),
     (
         "Neo.ClientError.Procedure.ProcedureNotFound",
@@ -574,20 +574,6 @@ class Connection(NamedQueries):
         with suppress(StoreError), store_errors(self.address), self._session("WRITE") as session:
             parameters = {"seconds": REPLAN_SECONDS}
             session.run(_timed(query("prepare_for_replanning"), WRITE_SECONDS), parameters)
-
-    def migrate(self, *, dry_run: bool) -> tuple[Migration, ...]:
-        """Apply the steps that the schema lacks, one by one, unless *dry_run*; these steps.
-
-        What was applied stays so if a later one fails.
-        """
-        if self.read_only and not dry_run:
-            raise StoreError(f"{self.address} was opened for reading only")
-        with store_errors(self.address), self._new_driver() as driver:
-            schema.check_version(driver, self.database)
-            missing = schema.pending(driver, self.database)
-            for step in () if dry_run else missing:
-                apply(driver, self.database, step)
-        return missing
 
     def create_vector_index(self, property_: str) -> None:
         """Create the index of the vectors in *property_*, outside transactions with data."""

@@ -514,14 +514,6 @@ class SqliteAdmin:
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         return tuple(checks(self._database.connections, rules.THOROUGH if quick else ()))
 
-    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
-        missing = self._database.connections.pending_migrations()
-        if not dry_run:
-            # Opening a file for writing brings it up to date.
-            with self._database.connections.writing():
-                pass
-        return missing
-
     def back_up(self, path: Path) -> None:
         self._database.connections.back_up(path)
 

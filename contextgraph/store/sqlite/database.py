@@ -40,7 +40,6 @@ from contextgraph.store import rules
 from contextgraph.store.sqlite import schema
 from contextgraph.store.sqlite.schema import (
     RUN_BITS,
-    SCHEMA,
     check_schema,
     create,
     not_created,
@@ -564,15 +563,6 @@ class Connections:
                 _transaction(connection, "IMMEDIATE", end="ROLLBACK"),
             ):
                 yield connection
-
-    def pending_migrations(self) -> tuple[str, ...]:
-        """The migrations not applied to the file yet."""
-        if self.in_memory:
-            return ()
-        if not Path(self.path).exists():
-            return (SCHEMA,)
-        with store_errors(self.path), closing(self._connected("ro")) as connection:
-            return () if self._is_current(connection) else (SCHEMA,)
 
     def back_up(self, path: Path) -> None:
         """Copy one revision of the memory to the new file *path*; others may write meanwhile."""

@@ -131,9 +131,8 @@ def _text(data: bytes) -> str:
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
-# The script that makes the tables, and its number. What another number has is exported by the
-# version that wrote it.
-SCHEMA, VERSION = "schema", 24
+# Of `schema.sql`. What has another number is exported by the version that wrote it.
+VERSION = 24
 RUN_BITS = 20
 
 
@@ -148,15 +147,10 @@ def check_schema(connection: Connection, name: str) -> bool:
             return False
         raise StoreError(f"{name} is a database of another program; name another file")
     version = schema_version(connection)
-    if version > VERSION:
+    if version != VERSION:
         raise SchemaError(
-            f"{name} has schema {version}, this version knows {VERSION}; "
-            "upgrade contextgraph-memory"
-        )
-    if version < VERSION:
-        raise SchemaError(
-            f"{name} has schema {version}, older than {VERSION}; "
-            "export it with the version that wrote it, then import it"
+            f"{name} has schema {version}, this version has {VERSION}; "
+            "export it with the version that wrote it, then import it into a new file"
         )
     return True
 
@@ -178,7 +172,7 @@ def create(connection: Connection) -> None:
 @cache
 def _statements() -> list[str]:
     """Return the statements of `schema.sql`, without lines of comments."""
-    text = Path(__file__).with_name(f"{SCHEMA}.sql").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
     return [part for part in "\n".join(lines).split(";") if part.strip()]
 

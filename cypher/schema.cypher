@@ -4,6 +4,10 @@
 CREATE CONSTRAINT memory_tenant IF NOT EXISTS
 FOR (n:Memory) REQUIRE n.tenant IS UNIQUE;
 
+// Two processes that make the memory leave one record of its schema.
+CREATE CONSTRAINT schema_name IF NOT EXISTS
+FOR (n:Schema) REQUIRE n.name IS UNIQUE;
+
 CREATE CONSTRAINT trajectory_id IF NOT EXISTS
 FOR (n:Trajectory) REQUIRE (n.tenant, n.id) IS UNIQUE;
 
@@ -85,12 +89,6 @@ FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.error_type, r.verified, r.seen
 CREATE RANGE INDEX recovered_type_in_repo IF NOT EXISTS
 FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.error_type, r.verified, r.seen_at);
 
-CREATE RANGE INDEX recovered_family IF NOT EXISTS
-FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.verified, r.seen_at);
-
-CREATE RANGE INDEX recovered_family_in_repo IF NOT EXISTS
-FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.verified, r.seen_at);
-
 // Errors that runs met, the newest of them first.
 CREATE RANGE INDEX met IF NOT EXISTS
 FOR ()-[r:MET]-() ON (r.tenant, r.fingerprint, r.seen_at);
@@ -109,3 +107,39 @@ OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};
 CREATE FULLTEXT INDEX recovered_words IF NOT EXISTS
 FOR ()-[r:RECOVERED]-() ON EACH [r.words]
 OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};
+
+// Ids by which runs were known before, and loops by the command that they repeat.
+CREATE CONSTRAINT former_id IF NOT EXISTS
+FOR (n:FormerId) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE RANGE INDEX former_id_of IF NOT EXISTS
+FOR (n:FormerId) ON (n.tenant, n.trajectory_id);
+
+CREATE RANGE INDEX fragment_of_loop IF NOT EXISTS
+FOR (n:Fragment) ON (n.tenant, n.loop_command, n.seen_at);
+
+// What people and agents said.
+CREATE CONSTRAINT note_id IF NOT EXISTS
+FOR (n:Note) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE FULLTEXT INDEX note_words IF NOT EXISTS
+FOR (n:Note) ON EACH [n.words]
+OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};
+
+// What was shown by its advice, decisions by hand, and who supplied a run.
+CREATE RANGE INDEX showed_advice IF NOT EXISTS
+FOR ()-[s:SHOWED]-() ON (s.tenant, s.advice);
+
+CREATE CONSTRAINT verdict IF NOT EXISTS
+FOR (n:Verdict) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE RANGE INDEX trajectory_contributor IF NOT EXISTS
+FOR (n:Trajectory) ON (n.tenant, n.contributor);
+
+// The newest notes of a repository.
+CREATE INDEX note_newest IF NOT EXISTS
+FOR (n:Note) ON (n.tenant, n.repo, n.created_at);
+
+// In which session of an agent something was shown.
+CREATE RANGE INDEX context_session IF NOT EXISTS
+FOR (n:Context) ON (n.tenant, n.session);

@@ -1,0 +1,188 @@
+"""The schema on a Neo4j server: created for a new memory, refused where it is another."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from neo4j import Driver, GraphDatabase
+
+from contextgraph import AgentMemory
+from contextgraph.errors import MemoryNotFoundError, SchemaError
+from contextgraph.knowledge import Entity, Page
+from contextgraph.learning import bundle_of
+from contextgraph.model import Space
+from contextgraph.store.neo4j import Neo4jStore, schema
+from contextgraph.values import replace
+from tests.made_bundles import made_bundle
+from tests.planted import planted
+from tests.server import Neo4jServer
+
+
+@pytest.fixture
+def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+    with_database = Neo4jStore(neo4j.uri, neo4j.auth)
+    yield with_database
+    with_database.close()
+
+
+@pytest.fixture
+def driver(neo4j: Neo4jServer) -> Iterator[Driver]:
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as opened:
+        yield opened
+
+
+def names(driver: Driver, shown: str) -> set[str]:
+    """The names of all indexes or constraints."""
+    found = driver.execute_query(
+        f"SHOW {shown} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
+    )
+    return {record["name"] for record in found.records}
+
+
+def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
+    store: Neo4jStore, driver: Driver
+) -> None:
+    assert names(driver, "INDEXES") == set()
+
+    assert store.runs.ids() == []
+
+    assert names(driver, "INDEXES") == {*schema.indexes()}
+    states = driver.execute_query("SHOW INDEXES YIELD state RETURN collect(DISTINCT state) AS all")
+    assert states.records[0]["all"] == ["ONLINE"]
+
+
+def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> None:
+    store = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
+    with pytest.raises(MemoryNotFoundError, match=rf"no memory at {neo4j.uri}; learn something"):
+        store.runs.ids()
+    store.close()
+    assert names(driver, "CONSTRAINTS") == set()
+
+
+def test_a_database_of_others_stays_as_it_is(store: Neo4jStore, driver: Driver) -> None:
+    driver.execute_query("CREATE (:Customer {name: 'Ada'})")
+
+    with pytest.raises(SchemaError, match="holds data, but no memory of schema"):
+        store.runs.ids()
+    assert names(driver, "CONSTRAINTS") == set()
+
+
+@pytest.mark.parametrize("other", [-1, 1])
+def test_a_memory_of_another_version_is_refused(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, other: int
+) -> None:
+    store.runs.add([made_bundle(1)])
+    driver.execute_query("MATCH (s:Schema) SET s.number = $number", number=schema.NUMBER + other)
+
+    wanted = f"has schema {schema.NUMBER + other}, this version has {schema.NUMBER}; export it with"
+    for read_only in (False, True):
+        later = Neo4jStore(neo4j.uri, neo4j.auth, read_only=read_only)
+        with pytest.raises(SchemaError, match=wanted):
+            later.runs.ids()
+        later.close()
+
+
+def test_a_schema_that_was_broken_off_is_completed(store: Neo4jStore, driver: Driver) -> None:
+    for statement in [*schema.indexes().values()][:3]:
+        schema.run_statement(driver, "neo4j", statement)
+
+    store.runs.add([made_bundle(1)])
+
+    assert names(driver, "INDEXES") == {*schema.indexes()}
+
+
+@pytest.mark.parametrize("dimensions", [None, 3])
+def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, dimensions: int | None
+) -> None:
+    store.vectors.prepare(Space("made/by-hand@4", 1), None)
+    store.vectors.switch("made/by-hand@4")
+    index = "trajectory_embedding_4_1"
+    driver.execute_query(f"DROP INDEX {index}")
+    if dimensions is not None:
+        driver.execute_query(
+            f"CREATE VECTOR INDEX {index} FOR (n:Trajectory) ON (n.embedding_4_1) "
+            "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
+            dimensions=dimensions,
+        )
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+
+    reader = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
+    wanted = f"vector index {index} of 4 dimensions"
+    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph consolidate"):
+        reader.runs.ids()
+    assert not {check.name: check.ok for check in reader.admin.health()}["schema version"]
+
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+    assert later.runs.ids() == []
+    assert reader.runs.ids() == []
+    found = driver.execute_query("SHOW VECTOR INDEXES YIELD options RETURN options").records
+    assert [one["options"]["indexConfig"]["vector.dimensions"] for one in found] == [4]
+    later.close()
+    reader.close()
+
+
+def test_entities_have_a_label_and_typed_relations(neo4j: Neo4jServer, driver: Driver) -> None:
+    def typed() -> list[tuple[str, str, float, str]]:
+        found = driver.execute_query(
+            "MATCH (a:Entity)-[r]->(b:Entity) "
+            "RETURN a.name AS a, type(r) AS r, r.weight AS weight, b.name AS b"
+        )
+        return [(row["a"], row["r"], row["weight"], row["b"]) for row in found.records]
+
+    with AgentMemory(neo4j.uri, neo4j_auth=neo4j.auth) as memory:
+        for name in ("Cart", "PriceRule"):
+            memory.entities.add_entity(Entity(name, "class"))
+        memory.entities.add_relation("Cart", "PriceRule", "depends on", 0.5)
+        memory.pages.add_page(Page("carts", "Carts", mentions=("Cart",)))
+        expected = [("Cart", "DEPENDS ON", 0.5, "PriceRule")]
+        assert typed() == expected
+        mentioned = "MATCH (p:Page)-[:MENTIONS]->(e:Entity) RETURN p.name AS page, e.name AS entity"
+        (row,) = driver.execute_query(mentioned).records
+        assert (row["page"], row["entity"]) == ("Carts", "Cart")
+        assert memory.entities.get_related("PriceRule")
+        assert memory.entities.remove_entity("Cart")
+        assert typed() == []
+        (left,) = driver.execute_query("MATCH (n:Entity) RETURN n.name AS name").records
+        assert left["name"] == "PriceRule"
+
+
+MAKE = """
+import sys
+from contextgraph.store.neo4j import Neo4jStore
+store = Neo4jStore(sys.argv[1], (sys.argv[2], sys.argv[3]))
+print(len(store.runs.ids()))
+store.close()
+"""
+
+
+def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Driver) -> None:
+    command = [sys.executable, "-c", MAKE, neo4j.uri, *neo4j.auth]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    outputs = [process.communicate() for process in running]
+    assert outputs == [("0\n", "")] * 3
+    found = driver.execute_query("MATCH (s:Schema) RETURN s.number AS number").records
+    assert [row["number"] for row in found] == [schema.NUMBER]
+
+
+def test_what_an_older_version_stored_in_the_clear_is_masked(
+    neo4j: Neo4jServer, driver: Driver
+) -> None:
+    planted_runs = [planted(kind, "task", Random(1)) for kind in ("cookie", "netrc", "bearer")]
+    with AgentMemory.open(neo4j.uri, auth=neo4j.auth) as memory:
+        for number, (raw, _) in enumerate(planted_runs):
+            older = replace(raw, instance_id=f"acme__shop-{number}")
+            bundle = bundle_of(older, datetime(2026, 3, 1, tzinfo=UTC))
+            run = replace(bundle.trajectory, task=older.task)
+            memory.store.runs.add([replace(bundle, raw=older, trajectory=run)])
+        assert len([*memory.rebuild()]) == 3
+        raws = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
+    nodes = driver.execute_query("MATCH (n) RETURN collect(properties(n)) AS found").records
+    assert len(raws) == 3
+    assert not any(secret in f"{raws}{nodes}" for _, secret in planted_runs)
