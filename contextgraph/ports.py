@@ -126,7 +126,11 @@ class RunStore(Protocol):
         """
 
 
-RECOVERY_LEVELS = (model.SignatureLevel.TEMPLATE, model.SignatureLevel.TYPE)
+RECOVERY_LEVELS = (
+    model.SignatureLevel.TEMPLATE,
+    model.SignatureLevel.TYPE,
+    model.SignatureLevel.FAMILY,
+)
 """How exactly errors may agree whose recoveries are found together."""
 
 
@@ -136,7 +140,7 @@ class RecoveryStore(Protocol):
     def for_error(
         self, questions: Sequence[model.ErrorQuestion], limit: int
     ) -> Sequence[model.RecoveryCandidate]:
-        """Recoveries from the errors of *questions* (at level TEMPLATE or TYPE), *limit* of each.
+        """Recoveries from the errors of *questions* (at `RECOVERY_LEVELS`), *limit* of each.
 
         Each once, by question; verified ones first, then the newest run, then as by `of_fragments`.
         """

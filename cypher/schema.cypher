@@ -89,6 +89,12 @@ FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.error_type, r.verified, r.seen
 CREATE RANGE INDEX recovered_type_in_repo IF NOT EXISTS
 FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.error_type, r.verified, r.seen_at);
 
+CREATE RANGE INDEX recovered_family IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_family_in_repo IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.verified, r.seen_at);
+
 // Errors that runs met, the newest of them first.
 CREATE RANGE INDEX met IF NOT EXISTS
 FOR ()-[r:MET]-() ON (r.tenant, r.fingerprint, r.seen_at);

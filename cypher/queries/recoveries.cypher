@@ -1,8 +1,8 @@
 // Recoveries, and how often errors occur. Queries find keys (see `values_of`).
 
 // name: recoveries_for_error
-// Recoveries from the error of each question: by its template or its type, in a repository or in
-// all. Each form has an index that follows its order.
+// Recoveries from the error of each question: by its template, type or family, in a repository or
+// in all. Each form has an index that follows its order.
 UNWIND $template_in_repo AS question
 CALL (question) {
     MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
@@ -59,6 +59,36 @@ CALL (question) {
         AND NOT r.instance_id IN question.excluded
     WITH f, r, e
     ORDER BY r.tenant DESC, r.family DESC, r.error_type DESC,
+        r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+    LIMIT $limit
+    RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
+}
+RETURN question.number AS number, found
+UNION ALL
+UNWIND $family_in_repo AS question
+CALL (question) {
+    MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+    WHERE r.tenant = $tenant AND r.repo = question.repo AND r.family = question.family
+        AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+        AND (question.as_of IS NULL OR r.seen_at <= question.as_of)
+        AND NOT r.instance_id IN question.excluded
+    WITH f, r, e
+    ORDER BY r.tenant DESC, r.repo DESC, r.family DESC,
+        r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+    LIMIT $limit
+    RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
+}
+RETURN question.number AS number, found
+UNION ALL
+UNWIND $family_everywhere AS question
+CALL (question) {
+    MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+    WHERE r.tenant = $tenant AND r.family = question.family
+        AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+        AND (question.as_of IS NULL OR r.seen_at <= question.as_of)
+        AND NOT r.instance_id IN question.excluded
+    WITH f, r, e
+    ORDER BY r.tenant DESC, r.family DESC,
         r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
     LIMIT $limit
     RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found

@@ -73,7 +73,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
 
 
 # It rises with each change of the schema or of what is stored.
-NUMBER = 5
+NUMBER = 6
 _NAMED = regex(r"CREATE\s+(?:\w+\s+)?(?:CONSTRAINT|INDEX)\s+(\w+)")
 _CREATED_CONCURRENTLY = {
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",

@@ -315,6 +315,7 @@ _LEVELS = {
         "recovered_type",
         "r.family = :family AND r.error_type = :error_type",
     ),
+    SignatureLevel.FAMILY: ("recovered_family", "r.family = :family"),
 }
 # The index gives the order up to the fragment, without reading a row.
 _FOR_ERROR = """

@@ -132,7 +132,7 @@ def _text(data: bytes) -> str:
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
 # Of `schema.sql`. What has another number is exported by the version that wrote it.
-VERSION = 24
+VERSION = 25
 RUN_BITS = 20
 
 

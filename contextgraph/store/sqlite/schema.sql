@@ -142,6 +142,10 @@ CREATE INDEX recovered_type
     ON recovered (tenant, family, error_type, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_type_in_place
     ON recovered (place, family, error_type, verified DESC, seen_at DESC, fragment_id, trajectory);
+CREATE INDEX recovered_family
+    ON recovered (tenant, family, verified DESC, seen_at DESC, fragment_id, trajectory);
+CREATE INDEX recovered_family_in_place
+    ON recovered (place, family, verified DESC, seen_at DESC, fragment_id, trajectory);
 CREATE INDEX recovered_in_order ON recovered (tenant, fragment_id);
 
 -- Rows are the keys of runs, recoveries and notes. Only which words occur is stored.
