@@ -3,20 +3,19 @@
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5 of the
 ranking, how often the shipped gate answers and how often its first item is right; and by how much
-each part raises these, with 95 % intervals: a channel or rule that is switched off, a feature of
+each part raises these, with 95 % intervals: a rule that is switched off, a feature of
 the gate that is left out where the regression is fitted again (by ten folds of instances; no
 answers). Then the same of the ranking of files at starts: localisation@1/3/5 of the learned runs
 that have a patch and a known repository.
 
 With ``--steps`` instead the net steps that all texts save the runs of the other part, by the
-convention of docs/evaluation.md: facts of each scope and cause left out, what interrupts shown by
-its probability of .5, and the learned surplus of each kind of remedy left out. ``--runs`` says how
-many runs are replayed.
+convention of docs/evaluation.md: facts of each scope and cause left out, and what interrupts shown
+from a probability of .5 on. ``--runs`` says how many runs are replayed.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -25,29 +24,25 @@ from typing import TypeAlias
 from unittest.mock import patch
 
 import numpy as np
-from msgspec.structs import astuple, fields
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
 from contextgraph.advising import playbook
 from contextgraph.advising.cases import FileFeatures, file_features
-from contextgraph.advising.channels import CHANNELS
-from contextgraph.advising.gate import CONSERVATIVE, Gate, probability
+from contextgraph.advising.gate import CONSERVATIVE, probability
 from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.evaluation.saving import LiveReplays
 from contextgraph.learning import masked
-from contextgraph.learning.gate_fitting import JudgedRemedy
+from contextgraph.learning.gate_fitting import JudgedRemedy, shares_of
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Cause, MachineFact, RawTrajectory, RemedyFeatures
+from contextgraph.model import Cause, Likeness, MachineFact, RawTrajectory
 from contextgraph.trace import trace
-from contextgraph.values import replace
 
 PLACES = (1, 3, 5)
 _EVIDENCE = "contextgraph.advising.evidence"
-_FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = FileFeatures._fields
 
 
@@ -84,18 +79,12 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "what contradicts the state": lambda: patch(f"{_EVIDENCE}._contradicts", _never),
     "circumstances": lambda: patch(f"{_EVIDENCE}._weight", lambda *_: 1.0),
     "other names in general terms": lambda: patch(f"{_EVIDENCE}.about_another", _never),
-    "avoiding an exception": lambda: patch(f"{_EVIDENCE}.EXCEPTIONS", frozenset()),
-    "two instances of doubt": lambda: patch(f"{_EVIDENCE}._DOUBT", 1e-9),
+    "an instance of doubt": lambda: patch("contextgraph.advising.counts._DOUBT", 1e-9),
+    "errors of the family": lambda: patch("contextgraph.advising.channels.ENOUGH_OF_TYPE", 0),
 }
 
 
 _FACTS = f"{playbook.__name__}.machine_facts"
-_PAYS = "contextgraph.advising.pipeline.LEAST_WORTH"
-_SURPLUS = f"{_EVIDENCE}.kind_of"
-# Of a text that is said by its probability alone, whatever it saves.
-_PROBABLE, _ANY_WORTH = 0.5, -1_000.0
-
-
 _choose = playbook.machine_facts
 Losses: TypeAlias = Sequence[playbook.RunLosses]
 
@@ -121,23 +110,12 @@ def _without(cause: Cause) -> Callable[[], AbstractContextManager[object]]:
     return lambda: patch(_FACTS, others)
 
 
-@contextmanager
-def _by_probability() -> Iterator[None]:
-    refusal, gate = Gate.refusal, replace(CONSERVATIVE, min_precision=_PROBABLE)
-    with (
-        patch.object(Gate, "refusal", lambda _, remedy: refusal(gate, remedy)),
-        patch(_PAYS, _ANY_WORTH),
-    ):
-        yield
-
-
 PARTS: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "scope: facts of the environment": lambda: patch(_FACTS, _here_alone),
     "scope: facts of the repository": lambda: patch(_FACTS, _anywhere_alone),
     "scope: all facts": lambda: patch(_FACTS, _no_facts),
     **{f"cause: {cause}": _without(cause) for cause in Cause if cause is not Cause.FOLDER},
-    "gate: utility, in place of .5": _by_probability,
-    "gate: surplus of each kind": lambda: patch(_SURPLUS, lambda *_: ""),
+    "gate: .7 in place of .5": lambda: patch("contextgraph.advising.pipeline.SURE", 0.5),
 }
 
 
@@ -163,13 +141,10 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
     whole = moments_of(runs, memory)
     clearance, shown = _figures(whole, CLEARANCE), _figures(whole, SHOWN)
     print(f"{name}: {len(whole)} errors, clearance@1/3/5 {clearance}, answered/right {shown}")
-    for channel in ("error", "lexical"):
-        others = {name: reader for name, reader in CHANNELS.items() if name != channel}
-        _print_part(f"channel {channel}", whole, moments_of(runs, memory, others), SHOWN)
     for rule, without in RULES.items():
         with without():
             _print_part(f"rule: {rule}", whole, moments_of(runs, memory), SHOWN)
-    _print_features(whole, _FEATURES)
+    _print_features(whole, tuple(Likeness))
 
 
 def _print_saved(
@@ -260,8 +235,7 @@ def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> 
 
 
 def _values(judged: Judged) -> tuple[float, ...]:
-    features = judged.features
-    return features if isinstance(features, FileFeatures) else astuple(features)
+    return judged.features if isinstance(judged, JudgedFile) else tuple(shares_of(judged))
 
 
 def _print_part(name: str, whole: Moments, without: Moments, more: Sequence[Measure] = ()) -> None:
@@ -305,9 +279,9 @@ def _right(ranked: Sequence[Judged]) -> Share:
 def _first_shown(ranked: Sequence[Judged]) -> JudgedRemedy | None:
     """The most probable of *ranked* that the shipped gate admits."""
     by = [
-        (probability(remedy.features), remedy)
+        (probability(remedy.counts), remedy)
         for remedy in ranked
-        if isinstance(remedy, JudgedRemedy) and not remedy.features.unsupported
+        if isinstance(remedy, JudgedRemedy) and remedy.is_supported
     ]
     admitted = [pair for pair in by if pair[0] >= CONSERVATIVE.min_precision]
     return max(admitted, key=itemgetter(0))[1] if admitted else None

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from msgspec.structs import astuple, fields
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from contextgraph.advising.channels import CHANNELS, Channel
 from contextgraph.advising.gate import CONSERVATIVE, SHIPPED, probability
@@ -33,15 +34,17 @@ from contextgraph.learning.gate_fitting import (
     JudgedRemedy,
     gate_of,
     judged_remedies,
+    shares_of,
 )
 from contextgraph.memory import AgentMemory
-from contextgraph.model import FittedGate, RawTrajectory, RemedyFeatures
+from contextgraph.model import FittedGate, Likeness, RawTrajectory
 from contextgraph.readers import read
 from contextgraph.trace import trace
 
 Errors: TypeAlias = list[list[JudgedRemedy]]
 
 SHARE, FOLDS, SHOWN = 0.7, 10, 3
+_RIDGE = 0.001
 # Steps of the calibration that rest on fewer remedies than this are merged with the next.
 LEAST = 200
 
@@ -59,14 +62,16 @@ def main() -> None:
     corpora = [list(chain.from_iterable(_of_parts(path)[0])) for path in arguments.paths]
     weights = np.concatenate([np.full(len(corpus), 1 / len(corpus)) for corpus in corpora])
     judged = [remedy for corpus in corpora for remedy in corpus]
-    features = np.array([astuple(remedy.features) for remedy in judged])
+    features = np.array([shares_of(remedy) for remedy in judged])
     right = np.array([remedy.is_right for remedy in judged])
     weights *= len(weights) / weights.sum()
-    fitted = _logistic().fit(features, right, sample_weight=weights)
-    names = (field.name for field in fields(RemedyFeatures))
+    fitted = _logistic().fit(features, right, logisticregression__sample_weight=weights)
     print(f"{len(judged)} remedies, {right.sum()} right")
-    print("coefficients =", dict(zip(names, fitted.coef_[0].round(3).tolist(), strict=True)))
-    print("intercept =", round(float(fitted.intercept_[0]), 3))
+    scaler, model = (step for _, step in fitted.steps)
+    coefficients = model.coef_[0] / scaler.scale_
+    named = zip(map(str, Likeness), coefficients.round(3).tolist(), strict=True)
+    print("coefficients =", dict(named))
+    print("intercept =", round(float(model.intercept_[0] - coefficients @ scaler.mean_), 3))
     instances = [remedy.instance for remedy in judged]
     print("calibration =", _calibration(features, right, weights, instances))
 
@@ -120,7 +125,7 @@ def _print_gate(name: str, errors: Sequence[Sequence[JudgedRemedy]], gate: Fitte
     answered = hits = 0
     squares: list[float] = []
     for moment in filter(None, errors):
-        by = np.array([probability(remedy.features, gate) for remedy in moment])
+        by = np.array([probability(remedy.counts, gate) for remedy in moment])
         order = np.argsort(-by, kind="stable")
         shown = [moment[place] for place in order if by[place] >= CONSERVATIVE.min_precision]
         answered += bool(shown)
@@ -145,7 +150,8 @@ def _calibration(
     """Mean probability and share that was right, of each step of an isotonic regression."""
     held_out = np.zeros(len(right))
     for fit, rest in GroupKFold(FOLDS).split(features, right, instances):
-        model = _logistic().fit(features[fit], right[fit], sample_weight=weights[fit])
+        model = _logistic()
+        model.fit(features[fit], right[fit], logisticregression__sample_weight=weights[fit])
         held_out[rest] = model.predict_proba(features[rest])[:, 1]
     shares = IsotonicRegression().fit(held_out, right, weights).predict(held_out)
     steps: list[tuple[float, float]] = []
@@ -161,8 +167,9 @@ def _calibration(
     return [(0.0, 0.0), *steps, (1.0, 1.0)]
 
 
-def _logistic() -> LogisticRegression:
-    return LogisticRegression(C=1.0, max_iter=5_000)
+def _logistic() -> Pipeline:
+    # The shares of one remedy rise and fall together: held firmly, they divide its weight.
+    return make_pipeline(StandardScaler(), LogisticRegression(C=_RIDGE, max_iter=5_000))
 
 
 if __name__ == "__main__":

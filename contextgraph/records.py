@@ -130,12 +130,11 @@ def _remedy(remedy: model.Remedy) -> "Parts":
 
     silence, by = remedy.silence, remedy.methodology
     return {
-        **_but(parts_of(remedy), "silence", "features"),
+        **_but(parts_of(remedy), "silence"),
         "id": remedy.id,
         "actions": [*command_lines(remedy.actions)],
         "methodology": by.id if by else None,
         "probability": round(remedy.probability, 4),
-        "steps": round(remedy.steps, 2),
         "fate": "silenced" if silence else "shown",
         "step": silence.step if silence else None,
         "reason": silence.reason if silence else None,

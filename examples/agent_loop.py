@@ -15,7 +15,7 @@ def run(store: str, repo: str, task: str, commands: list[str]) -> None:
     """Run *commands* with advice from the memory at *store*, then learn the run."""
     with (
         AgentMemory.open(store) as memory,
-        memory.live(repo=repo, instance_id=f"{repo}#live", task=task) as live,
+        memory.live(repo=repo, instance_id=f"{repo}#{task}", task=task) as live,
     ):
         print(live.start())  # for your model's first prompt
         for command in commands:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain, islice, product
+from itertools import islice, product
 from math import log, sqrt
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
@@ -40,7 +40,7 @@ from contextgraph.model import (
     node_text,
     run_text,
 )
-from contextgraph.ports import RECOVERY_LEVELS, EmbedderSource, Store
+from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import (
     TASK_CHARS,
     FixedCounts,
@@ -58,7 +58,6 @@ from contextgraph.trace import Names, error_of, names_in, states_of, task_type_o
 from contextgraph.values import replace
 
 TASK_WORDS = 160
-ERROR_WORDS = 40
 _REMEMBERED_TASKS = 64
 
 
@@ -74,8 +73,8 @@ class Query(Struct, frozen=True):
     counts: more for rare and frequent words, those of the title and identifiers. Both are empty
     beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
-    else the shipped one. *recoveries* are those of the same kind of error, once a channel has
-    searched them. *asked_at* is when the task came, where that is known; else it is the newest.
+    else the shipped one. *asked_at* is when the task came, where that is known; else it is the
+    newest.
     """
 
     state: State
@@ -83,14 +82,12 @@ class Query(Struct, frozen=True):
     signature: ErrorSignature | None
     names: Names
     task_words: tuple[str, ...]
-    error_words: tuple[str, ...]
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
     scope: Scope
     embedder: EmbedderSource
     gate: FittedGate
     asked_at: datetime | None = None
-    recoveries: list[RecoveryCandidate] = field(default_factory=list)
     _overlaps: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -144,9 +141,6 @@ def query_of(
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
         task_words=tuple(weights),
-        error_words=tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS]
-        if signature
-        else (),
         weights=weights,
         scopes=scopes,
         scope=scopes[0],
@@ -236,12 +230,12 @@ def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
 ENOUGH = 12
 # Recoveries taken from the store per question: agreement counts them.
 RECOVERIES = 128
-RECOVERIES_BY_WORDS = 16
-# Where so many are of the same kind of error, those with the same words only add noise.
-ENOUGH_OF_KIND = 100
+# Where fewer are of the same type of error, those of its family say what else may help.
+ENOUGH_OF_TYPE, RECOVERIES_OF_FAMILY = 16, 64
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
 _METHODOLOGIES = 64
+_OF_TYPE = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 # What a methodology of this repository and one of any is worth, about this very message and about
 # the error in general.
 _OF_MESSAGE, _OF_ERROR = (0.95, 0.85), (0.75, 0.6)
@@ -266,7 +260,7 @@ def by_error(query: Query, store: Store) -> Findings:
             fitting.append((worth, one))
     fitting.sort(key=lambda pair: (-pair[0], pair[1].id))
     return Findings(
-        recoveries=tuple(_of_kind(query, store)),
+        recoveries=tuple(_of_kind(query, signature, store)),
         methodologies=tuple(one for _, one in fitting),
     )
 
@@ -302,31 +296,24 @@ def by_state(query: Query, store: Store) -> Findings:
     return Findings(cases=best_first(cases))
 
 
-def by_words_of_error(query: Query, store: Store) -> Findings:
-    """Find what cleared errors with the same rare words, where the error itself is rare."""
-    if not query.error_words or len(_of_kind(query, store)) >= ENOUGH_OF_KIND:
-        return Findings()
-    texts = store.recoveries.for_text
-    recoveries = (texts(query.error_words, scope, RECOVERIES_BY_WORDS) for scope in query.scopes)
-    return Findings(recoveries=tuple(chain.from_iterable(recoveries)))
-
-
 def by_words_of_task(query: Query, store: Store) -> Findings:
     """Find runs whose task has the same rare words."""
     runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
 
-def _of_kind(query: Query, store: Store) -> Sequence[RecoveryCandidate]:
-    """Recoveries of errors with the template or the type of that of *query*, searched once."""
-    if query.signature is not None and not query.recoveries:
-        variants = query.signature.variants()
-        questions = [
-            ErrorQuestion(variant, level, scope)
-            for scope, level, variant in product(query.scopes, RECOVERY_LEVELS, variants)
-        ]
-        query.recoveries.extend(store.recoveries.for_error(questions, RECOVERIES))
-    return query.recoveries
+def _of_kind(query: Query, signature: ErrorSignature, store: Store) -> list[RecoveryCandidate]:
+    """Return recoveries of errors with the template or the type of *signature*, or its family."""
+    variants = signature.variants()
+    questions = [
+        ErrorQuestion(variant, level, scope)
+        for scope, level, variant in product(query.scopes, _OF_TYPE, variants)
+    ]
+    found = [*store.recoveries.for_error(questions, RECOVERIES)]
+    if len(found) < ENOUGH_OF_TYPE:
+        of_family = [ErrorQuestion(signature, SignatureLevel.FAMILY, query.scopes[-1])]
+        found += store.recoveries.for_error(of_family, RECOVERIES_OF_FAMILY)
+    return found
 
 
 # As many as the channel has of vectors.
@@ -648,7 +635,7 @@ CHANNELS: Mapping[str, Channel] = {
     "error": Channel(at_error=by_error),
     "task": Channel(about_task=by_task),
     "state": Channel(about_task=by_state),
-    "lexical": Channel(by_words_of_error, by_words_of_task),
+    "lexical": Channel(about_task=by_words_of_task),
     "semantic": Channel(about_task=by_semantic),
 }
 

@@ -4,9 +4,9 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property, lru_cache, partial
-from math import fsum
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -16,29 +16,20 @@ from contextgraph.advising.channels import (
     Query,
     about_another,
     harness,
-    ranks_in,
     signature_level,
 )
-from contextgraph.advising.gate import (
-    NO_CREDITS,
-    Credits,
-    expected_detour,
-    expected_worth,
-    kind_of,
-    probability,
-)
+from contextgraph.advising.counts import Contribution, Counts, likenesses_of
+from contextgraph.advising.gate import NO_CREDITS, Credits, probability, ranked_counts
 from contextgraph.model import (
-    EXCEPTIONS,
-    Agreement,
-    ChannelRank,
+    Count,
     ErrorSignature,
     Family,
+    Likeness,
     Methodology,
     PipelineStep,
     RecoveryCandidate,
     Remedy,
     RemedyAction,
-    RemedyFeatures,
     RemedyKind,
     RemedyPattern,
     ScopeLevel,
@@ -61,7 +52,6 @@ from contextgraph.trace import (
     circumstances_of,
     could_apply,
     describe_remedy,
-    detour,
     is_common_setting,
     is_general,
     is_hazardous,
@@ -75,18 +65,6 @@ from contextgraph.trace.advice import INSTEAD, Term
 from contextgraph.values import replace
 
 NAMED_RUNS = 10
-# So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
-# errors with the very same message in the same repository, what one instance did cleared 22 of 40;
-# of others 23 of 178.
-_DOUBT, _DOUBT_IF_EXACT = 2, 1
-
-Shares: TypeAlias = dict[str, float]
-# Where instances are compared, the nearest first.
-GROUPS = (
-    (ScopeLevel.REPO, SignatureLevel.TEMPLATE),
-    (ScopeLevel.GENERAL, SignatureLevel.TEMPLATE),
-    (ScopeLevel.GENERAL, SignatureLevel.TYPE),
-)
 _REMEMBERED = 4_096
 # Commands of the interface of SWE-agent, which no shell has.
 _AGENT_TOOLS = frozenset(
@@ -118,29 +96,40 @@ class Wording(Struct, frozen=True, eq=False):
         return _wording((self.actions[self.key.index(part)],))
 
 
-class Sighting(NamedTuple):
-    """A recovery of an earlier run, related to the error at hand.
+class _Seen(NamedTuple):
+    """A recovery of an earlier run, as it would be said for the error at hand.
 
     Its *wording* is in the words of the project where *is_near*: in the repository that asks, and
-    not about other names; else in general terms. *is_exact*: the message is the same, too.
-    *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line of the
-    action that failed, or *relevance* where that is not known. *weight*, at most 1, says how far
-    the circumstances of both errors agree: with 0 it is no evidence. *silence* is why it is never
-    advised, empty where it may be. *is_supported*: the state shows what it takes for granted.
-    *channels* are those that found it.
+    not about other names; else in general terms. *similarity* is BM25 for the first line of the
+    action that failed. *weight*, at most 1, says how far the circumstances of both errors agree:
+    with 0 it is no evidence. *silence* is why it is never advised, empty where it may be.
+    *is_supported*: the state shows what it takes for granted.
     """
 
     candidate: RecoveryCandidate
     wording: Wording
     level: SignatureLevel
     is_near: bool
-    is_exact: bool
-    relevance: float
     similarity: float
+    likenesses: tuple[Likeness, ...]
     weight: float
     silence: str
     is_supported: bool
-    channels: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Supported ones first, then the nearest, the most alike, that of the nearest attempt."""
+        done = self.candidate
+        return (
+            not self.is_supported,
+            not self.is_near,
+            self.level not in SAME_TEMPLATE,
+            -self.similarity,
+            -len(self.likenesses),
+            done.fragment_id,
+            done.error_id,
+            done.error_step,
+        )
 
 
 class _Wordings:
@@ -175,20 +164,31 @@ class _Wordings:
         return _wording(_general(self._actions))
 
 
-def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -> list[Sighting]:
-    """Relate *candidates* (by channel) to the error of *query*, also those that are never advised.
+def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[Remedy], Counts]:
+    """Return the remedies that *candidates* are for the error of *query*, and their counts.
 
-    Repeating what failed is no remedy.
+    Also those that are never advised, last. Repeating what failed is no remedy.
     """
+    groups = _same(_related(query, candidates))
+    remedies = []
+    contributions = []
+    for group in groups:
+        remedy = _remedy(query, group)
+        remedies.append(remedy)
+        contributions += [
+            Contribution(counted_as(remedy), one.candidate.instance_id, one.likenesses, one.weight)
+            for one in group
+            if one.weight
+        ]
+    return remedies, Counts(contributions)
+
+
+def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Seen]:
+    """Relate *candidates*, each once, to the error of *query*."""
     signature, state = query.signature, query.state
     if signature is None:
         return []
-    unique: dict[tuple[str, str, int], RecoveryCandidate] = {}
-    channels: dict[tuple[str, str, int], tuple[str, ...]] = {}
-    for name, group in candidates.items():
-        for candidate in group:
-            key = candidate.fragment_id, candidate.error_id, candidate.error_step
-            unique[key], channels[key] = candidate, (*channels.get(key, ()), name)
+    unique = {(one.fragment_id, one.error_id, one.error_step): one for one in candidates}
     own = {"", harness(state.agent)}
     if own == {""}:
         own.update(harness(one.agent) for one in unique.values())
@@ -201,19 +201,16 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
     about_of = {id(one.actions): one.actions for one in unique.values()}
     wordings = {key: _wordings(actions) for key, actions in about_of.items()}
     known = [one for one in unique.values() if not wordings[id(one.actions)].is_retry]
-    ours = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    weight_of = cache(partial(_weight, signature.family, ours))
+    ours = circumstances_of(signature, state.last_action, state.last_outcome)
+    weight_of = cache(partial(_weight, signature.family, frozenset(ours)))
     unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
     evidence = cache(partial(is_supported, query, _Shown.by(state)))
-    texts = [_counted(one.words) for one in known]
-    relevances = bm25(word_counts(signature.message), texts)
-    attempt = word_counts(state.last_action.partition("\n")[0])
-    similarities = bm25(attempt, texts) if attempt else relevances
+    attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
+    similarities = bm25(attempt, [_counted(one.words) for one in known])
     repo = state.repo.casefold()
-    sightings = []
-    for candidate, relevance, similarity in zip(known, relevances, similarities, strict=True):
+    seen = []
+    for candidate, similarity in zip(known, similarities, strict=True):
         about = wordings[id(candidate.actions)]
-        level = signature_level(signature, candidate)
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
         silence = unfit(wording, is_near)
@@ -225,22 +222,20 @@ def found(query: Query, candidates: Mapping[str, Iterable[RecoveryCandidate]]) -
         is_idle = candidate.error_type in MISSING_PROGRAM and not candidate.verified
         names = names_in(candidate.error_type, candidate.message).names if is_near else ()
         is_same = bool(names) and names[:1] == query.names.names[:1]
-        sightings.append(
-            Sighting(
+        seen.append(
+            _Seen(
                 candidate,
                 wording if wording.key else about.near,
-                level,
+                signature_level(signature, candidate),
                 is_near,
-                is_near and candidate.message == signature.message and level in SAME_TEMPLATE,
-                relevance,
                 similarity,
+                likenesses_of(query, candidate, ours),
                 weight,
-                silence or never(wording, candidate.workaround, is_idle),
+                silence or never(wording, is_idle=is_idle),
                 evidence(wording, is_same),
-                channels[candidate.fragment_id, candidate.error_id, candidate.error_step],
             )
         )
-    return sightings
+    return seen
 
 
 def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
@@ -283,14 +278,12 @@ def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
     )
 
 
-def _never(query: Query, wording: Wording, is_workaround: bool, is_idle: bool) -> str:
+def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
     """Return why *wording*, which is evidence of another way, is not said; empty where it may be.
 
     *is_idle*: the program was missing, and never ran. What is said counts: in general terms the
     text of an edit is not.
     """
-    if is_workaround and query.signature is not None and query.signature.family in EXCEPTIONS:
-        return "it avoids the exception in place of solving it"
     if is_idle:
         return "what it installed never worked afterwards"
     if is_hazardous(wording.actions):
@@ -544,206 +537,126 @@ def _is_script(path: str, command: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
 
 
-class Group(NamedTuple):
-    """Sightings of the same remedy, best first: *advice* is its id.
-
-    *silence* is why it is never advised, where none of them may be. So many independent *instances*
-    did it, in runs of *sources*.
-    """
-
-    advice: str
-    sightings: tuple[Sighting, ...]
-    silence: str
-    instances: int
-    sources: tuple[str, ...]
-
-
-def same(query: Query, sightings: Iterable[Sighting]) -> list[Group]:
-    """Group *sightings* by what they say, those last that are never advised.
+def _same(seen: Iterable[_Seen]) -> list[tuple[_Seen, ...]]:
+    """Group what was *seen* by what it says, best first; those last that are never advised.
 
     Remedies of several actions count for that one of them which most did alone.
     """
-    groups: dict[AdviceKey, list[Sighting]] = {}
-    never: dict[AdviceKey, list[Sighting]] = {}
-    by_wording: dict[tuple[Wording, bool], list[Sighting]] = {}
-    for sighting in sightings:
-        is_silenced = bool(sighting.silence)
-        by_wording.setdefault((sighting.wording, is_silenced), []).append(sighting)
+    groups: dict[AdviceKey, list[_Seen]] = {}
+    never: dict[AdviceKey, list[_Seen]] = {}
+    by_wording: dict[tuple[Wording, bool], list[_Seen]] = {}
+    for one in seen:
+        by_wording.setdefault((one.wording, bool(one.silence)), []).append(one)
     for (wording, is_silenced), worded in by_wording.items():
         (never if is_silenced else groups).setdefault(wording.key, []).extend(worded)
     single = {
-        key: len({sighting.candidate.instance_id for sighting in group})
-        for key, group in groups.items()
+        key: len({one.candidate.instance_id for one in group}) for key, group in groups.items()
     }
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in single]
         if parts:
             most = max(parts, key=single.__getitem__)
-            for sighting in groups.pop(key):
-                groups[most].append(sighting._replace(wording=sighting.wording.only(*most)))
-    made = []
-    for group in (*groups.values(), *never.values()):
-        ordered = tuple(sorted(group, key=_place))
-        advice = advice_id(query.signature, ordered[0].wording.actions)
-        done = [sighting.candidate for sighting in group]
-        instances = len({one.instance_id for one in done})
-        sources = tuple(sorted({one.contributor for one in done}))
-        made.append(Group(advice, ordered, group[0].silence, instances, sources))
-    return made
+            for one in groups.pop(key):
+                groups[most].append(one._replace(wording=one.wording.only(*most)))
+    made = [
+        tuple(sorted(group, key=attrgetter("place")))
+        for group in (*groups.values(), *never.values())
+    ]
+    return sorted(made, key=lambda group: (bool(group[0].silence), group[0].place))
+
+
+def counted_as(remedy: Remedy) -> tuple[str, bool]:
+    """The key of *remedy* in `Counts`: what is never advised counts by itself."""
+    return remedy.advice, remedy.silence is not None
 
 
 def counted(
     query: Query,
-    groups: Sequence[Group],
+    remedies: Sequence[Remedy],
+    counts: Counts,
     known: Credits = NO_CREDITS,
     methodologies: Sequence[Methodology] = (),
 ) -> list[Remedy]:
-    """Make a remedy of each of *groups* by the agreement of its instances, most probable first.
+    """Return *remedies* with their probabilities by *counts*, most probable first.
 
     What harmed speaks against no other remedy; nor, where runs have several sources, does what one
     instance or source alone supports against the rest, or against what the owner did. A remedy that
     one of *methodologies* is about has it.
     """
     harmful = {
-        group.advice for group in groups if known.is_silenced(group.advice, len(group.sources))
+        one.advice for one in remedies if known.is_silenced(one.advice, len(one.why.sources))
     }
     alone = {
-        group.advice
-        for group in groups
-        if not (group.silence or known.is_active(group.instances, len(group.sources)))
+        one.advice
+        for one in remedies
+        if not (one.silence or known.is_active(one.why.instances, len(one.why.sources)))
     }
     against = alone - harmful if known.several_sources else set[str]()
-    own = {group.advice for group in groups if group.advice in against and "" in group.sources}
+    own = {one.advice for one in remedies if one.advice in against and "" in one.why.sources}
     foreign = against - own
-    everything = _Counts(query, groups)
-    without_harmful = _Counts(query, groups, harmful) if harmful else everything
-    without_both = _Counts(query, groups, harmful | against) if against else without_harmful
-    without_foreign = _Counts(query, groups, harmful | foreign) if own else without_both
+
+    def without(advice: Iterable[str]) -> frozenset[tuple[str, bool]]:
+        return frozenset((one, False) for one in advice)
+
     rated = []
-    for group in groups:
-        if group.silence or group.advice in harmful:
-            counts = everything
-        elif group.advice in against:
-            counts = without_harmful if group.advice in foreign else without_foreign
+    for one in remedies:
+        if one.silence or one.advice in harmful:
+            left_out = without(())
+        elif one.advice in foreign:
+            left_out = without(harmful)
+        elif one.advice in own:
+            left_out = without(harmful | foreign)
         else:
-            counts = without_both
-        rated.append(counts.rated(group))
-    best = {group.advice: group.sightings for group in groups}
+            left_out = without(harmful | against)
+        rated.append(_rated(query, one, counts.of(counted_as(one), left_out), known, alone))
     rated.sort(
         key=lambda one: (
-            bool(one.group.silence),
-            one.group.advice in against,
-            one.group.advice in foreign,
+            one.silence is not None,
+            one.advice in against,
+            one.advice in foreign,
             -one.probability,
-            _place(best[one.group.advice][0]),
         )
     )
-    by_channel: dict[str, list[tuple[str, float]]] = {}
-    for one in rated:
-        advice = one.group.advice
-        for name in dict.fromkeys(name for sighting in best[advice] for name in sighting.channels):
-            by_channel.setdefault(name, []).append((advice, one.probability))
-    ranks = ranks_in(by_channel)
-    remedies = []
-    for one in rated:
-        advice, actions = one.group.advice, one.group.sightings[0].wording.actions
-        pattern = actions[0].pattern if len(actions) == 1 else None
-        about = (
-            replace(methodology, sources=())
-            for methodology in methodologies
-            if pattern in [by.pattern for by in methodology.remedies]
-        )
-        trust, is_active = known.of(advice).trust, advice not in alone
-        remedies.append(_remedy(query, one, ranks[advice], trust, next(about, None), is_active))
-    return remedies
+    return [replace(one, methodology=_methodology(one, methodologies)) for one in rated]
 
 
-class _Rated(NamedTuple):
-    """How probable what a *group* did is, by its *features*, with the nearest *agreement*."""
-
-    group: Group
-    agreement: Agreement | None
-    features: RemedyFeatures
-    probability: float
-
-
-class _Counts:
-    """Return what instances of *groups*, without those *left out*, did about the error."""
-
-    def __init__(
-        self, query: Query, groups: Iterable[Group], left_out: Collection[str] = ()
-    ) -> None:
-        evidence = [
-            sighting
-            for group in groups
-            if group.silence or group.advice not in left_out
-            for sighting in group.sightings
-            if sighting.weight
-        ]
-        self._query = query
-        self._cleared = _shares(evidence)
-        self._totals = [fsum(shares.values()) for shares in self._cleared]
-        self._most = _relevance(evidence)
-
-    def rated(self, group: Group) -> _Rated:
-        """Rate *group* by its agreement and relevance."""
-        sightings = group.sightings
-        did = _shares(sightings)
-        nearest = next((at for at, shares in enumerate(did) if shares), None)
-        agreement = (
-            Agreement(len(did[nearest]), len(self._cleared[nearest]), *GROUPS[nearest])
-            if nearest is not None
-            else None
-        )
-        relevance, attempt = (
-            value / (limit or 1.0)
-            for value, limit in zip(_relevance(sightings), self._most, strict=True)
-        )
-        features = RemedyFeatures(*self._agreed(group, did, agreement), relevance, attempt)
-        likely = 0.0 if group.silence else probability(features, self._query.gate)
-        return _Rated(group, agreement, features, likely)
-
-    def _agreed(
-        self, group: Group, did: Sequence[Shares], agreement: Agreement | None
-    ) -> tuple[float, float, float]:
-        """Return `same_template`, `unsupported` and `same_type` of `RemedyFeatures`."""
-        is_exact = any(sighting.is_exact for sighting in group.sightings)
-        doubt = _DOUBT_IF_EXACT if is_exact else _DOUBT
-        _, anywhere, any_of_type = did
-        _, template_total, type_total = self._totals
-        of_template = fsum(anywhere.values()) / (template_total + doubt)
-        of_type = fsum(any_of_type.values()) / (type_total + doubt)
-        is_only_one = is_exact and agreement is not None and agreement.cleared == 1
-        is_supported = any(sighting.is_supported for sighting in group.sightings)
-        if (group.instances > 1 or is_only_one) and is_supported:
-            return of_template, 0.0, of_type
-        return 0.0, of_template, 0.0
-
-
-def _remedy(
+def _rated(
     query: Query,
-    rated: _Rated,
-    channels: tuple[ChannelRank, ...],
-    trust: float,
-    methodology: Methodology | None,
-    is_active: bool,
+    remedy: Remedy,
+    counts: tuple[Count, ...],
+    known: Credits,
+    alone: Collection[str],
 ) -> Remedy:
-    """The remedy of a *rated* group."""
-    group, likely = rated.group, rated.probability
-    best, sightings = group.sightings[0], group.sightings
+    """Return *remedy* with its probability by *counts*."""
+    likely = 0.0 if remedy.silence else probability(counts, query.gate)
+    why = replace(
+        remedy.why,
+        counts=ranked_counts(counts, query.gate),
+        is_active=remedy.advice not in alone,
+    )
+    score = known.of(remedy.advice).trust * likely
+    return replace(remedy, why=why, probability=likely, score=score)
+
+
+def _methodology(remedy: Remedy, methodologies: Iterable[Methodology]) -> Methodology | None:
+    """Return the first of *methodologies* that is about *remedy*, without its sources."""
+    pattern = remedy.actions[0].pattern if len(remedy.actions) == 1 else None
+    about = (one for one in methodologies if pattern in [by.pattern for by in one.remedies])
+    found = next(about, None)
+    return found and replace(found, sources=())
+
+
+def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
+    """Return the remedy that *group*, of one key, did; it is said as the first of them did it."""
+    best = group[0]
     done = best.candidate
-    others = [one.candidate for one in sightings]
+    others = [one.candidate for one in group]
     seen = {one.trajectory_id: one.seen_at for one in others}
     runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
-    steps = expected_detour(
-        [detour(one.actions, one.family, one.cleared_step - one.error_step) for one in others]
-    )
-    kind = kind_of(harness(query.state.agent), best.wording.actions)
-    tried = query.gate.tried.get(kind, (0.0, 0.0))
     return Remedy(
         actions=best.wording.actions,
         description=_description(query, best.wording),
-        advice=group.advice,
+        advice=advice_id(query.signature, best.wording.actions),
         fragment_id=done.fragment_id,
         trajectory_id=done.trajectory_id,
         instance_id=done.instance_id,
@@ -751,54 +664,17 @@ def _remedy(
         error_type=done.error_type,
         signature_level=best.level,
         why=Why(
-            channels=channels,
+            channels=(),
             scope=ScopeLevel.REPO if best.is_near else ScopeLevel.GENERAL,
             support=len(runs),
             trajectories=runs[:NAMED_RUNS],
             signature_level=best.level,
-            agreement=rated.agreement,
-            instances=group.instances,
-            sources=group.sources,
-            is_active=is_active,
+            instances=len({one.instance_id for one in others}),
+            sources=tuple(sorted({one.contributor for one in others})),
         ),
         workaround=done.workaround,
-        methodology=methodology,
-        features=rated.features,
-        probability=likely,
-        score=trust * likely,
-        steps=steps,
-        worth=expected_worth(likely, steps, tried),
-        silence=Silence(PipelineStep.FOUND, group.silence) if group.silence else None,
-    )
-
-
-def _shares(sightings: Iterable[Sighting]) -> tuple[Shares, Shares, Shares]:
-    """By group of `GROUPS`, the instances of *sightings* with how much each counts.
-
-    Several runs of one instance count once, by the one whose circumstances agree best.
-    """
-    here: Shares = {}
-    anywhere: Shares = {}
-    of_type: Shares = {}
-    for sighting in sightings:
-        if sighting.level is SignatureLevel.FAMILY:
-            continue
-        instance, weight = sighting.candidate.instance_id, sighting.weight
-        if of_type.get(instance, 0.0) < weight:
-            of_type[instance] = weight
-        if sighting.level is not SignatureLevel.TYPE:
-            if anywhere.get(instance, 0.0) < weight:
-                anywhere[instance] = weight
-            if sighting.is_near and here.get(instance, 0.0) < weight:
-                here[instance] = weight
-    return here, anywhere, of_type
-
-
-def _relevance(sightings: Sequence[Sighting]) -> tuple[float, float]:
-    """The greatest relevance for the message and similarity of the attempt."""
-    return (
-        max([sighting.relevance for sighting in sightings], default=0.0),
-        max([sighting.similarity for sighting in sightings], default=0.0),
+        is_supported=any(one.is_supported for one in group),
+        silence=Silence(PipelineStep.FOUND, best.silence) if best.silence else None,
     )
 
 
@@ -825,18 +701,3 @@ _described = lru_cache(_REMEMBERED)(describe_remedy)
 def _instead(action: RemedyAction) -> RemedyAction:
     """*action* in place of something that is not named."""
     return replace(action, replaced="", parameters=(*action.parameters, INSTEAD))
-
-
-def _place(sighting: Sighting) -> tuple[object, ...]:
-    """Supported ones first, then the nearest, the most exact, that of the nearest attempt."""
-    done = sighting.candidate
-    return (
-        not sighting.is_supported,
-        not sighting.is_near,
-        sighting.level not in SAME_TEMPLATE,
-        -sighting.similarity,
-        -sighting.relevance,
-        done.fragment_id,
-        done.error_id,
-        done.error_step,
-    )

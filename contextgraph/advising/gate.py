@@ -8,7 +8,7 @@ import posixpath
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import exp, log1p, sqrt
+from math import exp, fsum, log1p, sqrt
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -17,15 +17,16 @@ from msgspec import Struct
 from contextgraph.model import (
     Action,
     AdviceRecord,
+    Count,
     Effect,
     Evidence,
     Exposure,
     FittedGate,
+    Likeness,
     Methodology,
     MethodologyStatus,
     Remedy,
     RemedyAction,
-    RemedyFeatures,
     RemedyKind,
     RemedyPattern,
     ShownItem,
@@ -49,36 +50,33 @@ from contextgraph.values import replace
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 SHIPPED = FittedGate(
     coefficients={
-        "same_template": 3.532,
-        "unsupported": 3.514,
-        "same_type": 3.637,
-        "relevance": 0.904,
-        "attempt": 0.98,
+        Likeness.MESSAGE_HERE: 2.296,
+        Likeness.TEMPLATE_HERE: 0.548,
+        Likeness.TEMPLATE: 1.796,
+        Likeness.CIRCUMSTANCES: 0.671,
+        Likeness.PROGRAM: 0.792,
+        Likeness.TYPE: 1.309,
+        Likeness.FAMILY: 1.194,
     },
-    intercept=-4.949,
+    intercept=-3.899,
     calibration=(
         (0.0, 0.0),
-        (0.008, 0.0),
-        (0.011, 0.007),
-        (0.016, 0.018),
-        (0.024, 0.022),
-        (0.04, 0.025),
-        (0.05, 0.037),
-        (0.053, 0.049),
-        (0.056, 0.058),
-        (0.063, 0.065),
-        (0.083, 0.082),
-        (0.117, 0.164),
-        (0.142, 0.186),
-        (0.172, 0.247),
-        (0.241, 0.3),
-        (0.39, 0.537),
-        (0.662, 0.7),
-        (0.939, 0.908),
-        (0.978, 1.0),
+        (0.019, 0.0),
+        (0.02, 0.007),
+        (0.023, 0.013),
+        (0.027, 0.021),
+        (0.029, 0.024),
+        (0.038, 0.043),
+        (0.051, 0.061),
+        (0.064, 0.062),
+        (0.105, 0.104),
+        (0.156, 0.194),
+        (0.198, 0.256),
+        (0.381, 0.484),
+        (0.731, 0.755),
+        (0.94, 0.948),
         (1.0, 1.0),
     ),
-    version=2,  # with what kinds of remedies saved, and how long loops lasted
 )
 
 
@@ -88,15 +86,22 @@ def stored_gate(store: Store) -> FittedGate | None:
     return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
 
 
-def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
-    """How probable it is that a remedy with these *features* clears the error, 0 to 1."""
-    total = gate.intercept + sum(
-        weight * getattr(features, name) for name, weight in gate.coefficients.items()
-    )
+def probability(counts: Iterable[Count], gate: FittedGate = SHIPPED) -> float:
+    """How probable it is that a remedy with these *counts* clears the error, 0 to 1."""
+    total = gate.intercept + fsum(_contribution(one, gate) for one in counts)
     at, points = 1 / (1 + exp(-total)), gate.calibration
     above = max(bisect_left(points, at, key=itemgetter(0)), 1)
     (low, least), (high, most) = points[above - 1 : above + 1]
     return least + (most - least) * (at - low) / (high - low)
+
+
+def ranked_counts(counts: Iterable[Count], gate: FittedGate) -> tuple[Count, ...]:
+    """Return *counts*, those first that raise the probability most."""
+    return tuple(sorted(counts, key=lambda one: -_contribution(one, gate)))
+
+
+def _contribution(count: Count, gate: FittedGate) -> float:
+    return gate.coefficients[count.likeness] * count.share
 
 
 # Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
@@ -143,61 +148,19 @@ def case_probability(features: CaseFeatures) -> float:
 # What an average step adds to the prompt of an agent (65 kB in 29 steps): a text of this length
 # costs as much as the step that it may save (docs/evaluation.md).
 TOKENS_OF_A_STEP = 500
-# What something other than what cleared an error costs, and reading one line in its fence, in steps
-# of an agent. Of such remedies readers found a third to mislead; the others do nothing.
-HARM, READING = 0.3, 65 / TOKENS_OF_A_STEP
-# A clearance that took longer took other work, too.
-MOST_STEPS = 20
+# Reading one line in its fence, in steps of an agent.
+READING = 65 / TOKENS_OF_A_STEP
 # An alarm saves the rest of the loop, but no more than readers saw of it who judged such texts.
 MOST_OF_LOOP = 10
-# The detour of agents that nothing is known of, and for how many errors it counts; for how many
-# steps what is expected of a kind of remedy counts against what such remedies did.
-_DETOUR, _DETOUR_DOUBT, _KIND_DOUBT = 1.5, 8, 4
-# An answer that is expected to save less is not worth the interruption: of those at errors of
-# development runs that were, .15 saved steps, of the others .35.
-LEAST_WORTH = 0.4
-
-
-def expected_detour(detours: Sequence[int]) -> float:
-    """Return the steps that an agent is expected to lose before it does what clears an error.
-
-    *detours* are those of earlier runs. Where they did so at once, it does so by itself, too.
-    """
-    known = sum(min(steps, MOST_STEPS) for steps in detours)
-    return (known + _DETOUR_DOUBT * _DETOUR) / (len(detours) + _DETOUR_DOUBT)
-
-
-def kind_of(agent: str, actions: Iterable[RemedyAction]) -> str:
-    """Return the key of `FittedGate.tried` for a remedy of *actions* that *agent* would take."""
-    patterns = (action.pattern for action in actions)
-    # Whatever is missing, agents know how to install it.
-    kinds = (
-        f"{pattern.kind}"
-        if pattern.kind is RemedyKind.INSTALL
-        else f"{pattern.kind} {pattern.target}"
-        for pattern in patterns
-    )
-    return f"{agent}: {', '.join(dict.fromkeys(kinds))}"
-
-
-def expected_worth(
-    probability: float, steps: float, tried: tuple[float, float] = (0.0, 0.0)
-) -> float:
-    """Return the steps that saying a remedy is expected to save.
-
-    It clears the error with this *probability*, which took an agent so many *steps* more than the
-    remedy takes. *tried* is how remedies of its kind did: see `FittedGate`.
-    """
-    expected, saved = tried
-    gain = probability * steps * (saved + _KIND_DOUBT) / (expected + _KIND_DOUBT)
-    return gain - (1 - probability) * HARM - READING
+# From this probability on a remedy is worth the interruption of an agent that did not ask.
+SURE = 0.7
 
 
 class Gate(Struct, frozen=True):
     """Decides what may be shown to an agent that asks.
 
     *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
-    remedy is held back. What is shown unasked must also be expected to save `LEAST_WORTH` steps.
+    remedy is held back. What is shown unasked has at least `SURE`.
     *min_case_precision* is that of a past run in a ranking, and *close_case_precision* that of one
     in the text (docs/retrieval.md). *min_note_precision* is the least probability that a note
     answers the title of the task, *min_statement_precision* that of a statement about the request.
@@ -217,13 +180,11 @@ class Gate(Struct, frozen=True):
             return ""
         # Recorded runs count some remedies without evidence as right: `install <the missing
         # module>` is what cleared such an error, whichever module was named.
-        if remedy.features.unsupported:
-            is_single = remedy.why.instances < 2
-            return (
-                "only one earlier task did it"
-                if is_single
-                else "neither the error nor the command says that it applies here"
-            )
+        if not remedy.is_supported:
+            return "neither the error nor the command says that it applies here"
+        met_here = any(one.likeness is Likeness.MESSAGE_HERE for one in remedy.why.counts)
+        if remedy.why.instances < ACTIVE_FROM and not met_here:
+            return "only one earlier task did it"
         if remedy.probability < self.min_precision:
             return f"improbable: {self.min_precision:.2f} is needed"
         return ""

@@ -4,11 +4,11 @@
 step       a remedy is silenced where                                  decided by
 =========  ==========================================================  ==========================
 found      it is never advised, or cannot help in this state           `evidence.found`
-same       (what says the same becomes one remedy, and is counted)     `evidence.same`, `counted`
+same       (what says the same is one remedy, and is counted)          `evidence.found`, `counted`
 trusted    it harmed, was withdrawn, or gives instructions             `_trusted`
 worth it   it is too improbable                                        `gate.Gate.refusal`
 fresh      it names what the working tree does not have                `freshness.fresh_remedy`
-pays       nobody asked, and the agent does it by itself soon enough   `_pays`
+sure       nobody asked, and it is not sure enough to interrupt for    `_sure`
 new        it was shown to this agent before in this run               `_New`
 fits       more are asked for, or the text has no room                 `wording.Room`
 chance     the answer is withheld, to measure what advice is worth     `_by_chance`
@@ -38,12 +38,12 @@ from contextgraph.advising.channels import (
     no_embedder,
     query_of,
 )
-from contextgraph.advising.evidence import counted, found, same
+from contextgraph.advising.evidence import counted, found
 from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
 from contextgraph.advising.gate import (
     CONSERVATIVE,
-    LEAST_WORTH,
     NO_CREDITS,
+    SURE,
     Credits,
     Gate,
     credits_for,
@@ -94,7 +94,7 @@ _CONSIDERED = 300
 _PROBABLE = 0.5
 # Why a remedy is silent whose cause the start named.
 TOLD_AT_START = "it was shown at the start of this run"
-_SETTLED = (PipelineStep.PAYS, PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
+_SETTLED = (PipelineStep.SURE, PipelineStep.NEW, PipelineStep.FITS, PipelineStep.CHANCE)
 
 
 def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
@@ -221,17 +221,14 @@ class MemoryRetriever:
         """Return what was done about the error of *query*, best first, and the credit of it."""
         if query.signature is None:
             return [], NO_CREDITS
-        candidates = {name: of.recoveries for name, of in findings.items() if of.recoveries}
-        groups = same(query, found(query, candidates))
-        known = credits_for(self._store, [group.advice for group in groups])
+        candidates = [one for of in findings.values() for one in of.recoveries]
+        remedies, counts = found(query, candidates)
+        known = credits_for(self._store, [one.advice for one in remedies])
         if known.distrusted:
-            candidates = {
-                name: tuple(one for one in some if one.contributor not in known.distrusted)
-                for name, some in candidates.items()
-            }
-            groups = same(query, found(query, candidates))
+            trusted = [one for one in candidates if one.contributor not in known.distrusted]
+            remedies, counts = found(query, trusted)
         methodologies = [one for of in findings.values() for one in of.methodologies]
-        return _ordered(counted(query, groups, known, methodologies)), known
+        return _ordered(counted(query, remedies, counts, known, methodologies)), known
 
     def _about_task(
         self, query: Query, findings: Mapping[str, Findings], degraded: dict[str, str]
@@ -395,7 +392,7 @@ def settle(
         context = without_shown(context, already_shown)
     steps: list[Step] = [_New({*already_shown}), Room(context.id, limit)]
     if unasked:
-        steps.insert(0, _pays)
+        steps.insert(0, _sure)
     if withheld:
         steps.append(_by_chance)
     return replace(context, remedies=tuple(passed(remedies, *steps)))
@@ -476,10 +473,10 @@ def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
 
 
-def _pays(remedy: Remedy) -> Remedy | Silence:
-    if remedy.worth < LEAST_WORTH:
-        reason = "agents are expected to do it by themselves, too soon for saying it to save steps"
-        return Silence(PipelineStep.PAYS, reason)
+def _sure(remedy: Remedy) -> Remedy | Silence:
+    if remedy.probability < SURE:
+        reason = f"nobody asked, and it is less probable than {SURE:.1f}"
+        return Silence(PipelineStep.SURE, reason)
     return remedy
 
 

@@ -16,6 +16,7 @@ from contextgraph.model import (
     FailingTest,
     FailureWarning,
     Family,
+    Likeness,
     LinkType,
     LoopInfo,
     MachineFact,
@@ -32,7 +33,6 @@ from contextgraph.model import (
     RepositoryPlaybook,
     ScopeLevel,
     ShownItem,
-    SignatureLevel,
     Silence,
     SimilarCase,
     Why,
@@ -602,21 +602,13 @@ def shown_item(remedy: Remedy) -> ShownItem:
 
 def _why_shown(remedy: Remedy) -> str:
     """The evidence by which *remedy* passed each step of the pipeline."""
-    why, agreement = remedy.why, remedy.why.agreement
+    why = remedy.why
     where = "here" if why.scope is ScopeLevel.REPO else "in other repositories"
-    of_tasks = (
-        f"{agreement.did} of {number_of(agreement.cleared, 'task')} that cleared "
-        f"{'this error' if agreement.level is SignatureLevel.TEMPLATE else 'an error of this type'}"
-        if agreement
-        else ""
-    )
     parts = (
         f"did so in {number_of(why.support, 'run')} {where}",
-        of_tasks,
+        reason_of(why),
         caveat(why),
-        "found by " + ", ".join(hit.channel for hit in why.channels) if why.channels else "",
         f"probability {remedy.probability:.2f}" if remedy.probability else "",
-        f"expected to save {remedy.worth:.1f} steps" if remedy.worth else "",
     )
     return "; ".join(filter(None, parts))
 
@@ -636,9 +628,30 @@ def agreement_of(why: Why) -> str:
     agreement = why.agreement
     if agreement is None:
         return ""
-    where = " here" if agreement.scope is ScopeLevel.REPO else ""
-    what = "" if agreement.level is SignatureLevel.TEMPLATE else ", same error type"
+    where = " here" if agreement.likeness is Likeness.TEMPLATE_HERE else ""
+    what = ", same error type" if agreement.likeness is Likeness.TYPE else ""
     return f"{agreement.did} of {number_of(agreement.cleared, 'task')}{where}{what}"
+
+
+_LIKE = {
+    Likeness.MESSAGE_HERE: "with this message here",
+    Likeness.TEMPLATE_HERE: "with this error here",
+    Likeness.TEMPLATE: "with this error",
+    Likeness.CIRCUMSTANCES: "with such an attempt",
+    Likeness.PROGRAM: "with this program",
+    Likeness.TYPE: "with this type of error",
+    Likeness.FAMILY: "with this kind of error",
+}
+_REASONS = 2
+
+
+def reason_of(why: Why) -> str:
+    """Say the two counts that raise the probability of a remedy most; empty without any."""
+    told = (
+        f"{count.did} of {number_of(count.cleared, 'task')} {_LIKE[count.likeness]}"
+        for count in why.counts[:_REASONS]
+    )
+    return ", ".join(told)
 
 
 def _warning(warning: FailureWarning) -> _Entry:

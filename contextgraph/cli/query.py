@@ -230,7 +230,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
         names = ", ".join(known)
         raise InvalidStateError(f"{place}: unknown key {unknown[0]!r}; a state has: {names}")
     try:
-        return decoded(State, given)
+        return decoded(State, given, strict=True)
     except ReadError as error:
         raise InvalidStateError(f"{place}: {error.reason}") from error
 
@@ -459,13 +459,13 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
-    from contextgraph.advising.wording import agreement_of, caveat
+    from contextgraph.advising.wording import caveat, reason_of
 
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
-    if agreement := agreement_of(why):
-        reasons.append(agreement)
+    if counts := reason_of(why):
+        reasons.append(counts)
     reasons.append(caveat(why) or f"{number_of(why.support, 'run')} in all")
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:

@@ -488,14 +488,14 @@ class HandVerdict(StrEnum):
     MISLED = "M"
 
 
-class JudgedItem(Struct, frozen=True, omit_defaults=True):
+class JudgedItem(Struct, frozen=True):
     """A remedy, by its patterns, and what it was worth."""
 
     patterns: tuple[model.RemedyPattern, ...]
     verdict: HandVerdict
 
 
-class JudgedMoment(Struct, frozen=True, omit_defaults=True):
+class JudgedMoment(Struct, frozen=True):
     """The items that were judged at the error of one *step* of a *run* (its id)."""
 
     run: str

@@ -1,29 +1,24 @@
 """Fits the gate of a memory on its own runs; each error is judged by runs of other instances."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import fsum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import astuple, fields
 from numpy.typing import NDArray
 
 from contextgraph.advising.channels import CHANNELS, Channel, harness, query_of
-from contextgraph.advising.evidence import counted, found, same
+from contextgraph.advising.evidence import counted, found
 from contextgraph.advising.gate import (
     MOST_OF_LOOP,
-    MOST_STEPS,
     READING,
     SHIPPED,
     RepoRemedy,
-    kind_of,
-    probability,
     remedy_of,
     same_remedy,
     stored_gate,
 )
-from contextgraph.model import FittedGate, RawTrajectory, RemedyAction, RemedyFeatures, State
+from contextgraph.model import Count, FittedGate, Likeness, RawTrajectory, State
 from contextgraph.ports import Store, id_pages
 from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
@@ -36,35 +31,25 @@ LEAST_LOOPS = 10
 # How firmly the coefficients are held at the shipped ones, and for how many errors the shipped
 # calibration counts. Chosen on the learned parts of three corpora (docs/retrieval.md).
 _PRIOR, _SHIPPED_ERRORS = 20.0, 300
-_FOLDS, _ITERATIONS = 10, 25
+_FOLDS, _ITERATIONS, _PRECISE = 10, 25, 1e-9
 _PAGE = 64
 
 Numbers: TypeAlias = NDArray[np.float64]
 
 
 class JudgedRemedy(Struct, frozen=True):
-    """A remedy that was found at an error of *instance*, and whether it is what cleared it.
-
-    In earlier runs it came *steps* later than it could have. Said at this error, it would have
-    *saved* so many, also at later errors of the run. *kind* is its key in `FittedGate.tried`.
-    """
+    """A remedy that was found at an error of *instance*, and whether it is what cleared it."""
 
     instance: str
-    features: RemedyFeatures
+    counts: tuple[Count, ...]
+    is_supported: bool
     is_right: bool
-    kind: str = ""
-    steps: float = 0.0
-    saved: float = 0.0
 
 
 def gate_due(store: Store) -> bool:
-    """Return whether to fit: at 64 runs, and whenever there are twice as many as were fitted on.
-
-    A gate that an earlier version fitted is fitted again.
-    """
+    """Return whether to fit: at 64 runs, and whenever there are twice as many as were fitted on."""
     known = stored_gate(store)
-    is_current = known is not None and known.version == SHIPPED.version
-    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known and is_current else 0)
+    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known else 0)
 
 
 def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
@@ -95,37 +80,25 @@ def judged_remedies(
 
     Runs of its instance are hidden, and later ones.
     """
-    raw, cleared = run.raw, list(_cleared(run))
-    for at, (state, done, names, _) in enumerate(cleared):
+    raw = run.raw
+    for state, done, names in _cleared(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
-        candidates = {
-            name: channel.at_error(query, store).recoveries
-            for name, channel in channels.items()
+        candidates = [
+            candidate
+            for channel in channels.values()
             if channel.at_error
-        }
-        judged = []
-        for remedy in counted(query, same(query, found(query, candidates))):
-            advised = remedy_of(remedy.actions, remedy.repo)
-            if remedy.silence is None:
-                is_right = same_remedy(done, advised, names)
-                saved = fsum(
-                    lost + (later > 0)  # said before, it prevents the failing step, too
-                    for later, (_, cure, about, lost) in enumerate(cleared[at:])
-                    if same_remedy(cure, advised, about)
-                    and _filled(remedy.actions, names) == _filled(remedy.actions, about)
-                )
-                kind = kind_of(harness(raw.agent), remedy.actions)
-                judged.append(
-                    JudgedRemedy(
-                        raw.instance_id, remedy.features, is_right, kind, remedy.steps, saved
-                    )
-                )
-        yield judged
-
-
-def _filled(actions: Iterable[RemedyAction], names: Names) -> list[str]:
-    """Return what *actions* are about, in general terms, at an error with these *names*."""
-    return [names.fill(action.pattern.target) for action in actions]
+            for candidate in channel.at_error(query, store).recoveries
+        ]
+        yield [
+            JudgedRemedy(
+                raw.instance_id,
+                remedy.why.counts,
+                remedy.is_supported,
+                same_remedy(done, remedy_of(remedy.actions, remedy.repo), names),
+            )
+            for remedy in counted(query, *found(query, candidates))
+            if remedy.silence is None
+        ]
 
 
 def _stored(store: Store) -> Iterator[RawTrajectory]:
@@ -137,10 +110,8 @@ def _runs(store: Store) -> int:
     return store.runs.word_counts(()).total
 
 
-def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
-    """The states at errors that were verifiably cleared, what cleared them, each once, and after
-    how many steps more than that takes.
-    """
+def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names]]:
+    """The states at errors that were verifiably cleared, and what cleared them, each once."""
     states = list(states_of(run.raw))
     seen: set[tuple[str, str, RepoRemedy]] = set()
     for recovery in run.recoveries:
@@ -149,8 +120,7 @@ def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names, int]]:
         if recovery.verified and not recovery.workaround and done and not again:
             seen.add((recovery.error.error_type, recovery.error.message, done))
             names = names_in(recovery.error.error_type, recovery.error.message)
-            lost = min(recovery.detour, MOST_STEPS)
-            yield states[recovery.error_step - run.steps[0].index + 1], done, names, lost
+            yield states[recovery.error_step - run.steps[0].index + 1], done, names
 
 
 def _rests(run: Trace) -> Iterator[Mapping[int, int]]:
@@ -181,42 +151,43 @@ def _alarms(loops: Mapping[str, Sequence[Mapping[int, int]]]) -> dict[str, int]:
 def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
     """The gate that fits the remedies of *errors*, of a memory of so many *runs*."""
     remedies = [remedy for at_error in errors for remedy in at_error]
-    features = np.array([(*astuple(remedy.features), 1.0) for remedy in remedies])
+    features = np.array([(*shares_of(remedy), 1.0) for remedy in remedies])
     right = np.array([float(remedy.is_right) for remedy in remedies])
     *coefficients, intercept = _coefficients(features, right).tolist()
     raw = _held_out(features, right, [remedy.instance for remedy in remedies])
-    names = [field.name for field in fields(RemedyFeatures)]
-    gate = FittedGate(
-        coefficients=dict(zip(names, coefficients, strict=True)),
+    return FittedGate(
+        coefficients=dict(zip(Likeness, coefficients, strict=True)),
         intercept=intercept,
         calibration=_blended(raw, right, len(errors)),
         errors=len(errors),
         runs=runs,
-        version=SHIPPED.version,
     )
-    return replace(gate, tried=_tried(remedies, gate))
 
 
-def _tried(remedies: Iterable[JudgedRemedy], gate: FittedGate) -> dict[str, tuple[float, float]]:
-    """Return `FittedGate.tried` by those of *remedies* that have evidence."""
-    tried: dict[str, tuple[float, float]] = {}
-    for one in remedies:
-        if not one.features.unsupported:
-            expected, saved = tried.get(one.kind, (0.0, 0.0))
-            expected += probability(one.features, gate) * one.steps
-            tried[one.kind] = expected, saved + one.saved
-    return {kind: (round(expected, 2), saved) for kind, (expected, saved) in tried.items()}
+def shares_of(remedy: JudgedRemedy) -> list[float]:
+    """Return the share of *remedy* at each `Likeness`, in their order."""
+    shares = {count.likeness: count.share for count in remedy.counts}
+    return [shares.get(likeness, 0.0) for likeness in Likeness]
 
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:
     """Fit a logistic regression that is drawn towards the shipped one (Newton's method)."""
     shipped = np.array([*SHIPPED.coefficients.values(), SHIPPED.intercept])
     coefficients, prior = shipped, _PRIOR * np.eye(len(shipped))
+
+    def loss(fitted: Numbers) -> float:
+        wrong = np.logaddexp(0, np.where(right, -1, 1) * (features @ fitted)).sum()
+        return float(wrong + _PRIOR / 2 * np.square(fitted - shipped).sum())
+
     for _ in range(_ITERATIONS):
         share = _share(features, coefficients)
         slope = features.T @ (share - right) + _PRIOR * (coefficients - shipped)
         curvature = (features * (share * (1 - share))[:, None]).T @ features + prior
-        coefficients = coefficients - np.linalg.solve(curvature, slope)
+        step = np.linalg.solve(curvature, slope)
+        # Where the shipped coefficients are sure and wrong, a whole step leads too far.
+        while loss(coefficients - step) > loss(coefficients) and np.abs(step).max() > _PRECISE:
+            step /= 2
+        coefficients = coefficients - step
     return coefficients
 
 

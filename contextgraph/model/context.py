@@ -25,7 +25,7 @@ from contextgraph.model.error import (
 from contextgraph.model.facts import Environment
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
-from contextgraph.model.step import Json, Time
+from contextgraph.model.step import Json
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
 from contextgraph.values import replace
 
@@ -213,7 +213,7 @@ class Scope(Struct, frozen=True):
 
     repo: str | None = None
     exclude_instances: frozenset[str] = frozenset()
-    as_of: Time | None = None
+    as_of: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.repo is not None:
@@ -237,7 +237,7 @@ class RunFilter(Struct, frozen=True):
     repo: str | None = None
     agent: str = ""
     outcome: Outcome | None = None
-    since: Time | None = None
+    since: datetime | None = None
     order: RunOrder = RunOrder.NEWEST
 
 
@@ -275,7 +275,7 @@ class RecoveryCandidate(NamedTuple):
     repo: str
     contributor: str
     agent: str
-    seen_at: Time
+    seen_at: datetime
 
 
 class FragmentCandidate(Struct, frozen=True):
@@ -326,15 +326,13 @@ class ChannelRank(Struct, frozen=True):
     score: float
 
 
-class FittedGate(Struct, frozen=True, omit_defaults=True):
-    """How the probability of a remedy, and the steps it saves, follow from earlier runs.
+class FittedGate(Struct, frozen=True):
+    """How the probability of a remedy follows from the counts of earlier runs.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
-    the one that is shipped. *tried* has, by agent and kind of remedy, how many steps remedies were
-    expected to save at these errors, and how many they would have saved. *alarms*: by agent, after
-    how many repetitions saying that it is in a loop pays. *version* counts what is fitted; one of
-    an earlier version knows less.
+    the one that is shipped. *alarms*: by agent, after how many repetitions saying that it is in a
+    loop pays.
     """
 
     coefficients: Mapping[str, float]
@@ -342,30 +340,48 @@ class FittedGate(Struct, frozen=True, omit_defaults=True):
     calibration: tuple[tuple[float, float], ...]
     errors: int = 0
     runs: int = 0
-    tried: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     alarms: Mapping[str, int] = field(default_factory=dict)
-    version: int = 1
 
 
-class Agreement(Struct, frozen=True):
-    """*did* of *cleared* independent instances did the same about an error.
+class Likeness(StrEnum):
+    """In what an earlier error can be like the one at hand, the nearest first.
 
-    They cleared errors that agree at this *level*, in the repository or anywhere (*scope*).
+    All but the last are of the same type; *here* is in the same repository.
     """
 
+    MESSAGE_HERE = "message here"
+    TEMPLATE_HERE = "template here"
+    TEMPLATE = "template"
+    CIRCUMSTANCES = "circumstances"
+    PROGRAM = "program"
+    TYPE = "type"
+    FAMILY = "family"
+
+
+_STATED = (Likeness.TEMPLATE_HERE, Likeness.TEMPLATE, Likeness.TYPE)
+
+
+class Count(Struct, frozen=True):
+    """*did* of *cleared* independent instances did the same about an error as like as *likeness*.
+
+    *share* is that of both as they count: less where the circumstances differ, with one instance
+    of doubt. The probability of a remedy follows from its shares.
+    """
+
+    likeness: Likeness
     did: int
     cleared: int
-    scope: ScopeLevel
-    level: SignatureLevel
+    share: float
 
 
 class Why(Struct, frozen=True):
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
-    them (at most ten, newest first). Of a remedy, *agreement* is that of independent instances,
-    *instances* are how many of them did it, *sources* who supplied their runs ("" where unknown);
-    not *is_active*: one instance, or one source alone supports it.
+    them (at most ten, newest first). Of a remedy, *counts* are what its probability follows from,
+    those first that raise it most; *instances* are how many independent ones did it, *sources* who
+    supplied their runs ("" where unknown); not *is_active*: one instance, or one source alone
+    supports it.
     """
 
     channels: tuple[ChannelRank, ...]
@@ -373,29 +389,17 @@ class Why(Struct, frozen=True):
     support: int
     trajectories: tuple[str, ...]
     signature_level: SignatureLevel | None = None
-    agreement: Agreement | None = None
+    counts: tuple[Count, ...] = ()
     instances: int = 0
     sources: tuple[str, ...] = ()
     is_active: bool = True
 
-
-class RemedyFeatures(Struct, frozen=True):
-    """Features from which the probability of a remedy is computed.
-
-    The first three are shares of independent instances that did so: among those that cleared an
-    error of the same template or type, each over their number + 2, or + 1 where the message was the
-    same in the same repository. With evidence the state shows what the remedy takes for granted,
-    and two instances did it, or the only one that met this message in the repository; then
-    *unsupported* is 0. Without it *same_template* and *same_type* are 0, and *unsupported* is what
-    *same_template* would be. *relevance* and *attempt* are BM25 for the message of the error and
-    for the action that failed, over that of the most relevant remedy.
-    """
-
-    same_template: float = 0.0
-    unsupported: float = 0.0
-    same_type: float = 0.0
-    relevance: float = 0.0
-    attempt: float = 0.0
+    @property
+    def agreement(self) -> Count | None:
+        """The count of this error here, else anywhere, else of its type."""
+        return next(
+            (count for one in _STATED for count in self.counts if count.likeness is one), None
+        )
 
 
 class PipelineStep(StrEnum):
@@ -406,7 +410,7 @@ class PipelineStep(StrEnum):
     TRUSTED = "trusted"
     WORTH_IT = "worth it"
     FRESH = "fresh"
-    PAYS = "pays"
+    SURE = "sure"
     NEW = "new"
     FITS = "fits"
     CHANCE = "chance"
@@ -425,9 +429,8 @@ class Remedy(Struct, frozen=True):
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
     remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
     the fragment of an instance of *repo*; *methodology* is what was abstracted from such, if any.
-    *probability* is that of clearing the error, *steps* how many more than the remedy itself takes
-    such an error cost on average, *worth* the steps that saying it is expected to save; *score* is
-    the probability times the trust in it.
+    *probability* is that of clearing the error; *score* is that times the trust in it.
+    *is_supported*: the state shows what the remedy takes for granted.
 
     *silence* says why it is not shown; None for what is shown. *rank* is from 1 among those
     that passed the gate, 0 for others.
@@ -445,10 +448,8 @@ class Remedy(Struct, frozen=True):
     why: Why
     workaround: bool = False
     methodology: Methodology | None = None
-    features: RemedyFeatures = RemedyFeatures()
+    is_supported: bool = True
     probability: float = 0.0
-    steps: float = 0.0
-    worth: float = 0.0
     score: float = 0.0
     rank: int = 0
     freshness: Freshness = Freshness.UNKNOWN
@@ -577,7 +578,7 @@ def is_withheld(context_id: str, share: float) -> bool:
     return draw < share * 2**64
 
 
-class ShownItem(Struct, frozen=True, omit_defaults=True):
+class ShownItem(Struct, frozen=True):
     """An item of a context: the *id* of a fragment or methodology, and its *advice*.
 
     Items of the same advice share their record; it is the id where nothing else is known.
@@ -597,7 +598,7 @@ class ShownItem(Struct, frozen=True, omit_defaults=True):
             force_setattr(self, "advice", self.id)
 
 
-class Exposure(Struct, frozen=True, omit_defaults=True):
+class Exposure(Struct, frozen=True):
     """A context that was shown.
 
     *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
@@ -611,10 +612,10 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
     """
 
     context_id: str
-    shown_at: Time
-    error_id: str | None = None
-    helped: bool | None = None
-    items: tuple[ShownItem, ...] = ()
+    shown_at: datetime
+    error_id: str | None
+    helped: bool | None
+    items: tuple[ShownItem, ...]
     source: str = ""
     is_withheld: bool | None = None
     text: str = ""
@@ -687,7 +688,7 @@ class ShownTally(Struct, frozen=True):
 SOURCE = "source:"
 
 
-class Verdict(Struct, frozen=True, omit_defaults=True):
+class Verdict(Struct, frozen=True):
     """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
     What was reported before *decided_at* does not count any more. Of a source, whose name follows
@@ -696,7 +697,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
 
     advice: str
     is_quarantined: bool
-    decided_at: Time
+    decided_at: datetime
 
 
 class KnownSource(Struct, frozen=True):

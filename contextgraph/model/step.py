@@ -3,17 +3,11 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TypeAlias
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
-if TYPE_CHECKING:
-    Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-else:
-    Json = Any  # an alias that names itself cannot be read from an annotation
-
-# What a record says of a time without its zone could not be compared.
-Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class ActionKind(StrEnum):
@@ -50,7 +44,7 @@ class ActionKind(StrEnum):
     OTHER = "other"
 
 
-class Action(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Action(Struct, frozen=True):
     """An action of the agent: the *tool*, the *text* as a person would type it, its *arguments*.
 
     For a shell the text is the command line; for other tools, tool name and arguments.
@@ -61,7 +55,7 @@ class Action(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     arguments: Mapping[str, Json] = field(default_factory=dict)
 
 
-class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Step(Struct, frozen=True):
     """One turn: thought, action, and what came back.
 
     *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what
@@ -75,13 +69,13 @@ class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     index: int
     thought: str
     action: Action
-    observation: str | None = None
+    observation: str | None
     exit_code: int | None = None
     is_error: bool | None = None
     cwd: str | None = None
     open_file: str | None = None
-    timestamp: Time | None = None
+    timestamp: datetime | None = None
     user_message: str | None = None
     interrupted: bool = False
     denied: bool = False
-    messaged_at: Time | None = None
+    messaged_at: datetime | None = None

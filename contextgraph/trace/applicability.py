@@ -46,6 +46,10 @@ _NO_FILE_SOUGHT = regex(r"""\s*find_file\s+["']?[^\s.*"']+["']?(?:\s|$)""")
 _LISTS_FILE = regex(r"\bls(?: -\S+)* [^\s/-][^\s/]*\.\w+(?=\s|$)")
 
 
+# Begins the circumstance that names the program of the attempt.
+ATTEMPT_BY = "attempt by "
+
+
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
     """Return the facts about *attempt*, which met *error* and returned *shown*, sorted.
 
@@ -58,7 +62,7 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     names = names_in(error.error_type, error.message)
     # Which program ran the code at fault says nothing of it, unless it did not find a module.
     is_of_code = error.family in EXCEPTIONS and Term.MISSING_MODULE not in names.roles
-    known = [f"attempt by {reading.verb}"] if reading.verb and not is_of_code else []
+    known = [f"{ATTEMPT_BY}{reading.verb}"] if reading.verb and not is_of_code else []
     if Term.UNDEFINED_NAME in names.roles and text:
         known.append(f"undefined name used as {_use(names.names[0], text)}")
     if reading.span is not None:

@@ -2,15 +2,13 @@
 
 import random
 from collections.abc import Mapping
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
 
 from benchmarks.corpus import START
 from contextgraph import AgentMemory
-from contextgraph.advising.gate import SHIPPED, expected_worth, probability, stored_gate
-from contextgraph.codec import decoded, encoded
+from contextgraph.advising.gate import SHIPPED, probability, stored_gate
 from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
@@ -22,19 +20,19 @@ from contextgraph.learning.gate_fitting import (
     gate_of,
     judged_remedies,
 )
-from contextgraph.model import FittedGate, RemedyFeatures
+from contextgraph.model import Count, Likeness
 from contextgraph.trace import trace
 from contextgraph.values import replace
 from tests.builders import recovering_run, run
 from tests.unit.test_consolidation import learn_all, missing_module
 
-SURE = RemedyFeatures(0.9, 0.0, same_type=0.5, relevance=1.0, attempt=1.0)
+SURE = tuple(Count(likeness, 9, 9, 0.9) for likeness in Likeness)
 
 
-def errors(number, share, features=SURE):
-    """Errors at which *share* of the remedies with *features* were right, each an instance."""
+def errors(number, share):
+    """Errors at which *share* of the remedies on which all agree were right, each an instance."""
     chance = random.Random(0)
-    return [[JudgedRemedy(str(one), features, chance.random() < share)] for one in range(number)]
+    return [[JudgedRemedy(str(one), SURE, True, chance.random() < share)] for one in range(number)]
 
 
 @pytest.mark.parametrize("number", [LEAST_ERRORS, 3 * LEAST_ERRORS])
@@ -52,7 +50,14 @@ def test_the_more_errors_the_less_the_shipped_gate_counts():
 def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
     chance = random.Random(seed)
     judged = [
-        [JudgedRemedy(str(one % 20), RemedyFeatures(*(chance.random() for _ in range(5))), right)]
+        [
+            JudgedRemedy(
+                str(one % 20),
+                tuple(Count(likeness, 1, 2, chance.random()) for likeness in Likeness),
+                True,
+                right,
+            )
+        ]
         for one in range(60)
         for right in [chance.random() < 0.4]
     ]
@@ -61,20 +66,6 @@ def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
     assert list(at) == sorted({0.0, *at, 1.0})
     assert list(shares) == sorted(shares)
     assert 0.0 <= shares[0] <= shares[-1] <= 1.0
-
-
-def test_what_agents_do_at_once_is_expected_to_save_less_than_it_seems() -> None:
-    def tried(saved: float) -> FittedGate:
-        judged = [
-            [JudgedRemedy(str(one), SURE, one % 10 > 0, "agent: install", 1.5, saved)]
-            for one in range(LEAST_ERRORS)
-        ]
-        return gate_of(judged)
-
-    at_once, late = (tried(saved).tried["agent: install"] for saved in (0, 4))
-    assert at_once[0] > 50
-    assert expected_worth(0.9, 1.5, at_once) < 0 < expected_worth(0.9, 1.5)
-    assert expected_worth(0.9, 1.5, late) > expected_worth(0.9, 1.5)
 
 
 @pytest.mark.parametrize(("steps", "after"), [(9, {"agent": 3}), (3, {})])
@@ -102,7 +93,9 @@ def test_each_error_is_judged_by_other_instances():
         learn_all(memory, *runs[1:])
         (judged,) = judged_remedies(memory.store, trace(runs[0]))
     assert [one.is_right for one in judged] == [True]
-    assert judged[0].features.same_template == pytest.approx(2 / 3)
+    (template,) = [one for one in judged[0].counts if one.likeness is Likeness.TEMPLATE]
+    assert (template.did, template.cleared) == (2, 2)
+    assert template.share == pytest.approx(2 / 3)
 
 
 def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
@@ -124,13 +117,6 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         # Of other features it is not used, and replaced.
         memory.store.admin.mark_consolidated(0, replace(fitted, coefficients={"other": 1.0}))
         assert stored_gate(memory.store) is None
-        assert gate_due(memory.store)
-        # One that an earlier version fitted is used until it is fitted again.
-        record = {**cast(dict[str, Any], encoded(fitted)), "saving": [1.3, 0.1]}
-        del record["version"]
-        earlier = decoded(FittedGate, record)
-        memory.store.admin.mark_consolidated(0, earlier)
-        assert stored_gate(memory.store) == replace(fitted, version=1)
         assert gate_due(memory.store)
         # The same runs give the same gate.
         assert fitted_gate(memory.store, lambda: None) == fitted

@@ -41,6 +41,12 @@ def memory() -> Iterator[AgentMemory]:
         yield memory
 
 
+def learn_two(memory: AgentMemory) -> None:
+    """Learn two tasks that cleared the same error in the same way: enough to interrupt for."""
+    for number in (1, 2):
+        memory.learn(recovering_run(number))
+
+
 def begun(memory: AgentMemory, number: int = 9) -> LiveRun:
     return memory.live(instance_id=f"acme__shop-{number}", **LINE)
 
@@ -96,7 +102,7 @@ def test_runs_of_excluded_instances_are_not_shown(memory: AgentMemory) -> None:
 
 
 def test_an_error_gets_advice_once_however_often_it_comes_back(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    learn_two(memory)
     live = begun(memory)
     first, *later = failing(live, 3)
     assert first is not None
@@ -122,7 +128,7 @@ def test_putting_a_file_back_between_trials_is_no_loop(memory: AgentMemory) -> N
 
 
 def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    learn_two(memory)
     with begun(memory) as live:
         failing(live)
         live.observe("PYTHONPATH=lib python reproduce.py", "total: 12\n", exit_code=0)
@@ -165,7 +171,7 @@ def test_thought_exit_status_and_patch_are_kept(memory: AgentMemory) -> None:
 
 
 def test_an_action_that_was_never_answered_is_a_step_of_the_run(memory: AgentMemory) -> None:
-    memory.learn(recovering_run(5))
+    learn_two(memory)
     live = begun(memory)
     assert live.observe("ls", None) is None
     assert live.observe("python reproduce.py", NO_MODULE, exit_code=1)
@@ -205,7 +211,7 @@ def test_an_exception_is_not_hidden_by_a_run_that_cannot_be_learned(memory: Agen
 def test_an_agent_goes_on_while_the_store_is_away(
     memory: AgentMemory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    memory.learn(recovering_run())
+    learn_two(memory)
 
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailableError("no answer")
@@ -334,7 +340,7 @@ def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> 
 
 
 def test_the_working_memory_of_a_run_is_a_short_prompt_about_it(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    learn_two(memory)
     live = begun(memory)
     for number in range(4):
         live.observe(f"cat lib/part{number}.py", f"part {number}", exit_code=0)

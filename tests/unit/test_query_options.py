@@ -24,6 +24,8 @@ PATCH = """diff --git a/shop/totals.py b/shop/totals.py
 """
 SHORT = "Directory src not found"
 
+MISSING = "cat: notes.txt: No such file or directory"
+
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[AgentMemory]:
@@ -33,6 +35,9 @@ def memory() -> Iterator[AgentMemory]:
             task = "Totals are wrong when a tariff is missing in shop/totals.py"
             memory.learn(recovering_run(number, task=task, agent="mini-swe-agent", **fields))
             memory.learn(installing_run(number + 10))
+            if number == 1:  # one task did it: probable, not sure
+                found = [("cat notes.txt", MISSING, 1), ("cat docs/notes.txt", "Notes", 0)]
+                memory.learn(run(found, instance_id="acme__shop-60"))
             if number > 3:
                 continue
             missing = ("python reproduce.py", NO_MODULE.replace("tariffs", "rates"), 1)
@@ -62,11 +67,14 @@ AT_SEARCH = State(
     last_outcome=SHORT,
 )
 AT_MODULE = replace(AT_ERROR, current_error=NO_MODULE.replace("tariffs", "rates"))
+AT_FILE = State(
+    repo="acme/shop", current_error=MISSING, last_action="cat notes.txt", last_outcome=MISSING
+)
 START = State(repo="acme/shop", task_description="Totals are wrong in shop/totals.py")
 WORKING = replace(
     START, last_action="cat shop/totals.py", phase=Phase.LOCATING, open_file="shop/totals.py"
 )
-STATES = (AT_ERROR, AT_SEARCH, AT_MODULE, START, WORKING)
+STATES = (AT_ERROR, AT_SEARCH, AT_MODULE, AT_FILE, START, WORKING)
 OTHERS: dict[str, list[Any]] = {
     "repo": ["ada/engine"],
     "repo_summary": ["files: README.md, rates, shop, tariffs"],

@@ -7,30 +7,20 @@ import pytest
 from benchmarks.ablation import PARTS, RULES
 from contextgraph import State
 from contextgraph.advising.channels import Channel, Findings, Query, query_of
-from contextgraph.advising.evidence import Sighting, counted, found as sighted, same
-from contextgraph.advising.gate import (
-    CONSERVATIVE,
-    LEAST_WORTH,
-    MOST_STEPS,
-    UNGATED,
-    Gate,
-    expected_detour,
-    expected_worth,
-    probability,
-)
+from contextgraph.advising.evidence import counted, found as found_in
+from contextgraph.advising.gate import CONSERVATIVE, SHIPPED, SURE, UNGATED, Gate, probability
 from contextgraph.advising.pipeline import MemoryRetriever, sayings, settle
 from contextgraph.model import (
-    Agreement,
+    Count,
+    Likeness,
     MemoryContext,
     PipelineStep,
     RecoveryCandidate,
     Remedy,
     RemedyAction,
-    RemedyFeatures,
     RemedyKind,
     RemedyPattern,
     ScopeLevel,
-    SignatureLevel,
     new_context_id,
 )
 from contextgraph.store.sqlite import SqliteStore
@@ -63,14 +53,26 @@ def store() -> Iterator[SqliteStore]:
 
 def remedies_of(query: Query, candidates: Sequence[RecoveryCandidate]) -> list[Remedy]:
     """The remedies of *candidates* that may be advised."""
-    remedies = counted(query, same(query, sighted(query, {"error": candidates})))
+    remedies = counted(query, *found_in(query, candidates))
     return [remedy for remedy in remedies if remedy.silence is None]
 
 
-def best_of(query: Query, candidates: Sequence[RecoveryCandidate]) -> Sighting:
-    """The sighting that is shown for the only remedy of *candidates*."""
-    (group,) = same(query, sighted(query, {"error": candidates}))
-    return group.sightings[0]
+def only_of(query: Query, candidates: Sequence[RecoveryCandidate]) -> Remedy:
+    """The only remedy of *candidates*."""
+    ((remedy,), _) = found_in(query, candidates)
+    return remedy
+
+
+def agreed(remedy: Remedy) -> tuple[int, int, Likeness]:
+    """How many instances did it, of how many, and in what their errors are like this one."""
+    nearest = remedy.why.agreement
+    assert nearest
+    return nearest.did, nearest.cleared, nearest.likeness
+
+
+def share_of(remedy: Remedy, likeness: Likeness) -> float:
+    """The share of *remedy* at this likeness, 0 where nobody did it."""
+    return next((one.share for one in remedy.why.counts if one.likeness is likeness), 0.0)
 
 
 def entries(
@@ -88,20 +90,21 @@ def test_what_more_independent_instances_did_comes_first(store):
     first, second = entries(store, *found)
     assert first.actions == (SET_PATH,)
     assert first.probability > second.probability
-    assert first.why.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert agreed(first) == (2, 3, Likeness.TEMPLATE_HERE)
 
 
 def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
     one = recovery(1)
     again = one._replace(fragment_id="frg_again")
     (entry,) = entries(store, one, again)
-    assert entry.why.agreement == Agreement(1, 1, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert agreed(entry) == (1, 1, Likeness.TEMPLATE_HERE)
 
 
 def test_one_instance_counts_more_where_the_message_was_the_same(store):
     (exact,) = entries(store, recovery(1))
     (other,) = entries(store, recovery(1, message="No module named 'rates'"))
-    assert exact.features.same_template > other.features.unsupported > 0
+    assert share_of(exact, Likeness.MESSAGE_HERE) > share_of(other, Likeness.MESSAGE_HERE) == 0
+    assert exact.probability > other.probability
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_a_name_is_to_be_imported_only_where_something_shows_that_it_can_be(
         current_error=f"NameError: name {name!r} is not defined",
         task_description=task,
     )
-    assert best_of(query_of(state, store), found).is_supported is is_supported
+    assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
 @pytest.mark.parametrize(
@@ -154,9 +157,9 @@ def test_what_a_script_makes_up_is_not_known_to_be_a_package(store, frames):
     found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
     (unsure,) = remedies_of(query_of(state, store), found)
     (sure,) = remedies_of(query_of(replace(state, last_outcome=""), store), found)
-    assert unsure.probability < CONSERVATIVE.min_precision
-    assert sure.features.same_template == unsure.features.unsupported
-    assert sure.features.unsupported == unsure.features.same_template == 0
+    assert sure.why.counts == unsure.why.counts
+    assert CONSERVATIVE.refusal(replace(unsure, probability=0.9))
+    assert not CONSERVATIVE.refusal(replace(sure, probability=0.9))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +183,7 @@ def test_what_a_script_of_the_agent_imports_is_not_known_to_be_a_package(
         last_outcome=shown,
     )
     found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
-    assert best_of(query_of(state, store), found).is_supported is is_supported
+    assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
 def test_a_module_whose_folder_is_shown_is_not_to_be_installed(store):
@@ -197,7 +200,7 @@ def test_to_open_another_file_is_no_remedy_for_a_command_that_took_too_long(stor
     for error, is_supported in (("EXECUTION TIMED OUT", False), (NO_MODULE, True)):
         state = State(repo="acme/shop", current_error=error)
         found = recovery(1, message=error, actions=(look,))
-        assert best_of(query_of(state, store), [found]).is_supported is is_supported
+        assert only_of(query_of(state, store), [found]).is_supported is is_supported
 
 
 def test_what_failed_before_in_the_run_is_not_advised(store):
@@ -218,21 +221,28 @@ def test_an_edit_of_another_run_is_supported_where_its_file_is_named(store, show
     edit = RemedyAction(RemedyKind.EDIT, "total = net(tax)", pattern, "total = net()", file)
     state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
     found = [recovery(1, actions=(edit,))]
-    assert best_of(query_of(state, store), found).is_supported is is_supported
+    assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
-def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
+def test_what_one_instance_did_counts_less_than_what_two_agree_on(store):
+    state = State(repo="ada/engine", current_error=NO_MODULE)
+    (alone,) = remedies_of(query_of(state, store), [recovery(1)])
+    (agreed,) = remedies_of(query_of(state, store), [recovery(1), recovery(2)])
+    assert share_of(alone, Likeness.TEMPLATE) == pytest.approx(1 / 2)
+    assert share_of(agreed, Likeness.TEMPLATE) == pytest.approx(2 / 3)
+    likely = [replace(one, probability=0.9) for one in (alone, agreed)]
+    assert [*map(CONSERVATIVE.refusal, likely)] == ["only one earlier task did it", ""]
+    (here,) = remedies_of(query_of(replace(state, repo="acme/shop"), store), [recovery(1)])
+    assert not CONSERVATIVE.refusal(replace(here, probability=0.9))
+    assert not UNGATED.refusal(replace(alone, probability=0.0))
+
+
+def test_a_reason_names_first_what_raises_the_probability_most(store):
     state = State(repo="acme/shop", current_error=NO_MODULE)
-    (here,) = remedies_of(query_of(state, store), [recovery(1)])
-    (there,) = remedies_of(query_of(replace(state, repo="ada/engine"), store), [recovery(1)])
-    (agreed,) = remedies_of(
-        query_of(replace(state, repo="ada/engine"), store), [recovery(1), recovery(2)]
-    )
-    supported = [bool(one.features.same_template) for one in (here, there, agreed)]
-    assert supported == [True, False, True]
-    likely = [replace(one, probability=0.9, worth=1.0) for one in (here, there)]
-    assert [*map(CONSERVATIVE.refusal, likely)] == ["", "only one earlier task did it"]
-    assert not UNGATED.refusal(replace(there, probability=0.0))
+    (remedy, *_) = remedies_of(query_of(state, store), [recovery(1), recovery(2)])
+    raised = [SHIPPED.coefficients[one.likeness] * one.share for one in remedy.why.counts]
+    assert raised == sorted(raised, reverse=True)
+    assert {(one.did, one.cleared) for one in remedy.why.counts} == {(2, 2)}
 
 
 def test_what_is_configured_has_to_be_named_by_the_state(store):
@@ -247,7 +257,7 @@ def test_what_is_configured_has_to_be_named_by_the_state(store):
             repo="ada/engine", current_error=NO_MODULE, last_action=attempt, last_outcome=shown
         )
         found = [elsewhere(1, actions=(configure,))]
-        assert best_of(query_of(state, store), found).is_supported is is_supported
+        assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
 @pytest.mark.parametrize(
@@ -302,7 +312,7 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
     ]
     first, second = remedies_of(query_of(state, store), found)
     assert first.actions == (SET_PATH,)
-    assert second.why.agreement == Agreement(2, 4, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert agreed(second) == (2, 4, Likeness.TEMPLATE_HERE)
 
 
 def test_another_agent_counts_only_where_nothing_nearer_is_known(store):
@@ -365,7 +375,7 @@ def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
     found = [recovery(1, actions=(remedy("rm -rf build"), INSTALL)), recovery(2)]
     (entry,) = entries(store, *found)
     assert entry.actions == (SET_PATH,)
-    assert entry.why.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert agreed(entry) == (1, 2, Likeness.TEMPLATE_HERE)
 
 
 def test_of_another_repository_only_general_terms_are_shown(store):
@@ -393,13 +403,6 @@ def test_a_remedy_with_further_actions_counts_for_the_one_that_was_done_alone(st
     (entry,) = entries(store, recovery(1, actions=(INSTALL,)), both)
     assert entry.actions == (INSTALL,)
     assert entry.why.instances == 2
-
-
-def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
-    avoided = recovery(1, actions=(INSTALL,), workaround=True)
-    (entry,) = entries(store, avoided, recovery(2))
-    assert entry.actions == (SET_PATH,)
-    assert entry.why.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):
@@ -431,13 +434,10 @@ def test_the_order_of_the_candidates_does_not_matter(store):
     assert entries(store, *found) == entries(store, *reversed(found))
 
 
-@pytest.mark.parametrize(
-    "name", ["same_template", "unsupported", "same_type", "relevance", "attempt"]
-)
-def test_each_piece_of_evidence_raises_the_probability(name):
-    nothing = RemedyFeatures(0, 0, 0, 0, 0)
-    some = replace(nothing, **{name: 1.0})
-    assert 0 <= probability(nothing) < probability(some) <= 1
+@pytest.mark.parametrize("likeness", Likeness)
+def test_no_agreement_lowers_the_probability(likeness):
+    some = Count(likeness, 9, 9, 0.9)
+    assert 0 <= probability(()) <= probability((some,)) <= 1
 
 
 def test_every_remedy_that_is_shown_is_probable_enough(store):
@@ -452,8 +452,8 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
-    features = RemedyFeatures(0, 0, same_type=0.3, relevance=1, attempt=1)
-    assert probability(features) < CONSERVATIVE.min_precision
+    counts = [Count(likeness, 3, 10, 0.3) for likeness in (Likeness.TYPE, Likeness.FAMILY)]
+    assert probability(counts) < CONSERVATIVE.min_precision
 
 
 @pytest.mark.parametrize(
@@ -546,25 +546,21 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     assert PipelineStep.NEW in {one.silence.step for one in again.silenced if one.silence}
 
 
-def test_what_is_expected_to_save_nothing_is_not_shown_unasked(store):
-    assert expected_detour([0] * 20) < 0.5 < expected_detour([]) < expected_detour([3, 5])
-    assert expected_detour([200]) == expected_detour([MOST_STEPS])
-    assert expected_worth(0.9, expected_detour([0] * 20)) < LEAST_WORTH < expected_worth(0.3, 7)
-    # Remedies of this kind saved less in this memory than what cleared such errors took.
-    assert expected_worth(0.9, 1.3, tried=(30.0, 1.0)) < LEAST_WORTH < expected_worth(0.9, 1.3)
+def test_what_is_not_sure_is_not_shown_unasked(store):
     (useful,) = remedies_of(
         query_of(State(repo="acme/shop", current_error=NO_MODULE), store),
         [recovery(1), recovery(2)],
     )
-    costly = MemoryContext(new_context_id(), (replace(useful, worth=-0.2),))
-    assert not CONSERVATIVE.refusal(costly.remedies[0])
-    assert settle(costly, 5).shown
-    assert not settle(costly, 5, unasked=True).shown
-    (silenced,) = settle(costly, 5, unasked=True).silenced
+    unsure = MemoryContext(new_context_id(), (replace(useful, probability=SURE - 0.01),))
+    assert settle(unsure, 5).shown
+    assert not settle(unsure, 5, unasked=True).shown
+    (silenced,) = settle(unsure, 5, unasked=True).silenced
     assert silenced.silence
-    assert "by themselves" in silenced.silence.reason
+    assert "nobody asked" in silenced.silence.reason
     # Asked again, it is said.
-    assert settle(settle(costly, 5, unasked=True), 5).shown
+    assert settle(settle(unsure, 5, unasked=True), 5).shown
+    sure = MemoryContext(new_context_id(), (replace(useful, probability=SURE),))
+    assert settle(sure, 5, unasked=True).shown
 
 
 def test_the_ablation_names_rules_and_parts_that_exist() -> None:

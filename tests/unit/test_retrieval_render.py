@@ -11,9 +11,10 @@ from contextgraph.advising.pipeline import sayings, settle
 from contextgraph.advising.wording import render, rendered, unsaid
 from contextgraph.config import Settings
 from contextgraph.model import (
-    Agreement,
+    Count,
     EscapeEvidence,
     EscapeSuggestion,
+    Likeness,
     LoopInfo,
     LoopKind,
     LoopSeverity,
@@ -86,12 +87,12 @@ def at_error(*solutions, **fields):
 
 
 def test_a_remedy_is_shown_with_how_many_tasks_agree_and_from_where():
-    here = Agreement(4, 5, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
-    anywhere = Agreement(1, 1, ScopeLevel.GENERAL, SignatureLevel.TYPE)
+    here = Count(Likeness.TEMPLATE_HERE, 4, 5, 0.7)
+    anywhere = Count(Likeness.TYPE, 1, 1, 0.5)
     text = render(
         at_error(
-            solution("installed pytz", why=replace(WHY, agreement=anywhere), rank=2),
-            solution(why=replace(WHY, agreement=here), rank=1),
+            solution("installed pytz", why=replace(WHY, counts=(anywhere,)), rank=2),
+            solution(why=replace(WHY, counts=(here,)), rank=1),
         )
     )
     assert "1. set PYTHONPATH to lib [4 of 5 tasks here]" in text

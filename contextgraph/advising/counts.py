@@ -1,0 +1,112 @@
+"""Counts: how many instances did the same about an error, by how like it the errors were.
+
+The contributions are the recoveries that a query found, each of an instance and a source, so what
+is excluded, forgotten, distrusted or newer than `as_of` never counts.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable
+from functools import lru_cache
+from math import fsum
+from typing import NamedTuple, TypeAlias
+
+from contextgraph.advising.channels import SAME_TEMPLATE, Query, signature_level
+from contextgraph.model import Count, Likeness, RecoveryCandidate, SignatureLevel
+from contextgraph.trace.applicability import ATTEMPT_BY
+
+# As if one more instance had cleared the error in another way: one alone is no agreement.
+_DOUBT = 1
+_REMEMBERED = 4_096
+
+_Weights: TypeAlias = dict[str, float]
+"""Instance -> how much it counts."""
+
+
+class Contribution(NamedTuple):
+    """A *remedy*, by its key, of *instance* for an error that is like the one at hand.
+
+    *weight*, over 0 and at most 1, says how far the circumstances of both errors agree.
+    """
+
+    remedy: Hashable
+    instance: str
+    likenesses: tuple[Likeness, ...]
+    weight: float
+
+
+class Counts:
+    """The table of *contributions* at one error.
+
+    Several runs of one instance count once, by the one whose circumstances agree best.
+    """
+
+    def __init__(self, contributions: Iterable[Contribution]) -> None:
+        self._did: dict[Hashable, dict[Likeness, _Weights]] = {}
+        self._cleared: dict[frozenset[Hashable], dict[Likeness, _Weights]] = {}
+        for remedy, instance, likenesses, weight in contributions:
+            did = self._did.setdefault(remedy, defaultdict(dict))
+            for likeness in likenesses:
+                _count(did[likeness], instance, weight)
+
+    def of(self, remedy: Hashable, without: Collection[Hashable] = ()) -> tuple[Count, ...]:
+        """Return the counts of *remedy*, among all remedies but those in *without*."""
+        did = self._did.get(remedy, {})
+        cleared = self._all(frozenset(without) - {remedy})
+        return tuple(
+            Count(
+                likeness,
+                len(did[likeness]),
+                len(cleared[likeness]),
+                fsum(did[likeness].values()) / (fsum(cleared[likeness].values()) + _DOUBT),
+            )
+            for likeness in Likeness
+            if likeness in did
+        )
+
+    def _all(self, without: frozenset[Hashable]) -> dict[Likeness, _Weights]:
+        """Return what instances cleared errors in any way but those of *without*."""
+        known = self._cleared.get(without)
+        if known is None:
+            known = self._cleared[without] = defaultdict(dict)
+            for remedy, did in self._did.items():
+                if remedy not in without:
+                    for likeness, weights in did.items():
+                        for instance, weight in weights.items():
+                            _count(known[likeness], instance, weight)
+        return known
+
+
+def _count(weights: _Weights, instance: str, weight: float) -> None:
+    if weights.get(instance, 0.0) < weight:
+        weights[instance] = weight
+
+
+def likenesses_of(
+    query: Query, candidate: RecoveryCandidate, ours: tuple[str, ...]
+) -> tuple[Likeness, ...]:
+    """Return in what the error of *candidate* is like that of *query*.
+
+    *ours* are the circumstances of the error of *query*.
+    """
+    error = query.signature
+    level = signature_level(error, candidate) if error else SignatureLevel.FAMILY
+    if error is None or level is SignatureLevel.FAMILY:
+        return (Likeness.FAMILY,)
+    is_here = candidate.repo.casefold() == query.state.repo.casefold()
+    is_same = level in SAME_TEMPLATE
+    theirs = candidate.circumstances
+    agree = (
+        (Likeness.MESSAGE_HERE, is_here and candidate.message == error.message),
+        (Likeness.TEMPLATE_HERE, is_here and is_same),
+        (Likeness.TEMPLATE, is_same),
+        (Likeness.CIRCUMSTANCES, theirs == ours),
+        (Likeness.PROGRAM, _program(theirs) == _program(ours)),
+        (Likeness.TYPE, True),
+        (Likeness.FAMILY, True),
+    )
+    return tuple([likeness for likeness, does in agree if does])
+
+
+@lru_cache(_REMEMBERED)
+def _program(circumstances: tuple[str, ...]) -> str:
+    return next((one for one in circumstances if one.startswith(ATTEMPT_BY)), "")
