@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.agents.hook_files import HookFiles
+from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.text import number_of, regex
 
@@ -305,6 +305,8 @@ class _Responder:
     def output(self) -> _Output:
         """The object to print; empty for nothing."""
         event, name = self._event, self._event.name
+        if name == CHECK_EVENT:
+            return {"systemMessage": f"ContextGraph answers for {self._settings.address}"}
         if name == "SessionEnd" and event.log:
             self._files.enqueue(event.log)
         if name == "SessionStart":

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _REFRESHED_AFTER = 3600
 
 
+# An event of `contextgraph doctor`, answered with the address of the memory and nothing else.
+CHECK_EVENT = "ContextGraphCheck"
+
+
 class HookFiles:
     """The files beside the memory of *settings* that hooks use on this machine.
 

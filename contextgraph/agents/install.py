@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from contextgraph.agents.hook_files import CHECK_EVENT
 from contextgraph.errors import SettingsError
 from contextgraph.text import regex
 
@@ -92,6 +94,8 @@ export const ContextGraph = async ({ directory }) => {
 """
 _SECONDS = 10
 _OURS = regex(r"\bcontextgraph\b.*\bhook\b")
+_COMMAND_IN_MODULE = regex(r"^const command = (.+)$", re.MULTILINE)
+_CHECK_SECONDS = 20
 _TOOLS = regex(r'"contextgraph"\s*:|^\[mcp_servers\.contextgraph\]', re.MULTILINE)
 _INDENT = regex(r'^([ \t]+)"', re.MULTILINE)
 
@@ -253,19 +257,88 @@ AGENTS = {
 }
 
 
-def hook_command(store: str | None, *, is_shared: bool = False) -> str:
+# A checkout, a cache or a Python may go while hooks still name the program in it.
+_LAUNCHER = """\
+#!/bin/sh
+# Written by contextgraph: starts the program where it was installed, the newest first.
+start() {
+    python=$1 program=$2
+    shift 2
+    # Isolated: modules of the folder that the agent works in would come first.
+    if [ -x "$python" ] && [ -f "$program" ]; then exec "$python" -I -m contextgraph "$@"; fi
+}
+%s
+PATH=/usr/bin:/bin
+gone='the program of ContextGraph is gone from %s; install it again \
+(uv tool install contextgraph-memory), then run: contextgraph setup'
+if [ "$1" != hook ]; then
+    echo "contextgraph: $gone" >&2
+    exit 127
+fi
+event=$(cat)
+case $event in *[sS]essionStart*)
+    if [ -z "$(find "$0.warned" -mtime -1 2>/dev/null)" ]; then
+        : >"$0.warned"
+        printf '{"systemMessage": "%%s"}\\n' "$gone"
+    fi
+esac
+"""
+_STARTED = regex(r"^start (.+) \"\$@\"$", re.MULTILINE)
+# Programs that were installed before, of which the launcher tries the newest.
+_MOST_PROGRAMS = 4
+
+
+def launcher(folder: Path) -> Path:
+    """Write the program ``launch`` into *folder*, which starts this installation, and return it.
+
+    Where this one is gone it starts those that were installed before. Where all are, a hook says
+    once a day what to do, and nothing is searched or downloaded.
+    """
+    path = folder / "launch"
+    program = Path(__file__).parents[1] / "__main__.py"
+    this = f"{shlex.quote(sys.executable)} {shlex.quote(str(program))}"
+    before = _STARTED.findall(path.read_text()) if path.exists() else []
+    programs = list(dict.fromkeys((this, *before)))[:_MOST_PROGRAMS]
+    place = str(program.parent).replace("'", "").replace('"', "").replace("\\", "/")
+    lines = "\n".join(f'start {one} "$@"' for one in programs)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _replace(path, _LAUNCHER % (lines, place))
+    path.chmod(0o700)
+    path.with_name("launch.warned").unlink(missing_ok=True)
+    return path
+
+
+def is_in_cache() -> bool:
+    """Return True where this program lies in a cache of uv, from which it may be removed."""
+    return "archive-v0" in Path(sys.prefix).parts
+
+
+def hook_command(store: str | None, folder: Path | None) -> str:
     """Return the command line of the hook, which does nothing where it is not installed.
 
-    One that *is_shared* finds the program by its name; any other may outlive its environment.
+    It names the launcher in *folder*, which outlives environments; without one, for a file that
+    others share, the program by its name.
     """
     option = f" --store {shlex.quote(store)}" if store else ""
-    if is_shared:
+    if folder is None:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
-    python = shlex.quote(sys.executable)
-    program = shlex.quote(str(Path(__file__).parents[1] / "__main__.py"))
-    # Isolated: modules of the folder that the agent works in would come first.
-    command = f"{python} -I -m contextgraph hook{option}"
-    return f"test -x {python} && test -f {program} && {command} || true"
+    program = shlex.quote(str(launcher(folder)))
+    return f"test -x {program} && {program} hook{option} || true"
+
+
+def answer_of(command: str) -> str:
+    """Return what the installed hook *command* answers to an event that asks only for that.
+
+    It is neither learned nor counted. Empty where the hook is silent.
+    """
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=json.dumps({"hook_event_name": CHECK_EVENT}).encode(),
+        capture_output=True,
+        timeout=_CHECK_SECONDS,
+        check=False,
+    )
+    return done.stdout.decode(errors="replace").strip()
 
 
 class SettingsFile:
@@ -275,6 +348,16 @@ class SettingsFile:
         self.path = path
         name = hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()
         self._backup = backup / f"{name}.json"
+
+    def commands(self) -> list[str]:
+        """Return the command lines of the hooks of ContextGraph in it."""
+        if self._is_module:
+            found = _COMMAND_IN_MODULE.search(self._content() or "")
+            return [json.loads(found[1])] if found else []
+        groups = self._config(self._content()).get("hooks", {}).values()
+        entries = [entry for some in groups for group in some for entry in _entries(group)]
+        commands = (entry.get("command") or entry.get("bash") for entry in entries)
+        return list(dict.fromkeys(command for command in commands if command))
 
     def has_hooks(self) -> bool:
         """Return True where it holds hooks of ContextGraph."""
@@ -405,6 +488,12 @@ def _group_without_ours(group: Any) -> Any:
     return {**group, "hooks": rest} if rest else {}
 
 
+def _entries(group: Any) -> list[Any]:
+    """Return the hooks of ContextGraph in *group*, or *group* itself where it is one."""
+    entries = [group, *(group.get("hooks") or [])] if isinstance(group, dict) else []
+    return [entry for entry in entries if _is_ours(entry)]
+
+
 def _is_ours(entry: Any) -> bool:
     commands = (entry.get("command"), entry.get("bash")) if isinstance(entry, dict) else ()
     return any(isinstance(one, str) and _OURS.search(one) for one in commands)
@@ -462,7 +551,7 @@ def write_plugin(folder: Path, version: str, store: str | None = None) -> Sequen
             "owner": owner,
             "plugins": [{**described, "source": "./"}],
         },
-        "hooks/hooks.json": _with_hooks({}, claude, hook_command(store, is_shared=True)),
+        "hooks/hooks.json": _with_hooks({}, claude, hook_command(store, None)),
         ".mcp.json": {"mcpServers": {_NAME: {"command": _NAME, "args": tools}}},
         f"skills/{_NAME}/SKILL.md": _SKILL,
         "README.md": _README,

@@ -38,7 +38,7 @@ from contextgraph.config import (
     settings_in_force,
     trusted_folders,
 )
-from contextgraph.errors import MemoryNotFoundError
+from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.model import HealthCheck
 from contextgraph.records import record_of
 from contextgraph.text import mask_secrets, number_of, one_line
@@ -224,7 +224,26 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     failed = files.failed()
     last = f", the last: {failed[-1]}" if failed else ""
     detail = f"{number_of(len(failed), 'failure')}{last}"
-    return [_check("hooks", not failed, detail, f"see {files.failures}, then remove it")]
+    checks = [_check("hooks", not failed, detail, f"see {files.failures}, then remove it")]
+    return [*checks, *_installed_hooks()]
+
+
+def _installed_hooks() -> "Iterator[HealthCheck]":
+    """Run the hook of each agent once with an event that asks only for its version."""
+    from contextgraph.agents.install import answer_of, chosen_agents
+
+    for agent in chosen_agents([], all_known=True):
+        try:
+            commands = hooks_of(agent).commands()
+            answers = [answer_of(command) for command in commands]
+        except (SettingsError, OSError, subprocess.SubprocessError) as error:
+            yield _check(f"hooks of {agent.name}", False, str(error), "contextgraph setup")
+            continue
+        if commands:
+            works = all("ContextGraph" in answer for answer in answers)
+            detail = answers[0] if works else "installed, but the program is gone or fails"
+            again = "install contextgraph-memory where it stays, then run: contextgraph setup"
+            yield _check(f"hooks of {agent.name}", works, detail, again)
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
@@ -403,9 +422,10 @@ def integrations(
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()
-    command = hook_command(
-        None if project and not common.store else _lasting(settings), is_shared=project
-    )
+    shared = None if project else Path(data_folder())
+    store = None if project and not common.store else _lasting(settings)
+    command = hook_command(store, shared) if action == "install" else ""
+    _warn_of_cache(action == "install" and not project)
     for agent in chosen_agents(agents or [], all_known=action == "list"):
         file = hooks_of(agent, Path.cwd() if project else None)
         if action == "install":
@@ -444,9 +464,22 @@ def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]
     """Add hooks to the user's settings of *agents*."""
     from contextgraph.agents.install import hook_command
 
+    command = hook_command(_lasting(settings), Path(data_folder()))
+    _warn_of_cache(True)
     for agent in agents:
-        hooks_of(agent).install(agent, hook_command(_lasting(settings)))
+        hooks_of(agent).install(agent, command)
     HookFiles(settings).mark_used()
+
+
+def _warn_of_cache(is_installed: bool) -> None:
+    """Warn where hooks were *installed* of a program in a cache, which may be emptied."""
+    from contextgraph.agents.install import is_in_cache
+
+    if is_installed and is_in_cache():
+        warn(
+            "this program lies in the cache of uv, and hooks end with it: "
+            "`uv tool install contextgraph-memory`, then `contextgraph setup`, keeps both"
+        )
 
 
 def _lasting(settings: "Settings") -> str:

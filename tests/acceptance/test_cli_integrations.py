@@ -909,18 +909,47 @@ def test_the_receipt_names_what_turns_a_line_of_a_start_off(tested: Path, projec
     assert "tests run with" not in shown(started(project, session_id="later"), tested)
 
 
-def test_a_hook_whose_environment_is_gone_does_nothing(
+def run_hook(line: str, event: object) -> tuple[str, str]:
+    given = json.dumps(event).encode()
+    done = subprocess.run(line, shell=True, input=given, capture_output=True, check=True)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_hook_whose_program_is_gone_says_so_once_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\necho called\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", f"{program}")
-    line = hook_command("m.db")
-    assert subprocess.run(line, shell=True, capture_output=True, check=True).stdout == b"called\n"
-    program.unlink()
-    done = subprocess.run(line, shell=True, capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (b"", b"")
+    programs = [tmp_path / "old", tmp_path / "new"]
+    for program in programs:
+        program.write_text(f"#!/bin/sh\necho {program.name}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        line = hook_command("m.db", tmp_path / "contextgraph")
+    assert run_hook(line, {})[0] == "new\n"
+    programs[1].unlink()
+    assert run_hook(line, {})[0] == "old\n"
+    programs[0].unlink()
+    assert run_hook(line, {"hook_event_name": "PreToolUse"}) == ("", "")
+    said, errors = run_hook(line, {"hook_event_name": "SessionStart"})
+    assert "contextgraph setup" in json.loads(said)["systemMessage"]
+    assert errors == ""
+    assert run_hook(line, {"hook_event_name": "SessionStart"}) == ("", "")
+
+
+def test_doctor_runs_the_hooks_that_are_installed(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    checks = [f"hooks of {agent}" for agent in ("claude-code",)]
+
+    def found() -> dict[str, bool]:
+        (record,) = contextgraph("doctor", "--store", store, "--json").records
+        return {one["name"]: one["ok"] for one in record["checks"] if one["name"] in checks}
+
+    assert found() == {"hooks of claude-code": True}
+    assert given(store) == []
+    (launch,) = Path.home().rglob("launch")
+    launch.unlink()
+    assert found() == {"hooks of claude-code": False}
 
 
 RESULT_OF_CURSOR = json.dumps({"exitCode": 1, "stdout": NO_MODULE})
