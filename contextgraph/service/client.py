@@ -31,7 +31,7 @@ from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import new_context_id
-from contextgraph.ports import ExposureStore, RunStore, Store
+from contextgraph.ports import ExposureStore, NoteStore, RunStore, Store
 from contextgraph.processes import replacing
 from contextgraph.readers import to_record
 from contextgraph.remote import (
@@ -507,7 +507,7 @@ class _Writer(_Part, MemoryWriter, path="writer"):
 
 
 class _Store(_Part, path="store"):
-    """The store of the service; only its runs and exposures can be reached."""
+    """The store of the service; only its runs, notes and exposures can be reached."""
 
     def __init__(
         self, service: ServiceConnection, policy: RetryPolicy, interactive: RetryPolicy
@@ -515,6 +515,7 @@ class _Store(_Part, path="store"):
         super().__init__(service, policy)
         self.runs = _Runs(service, policy)  # type: ignore[abstract]
         self.exposures = _Exposures(service, interactive)  # type: ignore[abstract]
+        self.notes = _NoteStore(service, policy)  # type: ignore[abstract]
 
     def __call__(self) -> "Graph":
         """Load the graph of the memory, a copy."""
@@ -526,6 +527,10 @@ class _Store(_Part, path="store"):
 
 class _Runs(_Part, RunStore, path="store.runs"):
     """The runs of the service."""
+
+
+class _NoteStore(_Part, NoteStore, path="store.notes"):
+    """The notes of the service as it stores them, to be copied."""
 
 
 class _Exposures(_Part, ExposureStore, path="store.exposures"):

@@ -146,8 +146,9 @@ METHODS: Mapping[str, tuple[str, Mapping[TokenScope, str]]] = {
     ),
     "store.exposures": (
         "ports:ExposureStore",
-        {TokenScope.READ: "of_session", TokenScope.WRITE: "add forget_session"},
+        {TokenScope.READ: "of_session record", TokenScope.WRITE: "add forget_session"},
     ),
+    "store.notes": ("ports:NoteStore", {TokenScope.READ: "newest"}),
     "store.runs": (
         "ports:RunStore",
         {TokenScope.READ: "for_task for_text ids learned raw trajectories"},

@@ -221,7 +221,7 @@ def check(agent: str, requests: Sequence[str], store: Path) -> None:
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert len(runs) == 4
-    shown = contextgraph("log", "--store", store, "--json").records
+    shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert [one["agent"] for one in shown] == [agent] * 3
     assert shown[1]["cleared"] is True
 
@@ -280,7 +280,7 @@ def refused_once(agent: str, requests: Sequence[str], store: Path) -> None:
     assert "set `PYTHONPATH=lib`" in second
     assert third.count("set `PYTHONPATH=lib`") == 1
     assert fourth.count(WARNING) == last.count(WARNING) == 1
-    shown = contextgraph("log", "--store", store, "--json").records
+    shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert [one["agent"] for one in shown] == [agent] * 3
 
 
@@ -299,7 +299,7 @@ def test_gemini_cli_is_advised_and_its_session_is_learned(
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--agent", "gemini-cli", "--json").records
     assert [one["repo"] for one in runs] == ["acme/shop"]
-    shown = contextgraph("log", "--store", store, "--json").records
+    shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert [one["cleared"] for one in shown if one["family"]] == [True]
 
 
@@ -406,7 +406,7 @@ def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
 
     requests = shown_to([command], project, CLAUDE_CODE, [("Agent", task)])
 
-    shown = contextgraph("log", "--store", store, "--json").records
+    shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     # Nothing at the notification, a prompt, that the sub-agent has ended.
     assert [one["event"] for one in shown] == ["SessionStart", "SubagentStart"]
     assert all(any(one["context"] in text for text in requests) for one in shown)
@@ -445,6 +445,6 @@ def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert [one["agent"] for one in runs].count("OpenHands") == 1
-    shown = contextgraph("log", "--store", store, "--json").records
+    shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert {one["agent"] for one in shown} == {"openhands"}
     assert [one["event"] for one in shown] == ["UserPromptSubmit", "PreToolUse", "UserPromptSubmit"]

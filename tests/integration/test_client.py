@@ -223,7 +223,7 @@ MISSING = {
     "retriever.retrieve_under": OF_EVALUATION,
     "retriever.only": OF_EVALUATION,
     "retriever.by_semantic": "embeds nodes in the process that has the memory",
-    **dict.fromkeys(("retriever.playbooks.known", "retriever.playbooks.runs"), OF_EVALUATION),
+    "retriever.playbooks.runs": OF_EVALUATION,
     "statements.conversations": OF_ONE_MACHINE,
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
