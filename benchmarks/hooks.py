@@ -18,11 +18,11 @@ from contextgraph.values import replace
 FRAGMENTS, NOTES = 90_000, 10_000
 _AT_ONCE = 64
 _REPO = "acme/shop0"
-_FAILING, _ERROR = "python reproduce.py", "ValueError: tariff codes have six digits"
+_FAILING, _ERROR = "python reproduce.py", "ModuleNotFoundError: No module named 'tariffs'"
 _NO_PYTEST = "/usr/bin/python: No module named pytest"
 _STEPS = (
     (_FAILING, _ERROR, 1),
-    ("python reproduce.py --pad", "total: 12", 0),
+    ("PYTHONPATH=lib python reproduce.py", "total: 12", 0),
     ("python -m pytest tests", _NO_PYTEST, 1),
     ("python tests/runtests.py tariffs", "Ran 4 tests in 0.1s\n\nOK", 0),
 )
@@ -60,7 +60,8 @@ def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """Events of a hook with nothing to say, and with an answer, each in a process of its own."""
     path, checkout = folder / "hooks.db", folder / "checkout"
     _fill(path, raws)
-    (checkout / "tests").mkdir(parents=True)
+    for name in ("lib", "tests"):
+        (checkout / name).mkdir(parents=True)
     (checkout / "tests/runtests.py").touch()
     remote = f"https://github.com/{_REPO}.git"
     for command in (["init", "-q"], ["remote", "add", "origin", remote]):

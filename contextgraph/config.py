@@ -202,6 +202,11 @@ class Settings:
         return os.path.join(data_folder(), "servers", server)
 
     @property
+    def local_file(self) -> str:
+        """The file that hooks read: the memory, or their copy of a remote one."""
+        return f"{self.companion}.db" if self.is_remote else self.address
+
+    @property
     def is_in_memory(self) -> bool:
         """Whether the memory ends with its process."""
         return self.address in IN_MEMORY

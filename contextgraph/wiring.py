@@ -1,8 +1,8 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.llm import Chat, ConflictJudge, Prices, RemoteSummarizer, chat_model, model_in
-from contextgraph.model import Strategy
+from contextgraph.model import Exposure, Strategy
 from contextgraph.ports import Embedder, EmbedderSource, ExposureStore, Store, VectorIndex
 from contextgraph.processes import load
 from contextgraph.remote import (
@@ -52,7 +52,7 @@ from contextgraph.remote import (
     RetryPolicy,
     UsageLog,
 )
-from contextgraph.store.sessions import SharedExposures
+from contextgraph.store.sessions import Sessions, SharedExposures
 from contextgraph.values import replace
 
 # What the first run that is learned needs.
@@ -115,7 +115,7 @@ def build(
     read_only: bool = False,
     create: bool = True,
     with_models: bool = True,
-    sessions: ExposureStore | None = None,
+    sessions: Sessions | None = None,
     on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     clock: Callable[[], datetime] = _now,
 ) -> Parts:
@@ -127,6 +127,8 @@ def build(
     """
     load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
+    if settings.is_remote and os.path.exists(settings.local_file):
+        sessions = _SessionsOfHooks(settings.local_file)
     if sessions is not None:
         store.exposures = SharedExposures(store.exposures, sessions, on_unavailable)
     index = _index_notes(store, settings) if settings.notes else None
@@ -328,6 +330,32 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     if read_only and not os.path.exists(address) and has_keyed(settings):
         return SqliteStore(":memory:", settings.tenant)
     return SqliteStore(address, settings.tenant, read_only, create)
+
+
+class _SessionsOfHooks:
+    """What hooks of this machine, which load no driver, showed: in their copy of a server."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @contextmanager
+    def _exposures(self) -> Iterator[ExposureStore]:
+        from contextgraph.store.sqlite import SqliteStore
+
+        with closing(SqliteStore(self._path)) as copy:
+            yield copy.exposures
+
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        with self._exposures() as known:
+            known.add(exposures)
+
+    def of_session(self, session: str) -> Sequence[Exposure]:
+        with self._exposures() as known:
+            return known.of_session(session)
+
+    def forget_session(self, session: str) -> None:
+        with self._exposures() as known:
+            known.forget_session(session)
 
 
 def _index_notes(store: Store, settings: Settings) -> VectorIndex:

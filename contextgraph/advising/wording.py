@@ -205,16 +205,6 @@ def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOK
     return fence("\n".join((head, *(line.text for line in lines))), name) if lines else ""
 
 
-def start_of(context: MemoryContext) -> tuple[str, list[tuple[PlaybookLine, ShownItem]]]:
-    """The text before the playbook of *context*, and its lines with their items; or none."""
-    if not context.playbook:
-        return "", []
-    quoted = [line for _, line in statement_lines(context.statements)]
-    text = "\n".join([_HEAD_OF_STATEMENTS, *quoted]) if quoted else _HEAD
-    lines = _fitting(context.playbook, _HEAD, context.id, PLAYBOOK_TOKENS)
-    return text, [(line, line.item_of(context.playbook)) for line in lines]
-
-
 def _fitting(
     playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int
 ) -> list[PlaybookLine]:

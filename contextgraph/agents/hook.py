@@ -5,7 +5,6 @@ An event about which nothing can be said ends before the memory is loaded; all o
 """
 
 import json
-import logging
 import os
 import re
 import signal
@@ -245,8 +244,6 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 
 def main(store: str | None = None, tenant: str | None = None) -> None:
     """Answer the event on standard input, or nothing where that takes too long."""
-    # An agent may show what is logged.
-    logging.getLogger("contextgraph").addHandler(logging.NullHandler())
     with suppress(_TooLateError, OSError), _Deadline():
         if text := _event():
             sys.stdout.write(answer(text, store, tenant))
@@ -365,7 +362,12 @@ class _Responder:
 
     def _advised(self, ask: "Callable[[LiveRun], str | None]") -> _Output:
         """Return, in the form of the agent, what *ask* returns of its run."""
+        import logging
+
         from contextgraph.agents.local_copy import local_memory
+
+        # An agent may show what is logged.
+        logging.getLogger("contextgraph").addHandler(logging.NullHandler())
 
         event, unavailable = self._event, list[Exception]()
         with local_memory(self._settings, _SECONDS, unavailable.append) as self._memory:

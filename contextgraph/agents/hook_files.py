@@ -31,7 +31,7 @@ class HookFiles:
 
     def __init__(self, settings: "Settings") -> None:
         base = settings.companion
-        self.store = f"{base}.db" if settings.is_remote else settings.address
+        self.store = settings.local_file
         self.folder = f"{base}.hooks"
         self.queue = os.path.join(self.folder, "queue.jsonl")
         self.failures = os.path.join(self.folder, "failures.log")

@@ -280,11 +280,6 @@ class Statements:
             self._grouped = known_by, _rules(notes, by_ways=True)
         return self._grouped[1]
 
-    def conversations(self, repo: str) -> Iterator[QuotedSession]:
-        """The conversations of *repo* with a statement, for a search without the store."""
-        notes = self._store.newest(_scope(repo), _LISTED)
-        yield from self._conversations(dict.fromkeys(map(_session_of, notes)), None)[0].values()
-
     def accept(self, ids: Collection[str], by: str = "") -> int:
         """Mark these statements as reviewed (*by* whom) and right; returns how many there were."""
         return self._review(ids, f"accepted{_by(by)}")

@@ -1,13 +1,26 @@
 """Sessions of agents in two stores: what is shown through either is known in both."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure
 from contextgraph.ports import ExposureStore
 
 T = TypeVar("T")
+
+
+class Sessions(Protocol):
+    """The methods of `ExposureStore` for sessions."""
+
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        """See `ExposureStore.add`."""
+
+    def of_session(self, session: str) -> Sequence[Exposure]:
+        """See `ExposureStore.of_session`."""
+
+    def forget_session(self, session: str) -> None:
+        """See `ExposureStore.forget_session`."""
 
 
 class SharedExposures:
@@ -19,7 +32,7 @@ class SharedExposures:
     def __init__(
         self,
         own: ExposureStore,
-        other: ExposureStore,
+        other: Sessions,
         on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     ) -> None:
         self._own, self._other, self._on_unavailable = own, other, on_unavailable

@@ -189,6 +189,12 @@ def test_hooks_of_neo4j_read_a_copy_that_survives_a_kill(
         with AgentMemory.open(files.store) as copy:
             assert copy.store.runs.ids() == memory.store.runs.ids(repo=REPO)
         assert REMEDY in hook(neo4j_server.uri, project)["text"], files.failed()
+        with AgentMemory.open(neo4j_server.uri) as other:
+            run = other.live(repo=REPO, task="", session=SESSION, workdir=project)
+            assert run.observe("python reproduce.py", NO_MODULE, exit_code=1) is None
+            run = other.live(repo=REPO, task="", session="6a", workdir=project)
+            assert run.observe("python reproduce.py", NO_MODULE, exit_code=1)
+        assert hook(neo4j_server.uri, project, session_id="6a")["text"] == ""
         # What the hook showed is credited there.
         copy_of(neo4j_server.uri)
         (shown,) = memory.store.exposures.of_session(SESSION)

@@ -300,7 +300,7 @@ def test_gemini_cli_is_advised_and_its_session_is_learned(
     runs = contextgraph("runs", "--store", store, "--agent", "gemini-cli", "--json").records
     assert [one["repo"] for one in runs] == ["acme/shop"]
     shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
-    assert [one["cleared"] for one in shown if one["family"]] == [True]
+    assert [one["cleared"] for one in shown if one["moment"] == "error"] == [True]
 
 
 def test_opencode_is_advised(
@@ -408,7 +408,7 @@ def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
 
     shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     # Nothing at the notification, a prompt, that the sub-agent has ended.
-    assert [one["event"] for one in shown] == ["SessionStart", "SubagentStart"]
+    assert [one["moment"] for one in shown] == ["start", "start"]
     assert all(any(one["context"] in text for text in requests) for one in shown)
 
 
@@ -447,4 +447,4 @@ def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     assert [one["agent"] for one in runs].count("OpenHands") == 1
     shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert {one["agent"] for one in shown} == {"openhands"}
-    assert [one["event"] for one in shown] == ["UserPromptSubmit", "PreToolUse", "UserPromptSubmit"]
+    assert [one["moment"] for one in shown] == ["start", "before", "error"]
