@@ -104,7 +104,7 @@ def _is_reached(scheme: str, arguments: Sequence[str], stdin: str, folder: Path)
 def _hangs_at_a_pipe(folder: Path) -> bool:
     os.mkfifo(folder / SETTINGS)
     try:
-        return _run(folder, "config", "show").returncode != 0
+        return _run(folder, "call", "config_show").returncode != 0
     except subprocess.TimeoutExpired:
         return True
 
@@ -129,7 +129,7 @@ def _runs_a_module(folder: Path) -> bool:
 
 def _writes_escapes(folder: Path) -> bool:
     (folder / SETTINGS).write_text('"\\u001b]0;owned\\u0007" = 1\n')
-    return "\x1b" in _run(folder, "config", "show").stderr
+    return "\x1b" in _run(folder, "call", "config_show").stderr
 
 
 _CLONE_SETTINGS = {

@@ -215,7 +215,7 @@ def _contextgraph_notes(
             memory.notes.remember(text)
         memory.reembed(embedder="local")
     done = Measured(stored=time.perf_counter() - began)
-    done.started = _command(["recall", questions[0].text], folder)
+    done.started = _command(["call", "recall", f"question={questions[0].text}"], folder)
     with AgentMemory.open(str(folder / "m.db")) as memory:
         _timed(
             done,

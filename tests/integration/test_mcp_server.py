@@ -23,7 +23,6 @@ from tests.builders import run
 ROOT = Path(__file__).parents[2]
 REPO, ERROR = "fernway/parcelkit", "ModuleNotFoundError: No module named 'parcelkit'"
 FAILED = {"action": "python -m unittest", "observation": ERROR, "exit_code": 1}
-UNTYPED = {"json_content", "source", "run"}
 FAKE_KEY = "AKIA" + "Q3EGRIPZ7TLMVX2B"
 
 Call: TypeAlias = Callable[..., CallToolResult]
@@ -95,7 +94,7 @@ def test_each_argument_is_described_in_few_words(tools: list[Tool]) -> None:
         steps = arguments.get("steps", {}).get("items", {}).get("properties", {})
         for name, argument in (arguments | steps).items():
             assert argument.get("description"), f"{tool.name}: {name}"
-            assert argument.keys() & {"type", "enum", "anyOf", "$ref"} or name in UNTYPED
+            assert argument.keys() & {"type", "anyOf"}, f"{tool.name}: {name}"
     listing = [(tool.name, tool.description, tool.input_schema) for tool in tools]
     assert len(orjson.dumps(listing)) < 9_000
 
@@ -105,6 +104,17 @@ def test_an_unknown_argument_is_refused(call: Call) -> None:
 
     assert refused.is_error
     assert "no argument repository: did you mean repo?" in text_of(refused)
+
+
+def test_null_stands_for_an_argument_that_is_not_given(call: Call) -> None:
+    null = {"repo": None, "limit": None}
+    assert answer_of(call("recall", question="pizza", **null))["ids"] == []
+    state = {"current_error": ERROR, "failed_actions": None, "phase": None, "again": None}
+    assert answer_of(call("query_memory", repo=REPO, **state))["remedies"]
+    assert "question" in text_of(call("recall", question=None))
+    given = {"key": "/user/none", "json_content": 1, "source": "user"}
+    assert answer_of(call("set_memory", **given))["status"] == "set"
+    assert answer_of(call("set_memory", **{**given, "json_content": None}))["status"] == "removed"
 
 
 def test_nothing_is_shown_twice_in_a_session(call: Call) -> None:

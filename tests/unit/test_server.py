@@ -86,6 +86,14 @@ def test_methods_of_the_library_are_requests_like_the_others(service: Served) ->
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
 
+def test_null_stands_for_an_argument_that_is_not_given(client: TestClient) -> None:
+    note = {"content": "CI uses Python 3.11", "repo": None, "tags": None, "valid_from": None}
+    assert client.post("/v1/notes", json=note).json()["status"] == "created"
+    state = {"state": {"current_error": NO_MODULE, "phase": None, "repo": None}, "limit": None}
+    assert client.post("/v1/query", json=state).status_code == 200
+    assert client.post("/v1/notes", json={"content": None}).status_code == 422
+
+
 def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> None:
     client = service.client(source="ann")
     entry = {"key": "/user/style", "json_content": {"summary": "small commits"}}
