@@ -11,6 +11,7 @@ from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import After, Identity, Limit, Name, PageSize
 from contextgraph.operations.runs import next_page
 from contextgraph.records import record_of
+from contextgraph.text import masked_name
 
 _Advice = Annotated[
     Name, Field(description="Advice (adv_…) or a methodology (mth_…), as answers name them.")
@@ -53,7 +54,7 @@ def report(
 ) -> Record:
     """Report whether the advice of an answer helped; "recorded" is false where it was before."""
     recorded = memory.report_outcome(context, helped, item, source=source)
-    return {"context": context, "helped": helped, "item": item, "recorded": recorded}
+    return {"context": masked_name(context), "helped": helped, "item": item, "recorded": recorded}
 
 
 @operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/quarantine")

@@ -9,6 +9,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import Name, Repository, Share, Tags, Text
 from contextgraph.records import record_of
+from contextgraph.text import masked_name
 
 _Entity = Annotated[Name, Field(description="The name of the entity.")]
 _Other = Annotated[Name, Field(description="The other entity.")]
@@ -40,7 +41,8 @@ def entities_link(
 ) -> Record:
     """Relate two entities."""
     memory.entities.add_relation(source, target, relation, weight)
-    return {"source": source, "type": relation, "target": target, "weight": weight}
+    names = {"source": source, "type": relation, "target": target}
+    return {**{key: masked_name(name) for key, name in names.items()}, "weight": weight}
 
 
 @operation(TokenScope.ADMIN, exit_code=lambda record: 0 if record["removed"] else 1)

@@ -21,6 +21,7 @@ from contextgraph.operations.arguments import (
     Text,
 )
 from contextgraph.records import friction_record, record_of
+from contextgraph.text import masked_name
 from contextgraph.values import replace
 
 
@@ -93,6 +94,7 @@ def stats(
 @operation(TokenScope.READ, "GET /v1/friction")
 def friction(memory: AgentMemory, repo: OnlyRepository = "", limit: PageSize = 10) -> Record:
     """Return the errors that two tasks or more met, by the steps that they cost, with remedies."""
+    repo = masked_name(repo)
     return friction_record(repo, memory.stats.get_friction(repo, limit))
 
 
@@ -154,7 +156,7 @@ def outcome(
     changed = memory.set_outcome(instance_id, outcome == "solved", agent=agent, run=run)
     if not changed:
         raise NotFoundError(f"no such run of {instance_id} in the memory")
-    return {"instance_id": instance_id, "outcome": outcome, "trajectories": [*changed]}
+    return {"instance_id": masked_name(instance_id), "outcome": outcome, "trajectories": [*changed]}
 
 
 @operation(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)

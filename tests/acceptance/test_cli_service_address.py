@@ -101,7 +101,6 @@ def test_a_command_that_needs_the_store_says_so(service: str, command: tuple[str
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (("integrations", "install", "claude-code"), "hooks read a file beside the store"),
         (("call", "token_list"), "whose tokens are beside its store"),
         (("serve",), "is a service already"),
         (("query", "x", "--withhold", "1"), "has its own"),
