@@ -1,8 +1,7 @@
-"""Calls of servers with retries, at the rate they permit; of model APIs with a spending cap."""
+"""Calls of servers, with the retries of their clients; of model APIs with a spending cap."""
 
 import logging
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +24,6 @@ from contextgraph.model import Usage
 from contextgraph.text import clip, mask_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from httpx2 import Response
     from openai import APIError, OpenAI
 
@@ -40,43 +38,37 @@ class Closable(Protocol):
 Answer = TypeVar("Answer")
 Connection = TypeVar("Connection", bound=Closable)
 
-_FIRST_DELAY, _MAX_DELAY = 0.5, 20.0
-_MIN_INTERVAL, _MAX_INTERVAL = 0.05, 2.0
-# Half the rate after a refusal; each answer makes up for most of one. A server that refuses three
-# requests in ten, at whatever rate, is then not called ever more slowly.
-_SLOWER, _FASTER = 2.0, 0.6
 _MAX_ANSWER_BYTES = 64 << 20  # the vectors of the largest batch take a third of it
 # The extension of a request whose answer is written to a file as it comes.
 UNLIMITED = "contextgraph.unlimited"
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How long a call is retried, in seconds.
+    """How long and how often a call is tried.
 
-    *timeout* is for one answer, *outage* for a server that does not answer, *rate_limit* for one
-    that asks to slow down; *total* is for all of that together, None: without a limit.
+    *timeout* is for one answer, in seconds; *retries* follow the first attempt, with the delays of
+    the client. *total* is for all of that together, None: without a limit.
     """
 
     timeout: float
-    outage: float
-    rate_limit: float
+    retries: int
     total: float | None = None
 
 
 # Re-embedding a whole memory: long, and started by hand.
-BATCH = RetryPolicy(timeout=60, outage=60, rate_limit=600)
+BATCH = RetryPolicy(timeout=60, retries=20, total=600)
 # Models on the user's own machine can take minutes, and answer one request at a time.
-SLOW_MODEL = RetryPolicy(timeout=300, outage=20, rate_limit=60)
+SLOW_MODEL = RetryPolicy(timeout=300, retries=5, total=330)
 # A run that was learned can be embedded later.
-BACKGROUND = RetryPolicy(timeout=60, outage=20, rate_limit=60)
+BACKGROUND = RetryPolicy(timeout=60, retries=5, total=90)
 # Somebody waits for a short answer of a model, and can do without it.
-JUDGING = RetryPolicy(timeout=20, outage=2, rate_limit=5)
+JUDGING = RetryPolicy(timeout=20, retries=2, total=25)
 # An agent waits for the answer.
-INTERACTIVE = RetryPolicy(timeout=1, outage=1, rate_limit=1, total=1)
+INTERACTIVE = RetryPolicy(timeout=1, retries=0, total=1)
 
 
 class UnusableAnswerError(Exception):
-    """An answer that does not have the expected form; *retry*: the next one may have it."""
+    """An answer that does not have the expected form; *retry*: a later one may have it."""
 
     def __init__(self, reason: str, *, retry: bool) -> None:
         super().__init__(reason)
@@ -88,75 +80,33 @@ class FailureKind(Enum):
 
     REFUSED = "no request with this key is answered"
     INVALID = "this request is never answered"
-    RATE_LIMITED = "too many requests"
     DOWN = "no answer for now"
 
 
 # After giving up, further calls fail at once for this many seconds.
 _BREAK_SECONDS = {
     FailureKind.DOWN: 30.0,
-    FailureKind.RATE_LIMITED: 30.0,
     FailureKind.REFUSED: 300.0,
 }
 
 
 class Failure(Struct, frozen=True):
-    """A failed attempt; *retry_after* is the delay in seconds that the server asks for."""
+    """A call that failed, after the retries of the client."""
 
     kind: FailureKind
     reason: str
-    retry_after: float | None = None
-
-
-class Pace:
-    """When the next request may be sent. Threads share it: a refusal of one slows all."""
-
-    def __init__(self, now: Callable[[], float], sleep: Callable[[float], None]) -> None:
-        self._now, self._sleep = now, sleep
-        self._lock = threading.Lock()
-        self._interval = 0.0
-        self._next = 0.0
-
-    def wait(self) -> None:
-        """Block until it is this caller's turn."""
-        with self._lock:
-            turn = max(self._next, self._now())
-            self._next = turn + self._interval
-        while (left := turn - self._now()) > 0:
-            self._sleep(left)
-
-    def slow_down(self, seconds: float) -> None:
-        """Send nothing for *seconds*, and fewer requests from then on."""
-        with self._lock:
-            self._next = max(self._next, self._now() + seconds)
-            slower = max(self._interval * _SLOWER, _MIN_INTERVAL)
-            self._interval = min(slower, _MAX_INTERVAL)
-
-    def speed_up(self) -> None:
-        """Record that a request was answered."""
-        with self._lock:
-            faster = self._interval * _FASTER
-            self._interval = faster if faster > _MIN_INTERVAL / 2 else 0.0
 
 
 class Remote(ABC, Generic[Connection]):
     """A server at *url*, used with *key*; the first call opens the connection.
 
-    Threads share it, and with it the pace that the server asks for; a forked process opens
-    connections of its own. The key is never part of a message or of the representation.
+    Threads share it; a forked process opens connections of its own. The key is never part of a
+    message or of the representation.
     """
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        *,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, url: str, key: str | None = None) -> None:
         self.url = url
         self._key = key or ""
-        self._now, self._sleep = now, sleep
         self._broken: dict[RetryPolicy | None, tuple[float, str]] = {}
         self._reset()
 
@@ -164,7 +114,6 @@ class Remote(ABC, Generic[Connection]):
         """Start in this process: locks and connections of its parent cannot be used."""
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._pace = Pace(self._now, self._sleep)
         self._client: Connection | None = None
 
     def __repr__(self) -> str:
@@ -184,48 +133,13 @@ class Remote(ABC, Generic[Connection]):
         `RemoteError` where no answer can be had, and at once where that was so just before;
         `MissingExtraError` where the client is not installed.
         """
-        client = self._opened()
+        attempt = partial(self._attempt, request, self._opened(), policy)
         self._fail_while_broken(policy)
-        if policy.total is None:
-            return self._answer(request, client, policy)
-        return self._answer_within(policy.total, request, client, policy)
-
-    def _answer_within(
-        self,
-        seconds: float,
-        request: Callable[[Connection], Answer],
-        client: Connection,
-        policy: RetryPolicy,
-    ) -> Answer:
-        """The answer, waited for in a thread: the limits of the client are for single steps."""
-        from concurrent.futures import Future, wait  # slow to load
-
-        future: Future[Answer] = Future()
-
-        def run() -> None:
-            try:
-                future.set_result(self._answer(request, client, policy))
-            except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
-                future.set_exception(error)
-
-        # A daemon: a process that ends does not wait for a server.
-        threading.Thread(target=run, name="model API", daemon=True).start()
-        if not wait([future], seconds).done:
-            raise self._given_up(Failure(FailureKind.DOWN, "no answer in time"), policy)
-        return future.result()
-
-    def _answer(
-        self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy
-    ) -> Answer:
-        wait_or_raise = self._retries(policy)
-        while True:
-            self._pace.wait()
-            answer = self._attempt(request, client, policy)
-            if not isinstance(answer, Failure):
-                self._pace.speed_up()
-                self._broken.clear()
-                return answer
-            wait_or_raise(answer)
+        answer = attempt() if policy.total is None else _within(policy.total, attempt)
+        if isinstance(answer, Failure):
+            raise self._given_up(answer, policy)
+        self._broken.clear()
+        return answer
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
@@ -242,27 +156,7 @@ class Remote(ABC, Generic[Connection]):
     def _attempt(
         self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy
     ) -> Answer | Failure:
-        """Return the result of *request*, or the failure."""
-
-    def _retries(self, policy: RetryPolicy) -> Callable[[Failure], None]:
-        """A function that delays the next attempt after a failure, or raises at the end."""
-        since: dict[FailureKind, float] = {}
-        delays = _delays()
-
-        def after(failure: Failure) -> None:
-            limits = {
-                FailureKind.RATE_LIMITED: policy.rate_limit,
-                FailureKind.DOWN: policy.outage,
-            }
-            delay = failure.retry_after
-            if delay is None:
-                delay = next(delays)
-            now = self._now()
-            if now + delay > since.setdefault(failure.kind, now) + limits.get(failure.kind, -1.0):
-                raise self._given_up(failure, policy) from None
-            self._pace.slow_down(delay)
-
-        return after
+        """Return the result of *request*, tried again within *policy*, or the failure."""
 
     def _given_up(self, failure: Failure, policy: RetryPolicy) -> RemoteError:
         """The error to raise; calls that follow fail at once with it, for a while."""
@@ -270,14 +164,14 @@ class Remote(ABC, Generic[Connection]):
         seconds = _BREAK_SECONDS.get(failure.kind)
         if seconds is not None:
             scope = None if failure.kind is FailureKind.REFUSED else policy
-            self._broken[scope] = (self._now() + seconds, reason)
+            self._broken[scope] = (time.monotonic() + seconds, reason)
         return RemoteError(reason)
 
     def _fail_while_broken(self, policy: RetryPolicy) -> None:
         for given_up_with, (until, reason) in list(self._broken.items()):
             # An interactive caller times out early: a batch may still get an answer.
-            applies = given_up_with is None or given_up_with.outage >= policy.outage
-            if applies and until > self._now():
+            applies = given_up_with is None or given_up_with.retries >= policy.retries
+            if applies and until > time.monotonic():
                 raise RemoteError(reason)
 
     def _opened(self) -> Connection:
@@ -289,12 +183,23 @@ class Remote(ABC, Generic[Connection]):
             return self._client
 
 
-def _delays() -> Iterator[float]:
-    """Exponential back-off from half a second, with up to half of it as jitter."""
-    delay = _FIRST_DELAY
-    while True:
-        yield delay * random.uniform(0.5, 1)
-        delay = min(2 * delay, _MAX_DELAY)
+def _within(seconds: float, attempt: Callable[[], Answer | Failure]) -> Answer | Failure:
+    """Return what *attempt* does, waited for in a thread: clients limit single steps only."""
+    from concurrent.futures import Future, wait  # slow to load
+
+    future: Future[Answer | Failure] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(attempt())
+        except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
+            future.set_exception(error)
+
+    # A daemon: a process that ends does not wait for a server.
+    threading.Thread(target=run, name="model API", daemon=True).start()
+    if not wait([future], seconds).done:
+        return Failure(FailureKind.DOWN, "no answer in time")
+    return future.result()
 
 
 def limit_answer(response: "Response") -> None:
@@ -326,26 +231,6 @@ def limit_answer(response: "Response") -> None:
     response.stream = Limited()
 
 
-def retry_after(headers: "Mapping[str, str]") -> float | None:
-    """How many seconds *headers* ask to wait, given in milliseconds, seconds or as a date."""
-    milliseconds, given = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    try:
-        if milliseconds:
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(given)) if given else None
-    except ValueError:
-        return _seconds_until(given)
-
-
-def _seconds_until(date: str) -> float | None:
-    from email.utils import parsedate_to_datetime  # the import takes 6 ms; few servers send dates
-
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-    except ValueError:
-        return None
-
-
 DEFAULT_URL = "https://api.openai.com/v1"
 _MAX_REASON_CHARS = 300
 _NO_CREDIT = "insufficient_quota"
@@ -365,7 +250,7 @@ class Endpoint(Remote["OpenAI"]):
         import openai
 
         try:
-            return request(client.with_options(timeout=policy.timeout))
+            return request(client.with_options(timeout=policy.timeout, max_retries=policy.retries))
         except (openai.APIError, UnusableAnswerError) as error:
             return failure_of(error, self._key)
 
@@ -382,7 +267,6 @@ class Endpoint(Remote["OpenAI"]):
         return OpenAI(
             api_key=self._key or "none",  # self-hosted servers often need no key
             base_url=self.url,
-            max_retries=0,  # its retries know neither the other threads nor our time limits
             # A compressed answer of a few kilobytes could fill the memory.
             default_headers={"Accept-Encoding": "identity"},
             http_client=DefaultHttpxClient(
@@ -426,13 +310,15 @@ def failure_of(
         return Failure(FailureKind.REFUSED, reason)
     if error.code == _NO_CREDIT:
         return Failure(FailureKind.REFUSED, f"the account has no credit ({message})")
-    return Failure(_kind_of(status), message, retry_after(error.response.headers))
+    return Failure(_kind_of(status), message)
 
 
 def _kind_of(status: int) -> FailureKind:
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return FailureKind.RATE_LIMITED
-    retry = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
+    retry = status in (
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.CONFLICT,
+        HTTPStatus.TOO_MANY_REQUESTS,
+    )
     is_down = retry or status >= HTTPStatus.INTERNAL_SERVER_ERROR
     return FailureKind.DOWN if is_down else FailureKind.INVALID
 

@@ -355,6 +355,7 @@ class _Client(Struct, frozen=True):
 
     library: Any
     timeout: float | None = None
+    retries: int = 0
 
     def embed(self, model: str, texts: Sequence[str], dimensions: int | None) -> Any:
         """The answer, in the form of OpenAI."""
@@ -364,7 +365,7 @@ class _Client(Struct, frozen=True):
             dimensions=dimensions,
             encoding_format="float",
             timeout=self.timeout,
-            max_retries=0,  # its retries know neither the other threads nor our time limits
+            max_retries=self.retries,
         )
 
     def close(self) -> None:
@@ -383,7 +384,7 @@ class LitellmEndpoint(Remote[_Client]):
         import openai  # whose errors those of litellm extend
 
         try:
-            return request(replace(client, timeout=policy.timeout))
+            return request(replace(client, timeout=policy.timeout, retries=policy.retries))
         except (openai.APIError, UnusableAnswerError) as error:
             return failure_of(error, "", "the key of the provider")
 

@@ -1,6 +1,8 @@
 """`AgentMemory` over HTTP."""
 
 import asyncio
+import random
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,7 +45,6 @@ from contextgraph.remote import (
     RetryPolicy,
     UnusableAnswerError,
     limit_answer,
-    retry_after,
 )
 from contextgraph.store.archive import Exported
 from contextgraph.store.graph import GraphFormat, read_graph
@@ -99,12 +100,14 @@ def decoded_result(method: Callable[..., Any], record: model.Json) -> Any:
 
 
 _VERSION = version("contextgraph-memory")
-_AGAIN = {
-    HTTPStatus.TOO_MANY_REQUESTS: FailureKind.RATE_LIMITED,
-    HTTPStatus.BAD_GATEWAY: FailureKind.DOWN,
-    HTTPStatus.SERVICE_UNAVAILABLE: FailureKind.DOWN,
-    HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
-}
+_AGAIN = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+# A service that is busy for longer is down, for who asks now.
+_FIRST_DELAY, _MAX_DELAY, _LONGEST_DELAY = 0.5, 8.0, 60.0
 _DETAIL_CHARS = 1000
 _TOKEN_PLACE = "the second argument of Client or AsyncClient, elsewhere CONTEXTGRAPH_TOKEN"
 _UNKNOWN_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
@@ -221,18 +224,27 @@ class ServiceConnection(Remote["httpx2.Client"]):
     ) -> Answer | Failure:
         import httpx2
 
-        try:
-            answer = request(client)
-        except UnusableAnswerError as error:
-            return Failure(FailureKind.INVALID, str(error))
-        except httpx2.TimeoutException:
-            return Failure(FailureKind.DOWN, "no answer in time")
-        except httpx2.HTTPError as error:
-            return Failure(FailureKind.DOWN, f"no connection ({type(error).__name__})")
-        if isinstance(answer, httpx2.Response) and answer.status_code in _AGAIN:
-            kind = _AGAIN[HTTPStatus(answer.status_code)]
-            return Failure(kind, _detail(answer), retry_after(answer.headers))
-        return answer
+        # httpx2 repeats no request, but for connections.
+        for tried in range(policy.retries + 1):
+            delay = min(_FIRST_DELAY * 2**tried, _MAX_DELAY) * random.uniform(0.5, 1)
+            try:
+                answer = request(client)
+            except UnusableAnswerError as error:
+                return Failure(FailureKind.INVALID, str(error))
+            except httpx2.TimeoutException:
+                failure = Failure(FailureKind.DOWN, "no answer in time")
+            except httpx2.HTTPError as error:
+                failure = Failure(FailureKind.DOWN, f"no connection ({type(error).__name__})")
+            else:
+                if not isinstance(answer, httpx2.Response) or answer.status_code not in _AGAIN:
+                    return answer
+                failure = Failure(FailureKind.DOWN, _detail(answer))
+                asked = answer.headers.get("retry-after", "")
+                delay = max(delay, float(asked)) if asked.isdecimal() else delay
+            if tried == policy.retries or delay > _LONGEST_DELAY:
+                break
+            time.sleep(delay)
+        return failure
 
     def _open(self) -> "httpx2.Client":
         if find_spec("httpx2") is None:
@@ -305,8 +317,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 DEADLINE = 5.0
 # A run that is learned is waited for; it is not lost where this is not enough.
-_WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, outage=60, rate_limit=60), 30
-_ADMINISTRATION = RetryPolicy(timeout=600, outage=60, rate_limit=60)
+_WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, retries=10), 30
+_ADMINISTRATION = RetryPolicy(timeout=600, retries=10)
 
 
 class _OverHttp:
@@ -383,7 +395,7 @@ class Client(_OverHttp, AgentMemory):
     def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
         self._service, self._retries = ServiceConnection(url, token), _ADMINISTRATION
         # Half of the time for the first answer, so that there is a second attempt.
-        policy = RetryPolicy(deadline / 2, deadline, deadline, total=deadline)
+        policy = RetryPolicy(deadline / 2, retries=3, total=deadline)
         self.retriever = _Retriever(self._service, policy)
         self.loop_detector = _LoopDetector(self._service, policy)
         self.stats = _Statistics(self._service, policy)

@@ -455,7 +455,7 @@ def test_a_server_that_is_something_else_is_named(failing: tuple[type[_Failing],
 def test_an_outage_is_the_error_that_lets_runs_be_spooled(
     failing: tuple[type[_Failing], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = RetryPolicy(timeout=5, outage=0, rate_limit=0)
+    at_once = RetryPolicy(timeout=5, retries=0)
     monkeypatch.setattr("contextgraph.service.client._WRITE", at_once)
     handler, url = failing
     handler.answers += [(200, {"version": "0.2.0"}), (503, {"detail": "the store is away"})]

@@ -1,4 +1,4 @@
-"""Budgets, pacing, the usage log and the cache of vectors."""
+"""Budgets, the usage log and the cache of vectors."""
 
 import threading
 from datetime import UTC, datetime
@@ -9,24 +9,9 @@ import pytest
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage, Vector
-from contextgraph.remote import Budget, Endpoint, Pace, UsageLog
+from contextgraph.remote import Budget, Endpoint, UsageLog
 
 SPACE = "made/one@2"
-
-
-class Clock:
-    """Time that passes only in `sleep`."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 def test_a_budget_counts_pending_calls_by_their_estimate() -> None:
@@ -69,24 +54,6 @@ def test_threads_together_never_exceed_a_budget() -> None:
     for thread in threads:
         thread.join()
     assert 0.98 <= sum(granted) <= 1.0 + 1e-9
-
-
-def test_a_pace_waits_as_requested_then_slows_down_and_recovers() -> None:
-    clock = Clock()
-    pace = Pace(clock, clock.sleep)
-    pace.wait()
-    assert clock.slept == []
-    pace.slow_down(3.0)
-    pace.wait()
-    assert clock.now == pytest.approx(103.0)
-    pace.wait()
-    assert clock.now == pytest.approx(103.05)
-    for _ in range(10):
-        pace.speed_up()
-    pace.wait()
-    before = clock.now
-    pace.wait()
-    assert clock.now == before
 
 
 def test_the_usage_log_adds_up_over_days_by_model(tmp_path: Path) -> None:
