@@ -1,6 +1,5 @@
 """Escape suggestions: actions of other runs that cleared the error or ended such a loop."""
 
-import keyword
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -33,16 +32,14 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import RECOVERY_LEVELS, Store
-from contextgraph.text import clip, masked_name, words
+from contextgraph.text import clip, masked_name
 from contextgraph.trace import (
     Trace,
-    describe_remedy,
     error_of,
     is_hazardous,
     is_retry,
     is_same_predicament,
     loop_in,
-    names_in,
     states_of,
 )
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER
@@ -66,8 +63,6 @@ _WORDING = {
 _STRENGTH = {evidence: rank for rank, evidence in enumerate(EscapeEvidence)}
 
 _AGAINST_TIMEOUTS = frozenset({RemedyKind.RUN, RemedyKind.SET_ENV, RemedyKind.CONFIGURE})
-_MIN_LETTERS = 3
-_COMMON_WORDS = frozenset(word.lower() for word in (*keyword.kwlist, "self", "print"))
 
 
 class Retriever(Protocol):
@@ -135,42 +130,21 @@ class EscapeFinder(Struct, frozen=True):
     def _past_error(self, state: State) -> list[Escape]:
         """Return what cleared the error of *state*: here first, then what many runs did.
 
-        What another repository did, or what has nothing to do with the names in this loop, is
-        suggested in general terms, where several repositories agree on it.
+        What other repositories did is suggested where several of them agree on it.
         """
         signature = error_of(state)
         if signature is None:
             return []
-        remedies = self._remedies(state)
-        methodologies = {
-            methodology.id: methodology.remedies[:1]
-            for methodology in self.store.methodologies.get(
-                [remedy.id for remedy in remedies if remedy.methodology]
-            )
-        }
-        solutions = [
+        remedies = [
             remedy
-            for remedy in remedies
-            if not remedy.methodology and can_escape(remedy.actions, signature)
+            for remedy in self._remedies(state)
+            if can_escape(remedy.actions, signature) and remedy.description
         ]
-        runs = self._past_runs(
-            [one.why for one in remedies if one.methodology or one in solutions],
-            signature,
-            state.repo,
-        )
-        escapes = [
-            runs.escape(remedy.id, actions, remedy.why)
-            for remedy in remedies
-            if remedy.methodology
-            and (actions := methodologies.get(remedy.id))
-            and not is_retry(actions)
-        ]
-        solved = _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
+        runs = self._past_runs([remedy.why for remedy in remedies], signature, state.repo)
+        escapes = map(runs.escape, remedies)
         # Who does not say where it is may get what many runs of one repository did.
-        escapes += filter(_is_shared if state.repo else _is_common, solved)
-        quoted = names_in(signature.error_type, signature.message)
-        filled = (replace(escape, text=quoted.fill(escape.text)) for escape in escapes)
-        return sorted(_merged(filled), key=_rank)
+        found = filter(_is_shared if state.repo else _is_common, _merged(escapes))
+        return sorted(found, key=_rank)
 
     def _remedies(self, state: State) -> Sequence[Remedy]:
         """Remedies for the error of *state*, by the fields they depend on: others cost time."""
@@ -278,35 +252,18 @@ class _PastRuns(Struct, frozen=True):
     names: Mapping[str, tuple[str, str]]
     left: frozenset[str]
 
-    def escape(self, identity: str, actions: tuple[RemedyAction, ...], why: Why) -> Escape:
-        """Word *actions* as the runs of *why* did them."""
-        leaving = [run for run in why.trajectories[:_MAX_RUNS_EACH] if run in self.left]
-        known = leaving or why.trajectories
+    def escape(self, remedy: Remedy) -> Escape:
+        """Return *remedy* as the escape of its runs, first of those that left a loop by it."""
+        trajectories = remedy.why.trajectories
+        leaving = [run for run in trajectories[:_MAX_RUNS_EACH] if run in self.left]
         return Escape(
-            id=identity,
-            text=describe_remedy(actions),
-            actions=actions,
+            id=remedy.id,
+            text=remedy.description,
+            actions=remedy.actions,
             evidence=EscapeEvidence.LEFT_SAME_LOOP if leaving else EscapeEvidence.CLEARED_ERROR,
-            is_near=why.scope is ScopeLevel.REPO,
-            runs=tuple(self.names[run] for run in known if run in self.names),
+            is_near=remedy.why.scope is ScopeLevel.REPO,
+            runs=tuple(self.names[run] for run in leaving or trajectories if run in self.names),
         )
-
-
-def _of_solutions(
-    solutions: Sequence[Remedy], names: frozenset[str], runs: _PastRuns
-) -> Iterator[Escape]:
-    """Escapes by *solutions*: those of other repositories in general words."""
-    general = []
-    for solution in solutions:
-        escape = runs.escape(solution.fragment_id, solution.actions, solution.why)
-        text = describe_remedy(solution.actions, general=True)
-        if escape.is_near and text and is_resent(solution.actions):
-            yield replace(escape, text=text)
-        elif escape.is_near and concerns(solution.actions, names):
-            yield escape
-        elif text:
-            general.append(replace(escape, text=text, is_near=False))
-    yield from _merged(general)
 
 
 def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
@@ -360,48 +317,12 @@ def _other_verb(fragment: Fragment, command: str) -> str:
     return next((verb for verb in verbs if verb not in ("", command)), "")
 
 
-def names_of_loop(action: str, error: ErrorSignature) -> frozenset[str]:
-    """The names in a repeated *action* and in its *error*.
-
-    The command itself is one of them only where the error names it (`find.: command not found`):
-    else it is the same in every loop of its kind.
-    """
-    return _names((action,)) - _names(action.split()[:1]) | _names((error.message,))
-
-
-def concerns(actions: Iterable[RemedyAction], names: frozenset[str]) -> bool:
-    """True where *actions* share a name with *names*, or name nothing; an edit must share one."""
-    own = _names(
-        text
-        for action in actions
-        for text in (
-            action.target,
-            action.replaced,
-            *action.values_of("command"),
-            *action.values_of("with"),
-        )
-    )
-    return bool(own & names) or not (own or is_resent(actions))
-
-
 def can_escape(actions: Sequence[RemedyAction], error: ErrorSignature) -> bool:
     """False for another try, and for what can have nothing to do with a time-out."""
     kinds = {action.kind for action in actions}
     if error.family is Family.TIMEOUT:
         return kinds <= _AGAINST_TIMEOUTS
     return not is_retry(actions)
-
-
-def is_resent(actions: Iterable[RemedyAction]) -> bool:
-    """True where an edit was sent again: its lines and its text belong to that edit only."""
-    return all(action.kind is RemedyKind.RESEND for action in actions)
-
-
-def _names(texts: Iterable[str]) -> frozenset[str]:
-    candidates = {word for text in texts for word in words(text)}
-    return frozenset(
-        word for word in candidates if len(word) >= _MIN_LETTERS and word not in _COMMON_WORDS
-    )
 
 
 MAX_SUGGESTIONS = 3
