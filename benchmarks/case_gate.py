@@ -4,7 +4,7 @@ FOLDER is that of ``contextgraph evaluate --related``: its past tasks are learne
 asked about, with their repository and without, and a past task is right where people linked it.
 QUESTIONS are JSON lines with a ``task`` that nothing answers; they are asked without a repository
 and in the most frequent ones. Fits on half of both, by hash; prints
-the constants of ``contextgraph/advising/gate.py``, and what each bound admits of the other half.
+the model of tasks of ``contextgraph/fitted.json``, and what each bound admits of the other half.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.measure import model_line
 from contextgraph.advising.cases import ranking_of
 from contextgraph.advising.channels import WEIGHTS, query_of
 from contextgraph.advising.gate import CaseFeatures
@@ -57,8 +58,8 @@ def main() -> None:
         halves[sha256(task.encode()).digest()[0] % 2].append(answer)
     fitted = np.concatenate(halves[0])
     model = LogisticRegression(C=10, max_iter=1_000).fit(fitted[:, :-1], fitted[:, -1])
-    print("CASE_COEFFICIENTS =", tuple(model.coef_[0].round(2).tolist()))
-    print("CASE_INTERCEPT =", round(float(model.intercept_[0]), 2))
+    weights = dict(zip(CaseFeatures._fields, model.coef_[0].round(2).tolist(), strict=True))
+    print(model_line("tasks", float(model.intercept_[0]), weights))
     _print_bounds(model, halves[1])
 
 

@@ -3,7 +3,7 @@
 FOLDER holds `sessions/*.jsonl` and `queries.jsonl` of sde-bench: lines with a `prompt` and the
 sessions (`gold`) with the decision, of which the last counts. `--with` mixes in other logs.
 
-``--fit benchmarks/judged/statements.jsonl`` prints the weights of ``knowledge/durability.py``, and
+``--fit benchmarks/judged/statements.jsonl`` prints the model of decisions of ``fitted.json``, and
 how many statements are right if each project is rated with the weights of the others.
 """
 
@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.measure import model_line
 from contextgraph import AgentMemory
-from contextgraph.knowledge.durability import SURE, WEIGHTS
+from contextgraph.fitted import fitted
+from contextgraph.knowledge.durability import SURE
 from contextgraph.text import count_tokens
 
 _REGULARISATION = 0.3
@@ -43,7 +45,8 @@ def measure(folder: Path, others: list[str]) -> str:
 def fit(judged: Path) -> str:
     """Return the weights fitted on *judged*, and how well those of the other projects do."""
     rows = [json.loads(line) for line in judged.read_text("utf-8").splitlines()]
-    found = np.array([[row["signs"].get(name, 0.0) for name in WEIGHTS] for row in rows])
+    names = [*fitted("decisions").weights]
+    found = np.array([[row["signs"].get(name, 0.0) for name in names] for row in rows])
     right = np.array([row["verdict"] == "right" for row in rows])
     taken = np.array([row["taken"] for row in rows])
     alone = np.array([row["stands_alone"] for row in rows])
@@ -57,13 +60,10 @@ def fit(judged: Path) -> str:
     sure = taken & alone & (rated >= SURE)
     counts = [int(count) for some in (taken, sure) for count in (right[some].sum(), some.sum())]
     model = LogisticRegression(C=_REGULARISATION, max_iter=2_000).fit(found, right)
-    weights = (
-        f'    "{name}": {value:.2f},' for name, value in zip(WEIGHTS, model.coef_[0], strict=True)
-    )
+    weights = dict(zip(names, model.coef_[0].round(2).tolist(), strict=True))
     return "\n".join(
         [
-            f"BIAS = {model.intercept_[0]:.2f}",
-            *weights,
+            model_line("decisions", float(model.intercept_[0]), weights),
             "{} of {} right; sure: {} of {}".format(*counts),
         ]
     )

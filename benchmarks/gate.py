@@ -2,8 +2,8 @@
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden, and each remedy found is right or
-not by the rule of evaluation. All paths count the same. Prints the constants of
-``contextgraph/advising/gate.py``.
+not by the rule of evaluation. All paths count the same. Prints the model of
+remedies of ``contextgraph/fitted.json``.
 
 With ``--own`` each path is fitted by itself, and judged by its other part beside the shipped gate:
 how often a gate answers, is right among the first three shown, and its Brier score.
@@ -24,6 +24,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.measure import model_line
 from contextgraph.advising.channels import CHANNELS, Channel
 from contextgraph.advising.gate import CONSERVATIVE, SHIPPED, probability
 from contextgraph.evaluation.evaluation import split
@@ -69,11 +70,11 @@ def main() -> None:
     print(f"{len(judged)} remedies, {right.sum()} right")
     scaler, model = (step for _, step in fitted.steps)
     coefficients = model.coef_[0] / scaler.scale_
-    named = zip(map(str, Likeness), coefficients.round(3).tolist(), strict=True)
-    print("coefficients =", dict(named))
-    print("intercept =", round(float(model.intercept_[0] - coefficients @ scaler.mean_), 3))
+    by_likeness = dict(zip(map(str, Likeness), coefficients.round(3).tolist(), strict=True))
+    intercept = float(model.intercept_[0] - coefficients @ scaler.mean_)
     instances = [remedy.instance for remedy in judged]
-    print("calibration =", _calibration(features, right, weights, instances))
+    calibration = _calibration(features, right, weights, instances)
+    print(model_line("remedies", intercept, by_likeness, calibration))
 
 
 def _of_parts(path: Path, *, both: bool = False) -> tuple[Errors, Errors]:

@@ -1,9 +1,10 @@
 """Measuring: times, instructions, percentiles, and a row of the table."""
 
 import ctypes
+import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from statistics import median
@@ -85,3 +86,16 @@ def _counter() -> int | None:
 def percentile(ascending: Sequence[float], share: float) -> float:
     """The value below which *share* (0 to 1) of *ascending* lies, nearest rank."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
+
+
+def model_line(
+    name: str,
+    intercept: float,
+    weights: Mapping[str, float],
+    calibration: Sequence[tuple[float, float]] = (),
+) -> str:
+    """The line of `contextgraph/fitted.json` for the model of this name."""
+    model: dict[str, object] = {"intercept": round(intercept, 3), "weights": dict(weights)}
+    if calibration:
+        model["calibration"] = [*calibration]
+    return f'"{name}": {json.dumps(model)}'

@@ -2,7 +2,7 @@
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned. The ranking of
 files is fitted on it, each run with its own instance hidden; the other part judges what is
-shipped. Prints the constants of ``contextgraph/advising/cases.py``,
+shipped. Prints the model of files of ``contextgraph/fitted.json``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.
@@ -19,6 +19,7 @@ from time import perf_counter
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.measure import model_line
 from contextgraph.advising.cases import FileFeatures, file_features, files_shown
 from contextgraph.advising.wording import render_playbook
 from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_most_frequent
@@ -84,11 +85,8 @@ def _fit(corpora: Sequence[Corpus]) -> None:
                         right.append(path in files)
     fitted = LogisticRegression(max_iter=1000).fit(np.array(rows), right)
     print(f"{len(rows)} files, {sum(right)} of them changed")
-    print(
-        "COEFFICIENTS =",
-        dict(zip(FileFeatures._fields, fitted.coef_[0].round(2).tolist(), strict=True)),
-    )
-    print("INTERCEPT =", round(float(fitted.intercept_[0]), 2))
+    weights = dict(zip(FileFeatures._fields, fitted.coef_[0].round(2).tolist(), strict=True))
+    print(model_line("files", float(fitted.intercept_[0]), weights))
 
 
 def _localisation(corpus: Corpus) -> None:

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC
 from itertools import zip_longest
-from math import exp, log, sqrt
+from math import log, sqrt
 from typing import NamedTuple, TypeVar
 
+from contextgraph.fitted import fitted
 from contextgraph.model import Note, StatementKind
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import overlap, rarity
@@ -104,8 +105,9 @@ def share_probability(share: float, rival: float, matched: int) -> float:
     if matched < _FEWEST_MATCHED:
         return 0.0
     margin = max(0.0, 1 - rival / share)
-    evidence = 9 * min(share, 0.6) + 8.7 * min(margin, 0.6) + 2.6 * log(matched / 4)
-    return 1 / (1 + exp(8.1 - evidence))
+    return fitted("conversations").probability(
+        {"share": min(share, 0.6), "margin": min(margin, 0.6), "matched": log(matched / 4)}
+    )
 
 
 def _concerns(

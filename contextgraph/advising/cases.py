@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate, chain
-from math import exp, log
-from operator import mul
+from math import log
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
+from contextgraph.fitted import fitted
 from contextgraph.model import (
     ChannelRank,
     Outcome,
@@ -368,25 +368,13 @@ class FileFeatures(NamedTuple):
     package: float
 
 
-# Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
-COEFFICIENTS = {
-    "folders": 0.81,
-    "name": 2.05,
-    "used": 6.85,
-    "symbol": 1.26,
-    "package": -1.0,
-}
-INTERCEPT = -6.03
-
-
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
     """At most *limit* files that *task* does not name, the most probable first; ties by path."""
-    evidence = {
-        path: INTERCEPT + sum(map(mul, COEFFICIENTS.values(), features))
+    probable = sorted(
+        (-fitted("files").probability(features._asdict()), path)
         for path, features in file_features(runs, task).items()
         if posixpath.basename(path) not in task
-    }
-    probable = sorted((-1 / (1 + exp(-known)), path) for path, known in evidence.items())[:limit]
+    )[:limit]
     changed = _tasks_of((run.instance_id, run.changed) for run in runs)
     opened = _tasks_of((run.instance_id, run.opened) for run in runs)
     symbols = _symbols(runs, frozenset(path for _, path in probable))

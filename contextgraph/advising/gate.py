@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from contextgraph.fitted import fitted
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -48,35 +49,11 @@ from contextgraph.values import replace
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
+_REMEDIES = fitted("remedies")
 SHIPPED = FittedGate(
-    coefficients={
-        Likeness.MESSAGE_HERE: 2.296,
-        Likeness.TEMPLATE_HERE: 0.548,
-        Likeness.TEMPLATE: 1.796,
-        Likeness.CIRCUMSTANCES: 0.671,
-        Likeness.PROGRAM: 0.792,
-        Likeness.TYPE: 1.309,
-        Likeness.FAMILY: 1.194,
-    },
-    intercept=-3.899,
-    calibration=(
-        (0.0, 0.0),
-        (0.019, 0.0),
-        (0.02, 0.007),
-        (0.023, 0.013),
-        (0.027, 0.021),
-        (0.029, 0.024),
-        (0.038, 0.043),
-        (0.051, 0.061),
-        (0.064, 0.062),
-        (0.105, 0.104),
-        (0.156, 0.194),
-        (0.198, 0.256),
-        (0.381, 0.484),
-        (0.731, 0.755),
-        (0.94, 0.948),
-        (1.0, 1.0),
-    ),
+    coefficients={Likeness(name): weight for name, weight in _REMEDIES.weights.items()},
+    intercept=_REMEDIES.intercept,
+    calibration=_REMEDIES.calibration,
 )
 
 
@@ -104,9 +81,6 @@ def _contribution(count: Count, gate: FittedGate) -> float:
     return gate.coefficients[count.likeness] * count.share
 
 
-# Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
-CASE_COEFFICIENTS = (1.4, 1.69, 5.0, 4.77, -6.93)
-CASE_INTERCEPT = -9.16
 # The distance in time where that is not known: tasks are as probable then as by the other features
 # alone.
 TYPICAL_DISTANCE = 0.2
@@ -141,8 +115,7 @@ def case_probability(features: CaseFeatures) -> float:
     """The probability that people would link the task of a past run to the queried task."""
     if features.shared < _LEAST_SHARED:
         return 0.0
-    weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)
-    return 1 / (1 + exp(-CASE_INTERCEPT - sum(weight * value for weight, value in weighted)))
+    return fitted("tasks").probability(dict(zip(features._fields, features.columns, strict=True)))
 
 
 # What an average step adds to the prompt of an agent (65 kB in 29 steps): a text of this length

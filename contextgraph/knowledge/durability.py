@@ -6,11 +6,11 @@ it is about a thing or about those who talk, how something is to be or what just
 whether it points at what is on the screen.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from functools import cache
 
+from contextgraph.fitted import fitted
 from contextgraph.knowledge.ways import ways_in
 from contextgraph.text import regex, stems
 
@@ -166,34 +166,6 @@ _ASKS_TO_AGREE = regex(
 )
 # One of these says that something is to be so, or asks for it.
 _SAYS = ("act", "state", "wanted", "duty", "fact", "general", "chosen", "negated")
-# How much each sign weighs: `python -m benchmarks.decisions --fit`.
-BIAS = -1.46
-WEIGHTS: Mapping[str, float] = {
-    "words": 1.51,
-    "asks": -1.4,
-    "speaker": -1.19,
-    "reaction": -1.05,
-    "act": -1.03,
-    "state": 1.03,
-    "points first": -0.93,
-    "doubt": -0.93,
-    "corrects": 0.92,
-    "duty": 0.91,
-    "item": -0.81,
-    "past": -0.74,
-    "says nothing": -0.73,
-    "answers": 0.54,
-    "wanted": 0.51,
-    "negated": 0.46,
-    "points": -0.42,
-    "chosen": 0.37,
-    "now": -0.35,
-    "fault": -0.33,
-    "general": -0.19,
-    "fact": -0.19,
-    "cut": -0.17,
-    "agent": -0.1,
-}
 
 
 @cache
@@ -254,5 +226,6 @@ def signs(
 
 def probability(found: Mapping[str, float]) -> float:
     """Return how likely it is that a sentence with these signs is a decision."""
-    evidence = BIAS + sum(WEIGHTS[name] * value for name, value in found.items())
-    return 1 / (1 + math.exp(-evidence))
+    return fitted("decisions").probability(
+        {**dict.fromkeys(fitted("decisions").weights, 0.0), **found}
+    )

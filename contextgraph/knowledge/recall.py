@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from math import exp
 from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from contextgraph.codec import encoded
+from contextgraph.fitted import fitted
 from contextgraph.governance import age_weight, credibility
 from contextgraph.knowledge.extraction import files_in
 from contextgraph.model import (
@@ -585,7 +585,7 @@ def _sum(own: Mapping[str, float], ids: Iterable[str]) -> float:
 
 
 # Above .3 more shared words say no more: short questions share all of theirs with many notes.
-_BIAS, _WORDS, _LEAD, _OF_OTHER, _MOST_WORDS = -4.5, 13.8, 1.8, -4.2, 0.3
+_MOST_WORDS = 0.3
 
 
 def _probabilities(
@@ -609,14 +609,16 @@ def _probabilities(
     most = [0.0, 0.0]
     for share, is_of_other in zip(covered, of_other, strict=True):
         most[is_of_other] = max(most[is_of_other], share)
-    evidence = [
-        _BIAS
-        + _WORDS * min(one.why["words"], _MOST_WORDS)
-        + _LEAD * (share - most[not is_of_other])
-        + _OF_OTHER * is_of_other
+    return [
+        fitted("notes").probability(
+            {
+                "words": min(one.why["words"], _MOST_WORDS),
+                "lead": share - most[not is_of_other],
+                "of another": is_of_other,
+            }
+        )
         for one, share, is_of_other in zip(ranked, covered, of_other, strict=True)
     ]
-    return [1 / (1 + exp(-one)) for one in evidence]
 
 
 def _is_of_another(note: Note, asked: Collection[str]) -> bool:
