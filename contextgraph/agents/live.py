@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from contextgraph.advising.freshness import with_content_hashes
-from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key
+from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
 from contextgraph.learning.statistics import SolveRates, StatisticsEngine
@@ -497,15 +497,19 @@ class LiveRun:
         return lesson is not None and lesson_key(lesson) in self.session.said()
 
     def _query(self, state: State) -> MemoryContext:
-        return self._memory.query(
+        found = self._memory.query(
             state,
             _LIMIT,
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
-            already_shown=self.session.said(),
             unasked=True,
             degrade=True,
         )
+        # The session is asked, maybe of a service, only where there is something to say.
+        if not found or not (said := self.session.said()):
+            return found
+        withheld = self._memory.withholds(found)
+        return settle(found, _LIMIT, already_shown=said, unasked=True, withheld=withheld)
 
     def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
         """*loop* where a warning pays and the agent has not been warned of it."""

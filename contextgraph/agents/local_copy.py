@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import groupby
 
 from contextgraph.agents.hook_files import HookFiles
@@ -14,7 +15,7 @@ from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Exposure, NoteKind, NoteScope, Scope, Trajectory
-from contextgraph.ports import ALL
+from contextgraph.ports import ALL, ExposureStore
 from contextgraph.values import replace
 from contextgraph.wiring import build
 
@@ -32,20 +33,39 @@ def local_memory(
     For a remote one its copy; of a service the sessions are asked, for which it has so many
     *seconds*, and *on_unavailable* is called where that was not enough.
     """
-    sessions = None
-    if settings.is_service:
-        sessions = AgentMemory.of_settings(settings, deadline=seconds)
+    sessions = _SessionsOfService(settings, seconds) if settings.is_service else None
     local = _of_copy(settings)
     parts = build(
         local,
         read_only=not os.path.exists(local.address),  # only keyed files, maybe
         create=False,
         with_models=False,
-        sessions=sessions.store.exposures if sessions else None,
+        sessions=sessions,
         on_unavailable=on_unavailable,
     )
     with AgentMemory.of(parts) as memory:
         yield memory
+
+
+class _SessionsOfService:
+    """The sessions of a service, whose client is made where one is asked for."""
+
+    def __init__(self, settings: Settings, seconds: float) -> None:
+        self._settings, self._seconds = settings, seconds
+
+    @cached_property
+    def _exposures(self) -> ExposureStore:
+        client = AgentMemory.of_settings(self._settings, deadline=self._seconds)
+        return client.store.exposures
+
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        self._exposures.add(exposures)
+
+    def of_session(self, session: str) -> Sequence[Exposure]:
+        return self._exposures.of_session(session)
+
+    def forget_session(self, session: str) -> None:
+        self._exposures.forget_session(session)
 
 
 def _of_copy(settings: Settings) -> Settings:

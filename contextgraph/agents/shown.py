@@ -45,6 +45,8 @@ class Session:
 
         It is recorded as shown at *moment*. Raises `StoreError` where the session cannot be read.
         """
+        if not context:
+            return ""
         context = without_shown(context, self.said())
         where = ShownIn(self.name, moment, self.agent, self.repo)
         text = self._memory.render(context, max_tokens, where=where)
