@@ -112,7 +112,7 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
 
     reader = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
     wanted = f"vector index {index} of 4 dimensions"
-    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph consolidate"):
+    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph call consolidate"):
         reader.runs.ids()
     assert not {check.name: check.ok for check in reader.admin.health()}["schema version"]
 
