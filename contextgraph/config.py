@@ -555,6 +555,10 @@ def _configuration(name: str, given: object) -> Configuration:
     table = _table(where, given)
     known = tuple(item.name for item in structs.fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
+    for part in ("weights", "gate"):
+        for key, number in _table(f"{where}: {part}", table.get(part, {})).items():
+            if not _is_number(number):
+                raise SettingsError(f"{where}: {part}.{key}: {number!r} is not a number")
     try:
         return decoded(Configuration, {**table, "name": name})
     except ReadError as error:

@@ -230,7 +230,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
         names = ", ".join(known)
         raise InvalidStateError(f"{place}: unknown key {unknown[0]!r}; a state has: {names}")
     try:
-        return decoded(State, given, strict=True)
+        return decoded(State, given)
     except ReadError as error:
         raise InvalidStateError(f"{place}: {error.reason}") from error
 

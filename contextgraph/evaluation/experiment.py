@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import decoded, encoded, from_bytes, json_bytes
 from contextgraph.errors import MissingExtraError, ReadError, SettingsError
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
@@ -40,7 +40,7 @@ class TaskPurpose(StrEnum):
     JUDGE = "judge"
 
 
-class Workspace(Struct, frozen=True):
+class Workspace(Struct, frozen=True, omit_defaults=True):
     """Workspace of an agent: a copy of *folder*, a clone of *git* at *commit*, or an *image*.
 
     Of an *image* (Docker), *folder* is that within it.
@@ -69,7 +69,7 @@ class Workspace(Struct, frozen=True):
                 raise SettingsError(f"{self.git} cannot be cloned: {done.stderr.strip()}")
 
 
-class Task(Struct, frozen=True):
+class Task(Struct, frozen=True, omit_defaults=True):
     """A task for an agent; the command *check* ends with 0 in the workspace once it is solved.
 
     *split* fixes the part that it belongs to, else chance decides.
@@ -381,7 +381,7 @@ def _tokens(messages: Sequence[Mapping[str, Any]]) -> int | None:
 Key: TypeAlias = tuple[TaskPurpose, str, str, int]
 
 
-class Shown(Struct, frozen=True):
+class Shown(Struct, frozen=True, omit_defaults=True):
     """Advice that an agent was shown after *step* commands."""
 
     step: int
@@ -389,7 +389,7 @@ class Shown(Struct, frozen=True):
     tokens: int
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(Struct, frozen=True, omit_defaults=True):
     """One attempt of an agent at a task; *number* counts from 1.
 
     *steps* are calls of the model; *tokens* (read and written) and *cost* (US dollars) are None
@@ -452,12 +452,12 @@ class ExperimentFolder:
         if not self._attempts.exists():
             return {}
         lines = self._attempts.read_bytes().splitlines(keepends=True)
-        attempts = (decoded(Attempt, orjson.loads(line)) for line in lines if line.endswith(b"\n"))
+        attempts = (from_bytes(Attempt, line) for line in lines if line.endswith(b"\n"))
         return {attempt.key: attempt for attempt in attempts}
 
     def add(self, attempt: Attempt) -> None:
         """Add *attempt*; on return it is on disk."""
-        line = orjson.dumps(encoded(attempt)) + b"\n"
+        line = json_bytes(attempt, "an attempt") + b"\n"
         with self._attempts.open("ab") as file:
             file.write(line)
             file.flush()

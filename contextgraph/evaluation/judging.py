@@ -488,14 +488,14 @@ class HandVerdict(StrEnum):
     MISLED = "M"
 
 
-class JudgedItem(Struct, frozen=True):
+class JudgedItem(Struct, frozen=True, omit_defaults=True):
     """A remedy, by its patterns, and what it was worth."""
 
     patterns: tuple[model.RemedyPattern, ...]
     verdict: HandVerdict
 
 
-class JudgedMoment(Struct, frozen=True):
+class JudgedMoment(Struct, frozen=True, omit_defaults=True):
     """The items that were judged at the error of one *step* of a *run* (its id)."""
 
     run: str

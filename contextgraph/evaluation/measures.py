@@ -48,7 +48,7 @@ class MomentKind(StrEnum):
     RELATED = "related"
 
 
-class MomentVerdict(Struct, frozen=True):
+class MomentVerdict(Struct, frozen=True, omit_defaults=True):
     """Ranks of one method at a moment.
 
     *rank* is the place of the first item that would have helped in the ranking before the gate,
@@ -65,7 +65,7 @@ class MomentVerdict(Struct, frozen=True):
     same_kind: int | None = None
 
 
-class Moment(Struct, frozen=True):
+class Moment(Struct, frozen=True, omit_defaults=True):
     """A moment that was judged: *verdicts* by method, where the run shows what was right.
 
     *reachable*: what was learned has what would have helped, whether or not any method finds it.

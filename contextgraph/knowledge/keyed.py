@@ -19,10 +19,10 @@ from unicodedata import normalize
 import orjson
 from msgspec import Struct
 
-from contextgraph.codec import COMPLETE, decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.governance import age_weight
-from contextgraph.model import Json
+from contextgraph.model import Json, Time
 from contextgraph.text import (
     clip,
     count_tokens,
@@ -109,7 +109,7 @@ class Envelope(Struct, frozen=True):
 
     key: str
     seq: int
-    ts: datetime
+    ts: Time
     valid: bool
     source: Json
     content: Json
@@ -389,10 +389,10 @@ class KeyedFiles:
     def _edited(self, path: Path) -> Envelope | None:
         """The entry in a file of the index, checked as what is set; None for no entry."""
         try:
-            envelope = decoded(Envelope, orjson.loads(path.read_bytes()))
+            envelope = from_bytes(Envelope, path.read_bytes())
             key = normalised_key(envelope.key)
             return replace(envelope, key=key, content=checked_content(envelope.content))
-        except (orjson.JSONDecodeError, ReadError, InvalidEntryError):
+        except (ReadError, InvalidEntryError):
             return None
 
     def _set_aside(self) -> None:
@@ -558,8 +558,8 @@ class KeyedFiles:
 
     def _read_position(self) -> Position | None:
         try:
-            return decoded(Position, orjson.loads(self._position.read_bytes()))
-        except (FileNotFoundError, orjson.JSONDecodeError, ReadError):
+            return from_bytes(Position, self._position.read_bytes())
+        except (FileNotFoundError, ReadError):
             return None  # a machine that lost power may leave an empty file
 
     def _write_position(self, position: Position, asked_at: int) -> Position:
@@ -599,15 +599,15 @@ def _envelopes(log: Path) -> Iterator[Envelope]:
     with log.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield decoded(Envelope, orjson.loads(line))
-            except (orjson.JSONDecodeError, ReadError) as error:
+                yield from_bytes(Envelope, line)
+            except ReadError as error:
                 _log.warning("%s: line %d: %s", log, number, error)
 
 
 def _is_call(line: bytes) -> bool:
     try:
-        decoded(Envelope, orjson.loads(line))
-    except (orjson.JSONDecodeError, ReadError):
+        from_bytes(Envelope, line)
+    except ReadError:
         return False
     return True
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DECIMALS = 5
 
 
-class Vector(Struct, frozen=True):
+class Vector(Struct, frozen=True, omit_defaults=True):
     """A text as a point of unit length in *space*; *data* are its little-endian float32 numbers.
 
     A space is named ``maker/model@dimensions``, such as ``tfidf/3f2a90c1b7de@384``.
@@ -115,7 +115,7 @@ def dimensions_of(space: str) -> int:
     return int(dimensions)
 
 
-class Space(Struct, frozen=True):
+class Space(Struct, frozen=True, omit_defaults=True):
     """An embedding space of a memory, and how many of its *runs* it was fitted or calibrated on.
 
     *runs* is 0 while it was not. *similarity_threshold* is the cosine from which the
@@ -134,11 +134,11 @@ class Embeddings(Struct, frozen=True):
     usage: Usage = NO_USAGE
 
 
-class EmbeddedRun(Struct, frozen=True):
+class EmbeddedRun(Struct, frozen=True, omit_defaults=True):
     """The *vector* of a run in *space*; None where its text has no word that the space knows."""
 
     space: str
-    vector: Vector | None
+    vector: Vector | None = None
 
 
 class Near(Struct, frozen=True):
@@ -161,7 +161,7 @@ def run_text(trajectory: Trajectory) -> str:
     return "\n".join(parts)
 
 
-class SeenContext(Struct, frozen=True):
+class SeenContext(Struct, frozen=True, omit_defaults=True):
     """A context whose text was found in a run, after step *step* (-1: before the first).
 
     *tried* are the patterns of what the run then did about the error of that step, until it was
@@ -175,7 +175,7 @@ class SeenContext(Struct, frozen=True):
     cleared: tuple[RemedyPattern, ...] = ()
 
 
-class Bundle(Struct, frozen=True):
+class Bundle(Struct, frozen=True, omit_defaults=True):
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
     *facts* are what the run shows of its project and machine. *raw* is the masked run, stored so
@@ -213,7 +213,7 @@ class LearnStatus(StrEnum):
     UPDATED = "updated"
 
 
-class LearnReceipt(Struct, frozen=True):
+class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     """A run is safely stored.
 
     *fragments* and *error_patterns* count what it consists of; *to_embed* is 1 while it

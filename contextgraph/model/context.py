@@ -25,7 +25,7 @@ from contextgraph.model.error import (
 from contextgraph.model.facts import Environment
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
-from contextgraph.model.step import Json
+from contextgraph.model.step import Json, Time
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
 from contextgraph.values import replace
 
@@ -213,7 +213,7 @@ class Scope(Struct, frozen=True):
 
     repo: str | None = None
     exclude_instances: frozenset[str] = frozenset()
-    as_of: datetime | None = None
+    as_of: Time | None = None
 
     def __post_init__(self) -> None:
         if self.repo is not None:
@@ -237,7 +237,7 @@ class RunFilter(Struct, frozen=True):
     repo: str | None = None
     agent: str = ""
     outcome: Outcome | None = None
-    since: datetime | None = None
+    since: Time | None = None
     order: RunOrder = RunOrder.NEWEST
 
 
@@ -275,7 +275,7 @@ class RecoveryCandidate(NamedTuple):
     repo: str
     contributor: str
     agent: str
-    seen_at: datetime
+    seen_at: Time
 
 
 class FragmentCandidate(Struct, frozen=True):
@@ -326,7 +326,7 @@ class ChannelRank(Struct, frozen=True):
     score: float
 
 
-class FittedGate(Struct, frozen=True):
+class FittedGate(Struct, frozen=True, omit_defaults=True):
     """How the probability of a remedy follows from the counts of earlier runs.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
@@ -578,7 +578,7 @@ def is_withheld(context_id: str, share: float) -> bool:
     return draw < share * 2**64
 
 
-class ShownItem(Struct, frozen=True):
+class ShownItem(Struct, frozen=True, omit_defaults=True):
     """An item of a context: the *id* of a fragment or methodology, and its *advice*.
 
     Items of the same advice share their record; it is the id where nothing else is known.
@@ -598,7 +598,7 @@ class ShownItem(Struct, frozen=True):
             force_setattr(self, "advice", self.id)
 
 
-class Exposure(Struct, frozen=True):
+class Exposure(Struct, frozen=True, omit_defaults=True):
     """A context that was shown.
 
     *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
@@ -612,10 +612,10 @@ class Exposure(Struct, frozen=True):
     """
 
     context_id: str
-    shown_at: datetime
-    error_id: str | None
-    helped: bool | None
-    items: tuple[ShownItem, ...]
+    shown_at: Time
+    error_id: str | None = None
+    helped: bool | None = None
+    items: tuple[ShownItem, ...] = ()
     source: str = ""
     is_withheld: bool | None = None
     text: str = ""
@@ -688,7 +688,7 @@ class ShownTally(Struct, frozen=True):
 SOURCE = "source:"
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, omit_defaults=True):
     """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
     What was reported before *decided_at* does not count any more. Of a source, whose name follows
@@ -697,7 +697,7 @@ class Verdict(Struct, frozen=True):
 
     advice: str
     is_quarantined: bool
-    decided_at: datetime
+    decided_at: Time
 
 
 class KnownSource(Struct, frozen=True):

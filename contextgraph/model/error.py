@@ -94,7 +94,7 @@ class ErrorSignature(Struct, frozen=True):
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
 
 
-class ErrorPattern(Struct, frozen=True):
+class ErrorPattern(Struct, frozen=True, omit_defaults=True):
     """A kind of error, shared by all runs that met it; *context* is one example message."""
 
     id: str
@@ -151,7 +151,7 @@ class RemedyKind(StrEnum):
     OTHER = "other"
 
 
-class RemedyPattern(Struct, frozen=True, order=True):
+class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True):
     """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
@@ -171,7 +171,7 @@ class RemedyPattern(Struct, frozen=True, order=True):
         return hash((self.target, self.replaced, self.parameters))
 
 
-class RemedyAction(Struct, frozen=True):
+class RemedyAction(Struct, frozen=True, omit_defaults=True):
     """One action of a remedy as it was done, and its *pattern*.
 
     *target* is what it was done to or with, in words of that project: a command, a path, a

@@ -44,7 +44,7 @@ class Environment:
         return not (ours and theirs) or ours[0] == theirs[0]
 
 
-class CommandUse(Struct, frozen=True):
+class CommandUse(Struct, frozen=True, omit_defaults=True):
     """A command that a run gave, and whether it *ran*: a test that fails ran, too.
 
     *text* is as typed, without redirections; *form* has placeholders for the choice of tests and
@@ -67,7 +67,7 @@ class CommandUse(Struct, frozen=True):
         return self.form.removesuffix(f" {TESTS}")
 
 
-class Loss(Struct, frozen=True):
+class Loss(Struct, frozen=True, omit_defaults=True):
     """Steps that a run lost by a *cause* of its machine, and the *pattern* of what cleared it.
 
     These are the steps from *error_step* to the one before *cleared_step*. *fails* and *works* are
@@ -82,7 +82,7 @@ class Loss(Struct, frozen=True):
     pattern: RemedyPattern
 
 
-class RunFacts(Struct, frozen=True):
+class RunFacts(Struct, frozen=True, omit_defaults=True):
     """Facts that one run shows of its project, and of its machine.
 
     *created* are files that the run itself made, *opened* those it looked at, *listed* those that

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 
 from contextgraph.model.error import ErrorPattern, RemedyAction
+from contextgraph.model.step import Time
 from contextgraph.model.trajectory import TRANSIENT, Outcome, TaskType, also_accepts
 
 
@@ -161,7 +161,7 @@ class Fragment:
         return self.start, self.end
 
 
-class CausedError(Struct, frozen=True):
+class CausedError(Struct, frozen=True, omit_defaults=True):
     """A fragment met an error pattern: at which *steps*, at which *locations* (sorted)."""
 
     fragment_id: str
@@ -170,7 +170,7 @@ class CausedError(Struct, frozen=True):
     locations: tuple[str, ...]
 
 
-class Recovered(Struct, frozen=True):
+class Recovered(Struct, frozen=True, omit_defaults=True):
     """An error of one run that was later cleared, and what was done in between.
 
     *fragment_id* holds the step at which it was cleared. *message* is the error as it was shown
@@ -185,10 +185,10 @@ class Recovered(Struct, frozen=True):
     error_step: int
     cleared_step: int
     message: str
-    location: str | None
-    actions: tuple[RemedyAction, ...]
-    verified: bool
-    workaround: bool
+    location: str | None = None
+    actions: tuple[RemedyAction, ...] = ()
+    verified: bool = False
+    workaround: bool = False
     circumstances: tuple[str, ...] = ()
 
 
@@ -208,7 +208,7 @@ def most_informative(fragments: Sequence[Fragment], count: int) -> tuple[Fragmen
     return tuple(ranked[:count])
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, omit_defaults=True):
     """Calls of a model: *requests*, *tokens*, *cost* in US dollars, and how many texts were *cut*.
 
     Tokens are those that the model counted. The cost is 0 where no price is known.
@@ -245,7 +245,7 @@ class MethodologyStatus(StrEnum):
     RETIRED = "retired"
 
 
-class Source(Struct, frozen=True, order=True):
+class Source(Struct, frozen=True, order=True, omit_defaults=True):
     """A fragment by its id and that of its run, where stores find it fast."""
 
     trajectory_id: str
@@ -269,7 +269,7 @@ class Clearance(Struct, frozen=True):
     repo: str
     task_type: TaskType
     outcome: Outcome
-    seen_at: datetime
+    seen_at: Time
     instance_id: str = ""
     contributor: str = ""
     phase: Phase = Phase.UNDERSTANDING
@@ -336,7 +336,7 @@ class Summary(Struct, frozen=True):
     made_by: str
 
 
-class ResolvedBy(Struct, frozen=True):
+class ResolvedBy(Struct, frozen=True, omit_defaults=True):
     """An error pattern is resolved by a methodology.
 
     *success_rate* is among the runs that did it or never got over the error, *avg_steps* from the
@@ -350,7 +350,7 @@ class ResolvedBy(Struct, frozen=True):
     support: int
 
 
-class Words(Struct, frozen=True):
+class Words(Struct, frozen=True, omit_defaults=True):
     """A group in a model's words: when it applies, what to do, and when not to, or "".
 
     *model* names the model and the version of its prompt. False where its answer could not be used:
@@ -418,7 +418,7 @@ class Methodology:
         return self.situation[:120]
 
 
-class SimilarTo(Struct, frozen=True):
+class SimilarTo(Struct, frozen=True, omit_defaults=True):
     """A fragment cleared an error as another one did, its representative; *weight* is 0 to 1.
 
     A fragment that represents itself is like none before it.
@@ -445,7 +445,7 @@ class StepReport(Struct, frozen=True):
         return self.created + self.updated + self.removed
 
 
-class ConsolidationReport(Struct, frozen=True):
+class ConsolidationReport(Struct, frozen=True, omit_defaults=True):
     """Result of a consolidation; not *started*: another process held the lease (*reason*).
 
     *usage* is that of a language model, *waiting* how many methodologies still have to be worded

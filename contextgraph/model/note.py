@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from contextgraph.model.step import Time
+
 
 class NoteKind(StrEnum):
     """Kinds of note: written down, said in a recorded session, a page, or a named entity.
@@ -82,7 +84,7 @@ class LinkType(StrEnum):
     """to the first statement that says the same"""
 
 
-class Link(Struct, frozen=True):
+class Link(Struct, frozen=True, omit_defaults=True):
     """A relation of a *type* to the note with the id *target*; *weight* is 0 to 1."""
 
     type: str
@@ -90,7 +92,7 @@ class Link(Struct, frozen=True):
     weight: float = 1.0
 
 
-class Note(Struct, frozen=True):
+class Note(Struct, frozen=True, omit_defaults=True):
     """A statement about a repository (``""``: about anything), with its *source*.
 
     *locator* is where the source says it (a URL, path or message). *confirmed* counts others who
@@ -106,13 +108,13 @@ class Note(Struct, frozen=True):
     content: str
     repo: str
     source: str
-    created_at: datetime
+    created_at: Time
     tags: tuple[str, ...] = ()
     credibility: float = 0.75
     confirmed: int = 0
     contradicts: tuple[str, ...] = ()
     superseded_by: str | None = None
-    archived_at: datetime | None = None
+    archived_at: Time | None = None
     kind: NoteKind = NoteKind.NOTE
     title: str = ""
     summary: str = ""
@@ -120,14 +122,14 @@ class Note(Struct, frozen=True):
     locator: str = ""
     pinned: bool = False
     security: Security = Security.INTERNAL
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
+    valid_from: Time | None = None
+    valid_until: Time | None = None
     importance: float = 0.5
     is_long_term: bool = False
     recalls: int = 0
     recall_score: float = 0.0
-    recalled_at: datetime | None = None
-    updated_at: datetime | None = None
+    recalled_at: Time | None = None
+    updated_at: Time | None = None
     confirmed_by: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     is_judged: bool = False
@@ -213,7 +215,7 @@ class MaintenanceReport(Struct, frozen=True):
     embedded: int = 0
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, omit_defaults=True):
     """Notes for the start of a run, pinned ones first, and their prompt *text*.
 
     *keyed* is that of keyed files.
@@ -233,7 +235,7 @@ class NoteStatus(StrEnum):
     CONTRADICTS = "contradicts"
 
 
-class NoteReceipt(Struct, frozen=True):
+class NoteReceipt(Struct, frozen=True, omit_defaults=True):
     """The *id* under which it is remembered; *others* are the notes it supersedes or contradicts.
 
     *confidence* is that of the relation to them, 0 to 1. *to_embed*: it could not be embedded now.
@@ -259,7 +261,7 @@ class Found(Struct, frozen=True):
     id: str
     text: str
     repo: str
-    time: datetime
+    time: Time
     score: float
     command: str
     why: Mapping[str, float] = field(default_factory=dict)

@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+else:
+    Json = Any  # an alias that names itself cannot be read from an annotation
+
+# What a record says of a time without its zone could not be compared.
+Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
 
 class ActionKind(StrEnum):
@@ -44,7 +50,7 @@ class ActionKind(StrEnum):
     OTHER = "other"
 
 
-class Action(Struct, frozen=True):
+class Action(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An action of the agent: the *tool*, the *text* as a person would type it, its *arguments*.
 
     For a shell the text is the command line; for other tools, tool name and arguments.
@@ -55,7 +61,7 @@ class Action(Struct, frozen=True):
     arguments: Mapping[str, Json] = field(default_factory=dict)
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One turn: thought, action, and what came back.
 
     *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what
@@ -69,13 +75,13 @@ class Step(Struct, frozen=True):
     index: int
     thought: str
     action: Action
-    observation: str | None
+    observation: str | None = None
     exit_code: int | None = None
     is_error: bool | None = None
     cwd: str | None = None
     open_file: str | None = None
-    timestamp: datetime | None = None
+    timestamp: Time | None = None
     user_message: str | None = None
     interrupted: bool = False
     denied: bool = False
-    messaged_at: datetime | None = None
+    messaged_at: Time | None = None

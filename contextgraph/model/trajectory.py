@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from contextgraph.model.step import Json, Step
+from contextgraph.model.step import Json, Step, Time
 from contextgraph.text import regex
 
 Value = TypeVar("Value")
@@ -106,7 +106,7 @@ class TaskType(StrEnum):
     OTHER = "other"
 
 
-class RawTrajectory(Struct, frozen=True):
+class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One run as read from a log, in the order it happened.
 
     No steps is valid: an imported fix is a task and the patch that solved it. *repo* is
@@ -128,7 +128,7 @@ class RawTrajectory(Struct, frozen=True):
     outcome: Outcome = Outcome.UNKNOWN
     exit_status: str | None = None
     patch: str | None = None
-    started_at: datetime | None = None
+    started_at: Time | None = None
     source: str = ""
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
@@ -182,8 +182,8 @@ class Trajectory:
     model: str = ""
     source_format: str = ""
     source: str = ""
-    run_at: datetime | None = None
-    learned_at: datetime = NEVER
+    run_at: Time | None = None
+    learned_at: Time = NEVER
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""
@@ -204,7 +204,7 @@ class Trajectory:
         return self.run_at or self.learned_at
 
 
-class PatchSummary(Struct, frozen=True):
+class PatchSummary(Struct, frozen=True, omit_defaults=True):
     """Changes of a patch to existing files, in its order.
 
     *symbols* are the functions and classes around the changed lines, *added* and *removed* the

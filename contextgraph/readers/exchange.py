@@ -82,7 +82,7 @@ def from_record(record: Row) -> RawTrajectory:
         raise ValueError(f"version {version!r} of the format is not known, only {VERSION}")
     fields = cast(Json, {name: value for name, value in record.items() if name != _MARK})
     try:
-        return decoded(RawTrajectory, fields, strict=True)
+        return decoded(RawTrajectory, fields)
     except ReadError as error:
         raise ValueError(error.reason) from error
 

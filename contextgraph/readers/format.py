@@ -205,7 +205,7 @@ def without_surrogates(value: "Any") -> "Any":
     match value:
         case str():
             return _LONE_SURROGATE.sub("\ufffd", value)
-        case list():
+        case list() | tuple():
             return [without_surrogates(item) for item in value]
         case dict():
             return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}

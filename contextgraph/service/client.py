@@ -91,7 +91,7 @@ def _clipped(record: model.Json) -> model.Json:
         return clip(record, _CHARS)
     if isinstance(record, dict):
         return {name: _clipped(value) for name, value in record.items()}
-    return [*map(_clipped, record)] if isinstance(record, list) else record
+    return [*map(_clipped, record)] if isinstance(record, list | tuple) else record
 
 
 def decoded_result(method: Callable[..., Any], record: model.Json) -> Any:

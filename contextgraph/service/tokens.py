@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 from msgspec import Struct
 
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import from_bytes, json_bytes
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.operations import TokenScope
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _PREFIX = "cg"
 
 
-class Token(Struct, frozen=True):
+class Token(Struct, frozen=True, omit_defaults=True):
     """A token as it is kept: its secret only as an argon2 *hash*.
 
     What is learned with it belongs to *tenant*, and names *source* as where it comes from.
@@ -128,10 +127,10 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            return decoded(_TokenList, orjson.loads(self.path.read_bytes())).tokens
+            return from_bytes(_TokenList, self.path.read_bytes()).tokens
         except FileNotFoundError:
             return ()
-        except (OSError, ReadError, orjson.JSONDecodeError) as error:
+        except (OSError, ReadError) as error:
             raise SettingsError(f"the tokens in {self.path} cannot be read: {error}") from error
 
     @contextmanager
@@ -145,7 +144,7 @@ class TokenFile:
                 yield tokens
                 part = self.path.with_suffix(".part")
                 with open(part, "wb", opener=_private) as file:
-                    file.write(orjson.dumps(encoded(_TokenList(tuple(tokens)))))
+                    file.write(json_bytes(_TokenList(tuple(tokens)), "a token"))
                     file.flush()
                     os.fsync(file.fileno())
                 part.replace(self.path)

@@ -16,7 +16,7 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 import orjson
 from msgspec import Struct
 
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import decoded, encoded, json_bytes
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
     Bundle,
@@ -55,38 +55,38 @@ class Header(Struct, frozen=True):
     methodologies: int
 
 
-class SpaceLine(Struct, frozen=True):
+class SpaceLine(Struct, frozen=True, omit_defaults=True):
     """The active space with its model."""
 
     space: Space
     model: bytes | None = None
 
 
-class RunLine(Struct, frozen=True):
+class RunLine(Struct, frozen=True, omit_defaults=True):
     """A run; *steps* is `Bundle.met`."""
 
     bundle: Bundle
     steps: Mapping[str, int]
 
 
-class MethodologyLine(Struct, frozen=True):
+class MethodologyLine(Struct, frozen=True, omit_defaults=True):
     """A methodology with the edges to it."""
 
     methodology: Methodology
     resolved: tuple[ResolvedBy, ...]
 
 
-class SimilarLine(Struct, frozen=True):
+class SimilarLine(Struct, frozen=True, omit_defaults=True):
     """The `SIMILAR_TO` edges of the fragments of one run."""
 
     similar: tuple[SimilarTo, ...]
 
 
-class ConsolidatedLine(Struct, frozen=True):
+class ConsolidatedLine(Struct, frozen=True, omit_defaults=True):
     """All of the archive was consolidated."""
 
 
-class EndLine(Struct, frozen=True):
+class EndLine(Struct, frozen=True, omit_defaults=True):
     """The last line: the number of lines before it."""
 
     lines: int
@@ -135,12 +135,9 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 def write_line(file: IO[bytes], value: Header | Line) -> None:
     """Write *value*; raises `StoreError` for a text that is not valid Unicode."""
     record = encoded(value)
-    assert isinstance(record, dict)  # all lines are dataclasses
+    assert isinstance(record, dict)  # all lines are Structs
     kind = {} if isinstance(value, Header) else {"kind": _NAMES[type(value)]}
-    try:
-        file.write(orjson.dumps({**kind, **record}) + b"\n")
-    except orjson.JSONEncodeError as error:
-        raise StoreError(f"a text cannot be exported: {error}") from error
+    file.write(json_bytes({**kind, **record}, "a line of the archive") + b"\n")
 
 
 def read_header(path: Path) -> Header:

@@ -8,11 +8,10 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
-import orjson
 from msgspec import Struct
 
 from contextgraph import model
-from contextgraph.codec import decoded, from_json, json_bytes, json_of
+from contextgraph.codec import from_bytes, from_json, json_bytes, json_of
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
@@ -50,8 +49,16 @@ _this_thread = threading.local()
 
 
 def packed(raw: model.RawTrajectory) -> bytes:
-    """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
-    data = json_bytes(raw, f"run {raw.instance_id or raw.source}")
+    """*raw* as compressed bytes.
+
+    Raises `StoreError` for a text that is not valid Unicode, or a time without zone.
+    """
+    name = f"run {raw.instance_id or raw.source}"
+    for step in raw.steps:
+        for time in (step.timestamp, step.messaged_at):
+            if time is not None and time.tzinfo is None:  # it could not be read again
+                raise StoreError(f"{name} cannot be stored: {time.isoformat()} has no time zone")
+    data = json_bytes(raw, name)
     if (compress := getattr(_this_thread, "compress", None)) is None:
         load("zstandard")
         import zstandard
@@ -76,7 +83,7 @@ def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
     import zstandard
 
     try:
-        return decoded(model.RawTrajectory, orjson.loads(zstandard.decompress(data)))
+        return from_bytes(model.RawTrajectory, zstandard.decompress(data))
     except (zstandard.ZstdError, ValueError, ReadError) as error:
         raise DamagedRunError(f"run {identity} is damaged: {error}") from error
 

@@ -1,6 +1,7 @@
 """Archives: a memory is the same when it is read back; damaged files are refused."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import orjson
 import pytest
+import zstandard
 
 from contextgraph.cli.output import interrupted_by_termination
 from contextgraph.errors import ReadError, StoreError
+from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.learning.bundle import bundle_of
 from contextgraph.model import (
     Exposure,
+    Json,
     Methodology,
     MethodologyStatus,
     ResolvedBy,
@@ -206,7 +210,7 @@ def _strange(lines: list[bytes]) -> list[bytes]:
     [
         (_cut, r"line 76.*cut off"),
         (_torn, r"line 41.*not JSON"),
-        (_retyped, r"line 41.*bundle\.recovered\[0\]\.verified is not of type bool"),
+        (_retyped, r"line 41.*bundle\.recovered\[0\]\.verified: Expected `bool`, got `str`"),
         (_lost, r"line 77.*76 lines came before the last one, not 77"),
         (_strange, r"line 41.*unknown kind"),
     ],
@@ -282,3 +286,48 @@ def test_an_export_that_fails_keeps_the_old_file(store: SqliteStore, tmp_path: P
         export_memory(store, tmp_path / "a.jsonl", "default", progress=fail)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     assert (tmp_path / "a.jsonl").read_text() == "before"
+
+
+KEPT = Path(__file__).parents[1] / "data" / "archive"
+
+
+def records(path: Path) -> list[dict[str, Json]]:
+    with zstandard.open(path, "rb") as file:
+        return [orjson.loads(line) for line in file.read().splitlines()]
+
+
+def has(new: Json, old: Json) -> bool:
+    """Return True where *new* says all that *old* does, times in any form, False by an absence."""
+    if isinstance(old, dict):
+        return isinstance(new, dict) and all(has(new.get(key, False), old[key]) for key in old)
+    if isinstance(old, list):
+        return isinstance(new, list) and len(new) == len(old) and all(map(has, new, old))
+    if isinstance(old, str) and isinstance(new, str) and old != new:
+        return datetime.fromisoformat(old) == datetime.fromisoformat(new)
+    return type(new) is type(old) and new == old
+
+
+def test_an_archive_written_before_structs_is_imported_without_loss(
+    other: SqliteStore, tmp_path: Path
+) -> None:
+    done = import_memory(other, KEPT / "memory.jsonl.zst")
+    export_memory(other, tmp_path / "again.jsonl.zst", "default")
+    kept, again = records(KEPT / "memory.jsonl.zst"), records(tmp_path / "again.jsonl.zst")
+
+    assert (done.created, done.exposures, done.notes) == (3, 1, 14)
+    assert [line.get("kind") for line in again] == [line.get("kind") for line in kept]
+    differing = [pair for pair in zip(again[1:], kept[1:], strict=True) if not has(*pair)]
+    assert differing == []
+    pinned = [note.content for note in other.notes.all() if note.pinned]
+    assert pinned == ["run the tests with `python -m pytest lib`"]
+
+
+def test_keyed_files_written_before_structs_are_read(tmp_path: Path) -> None:
+    shutil.copytree(KEPT / "keyed", tmp_path / "keyed")
+    keyed = KeyedMemory(tmp_path / "keyed")
+    assert keyed.keys() == ["/build/command", "/build/folder"]
+    known = keyed.get("/build/command")
+    assert known is not None
+    assert known.content == {"run": ["make", "all"], "seconds": 3.5}
+    assert keyed.set_memory("/build/command", None, "user:ann").status == "removed"
+    assert KeyedMemory(tmp_path / "keyed").keys() == ["/build/folder"]

@@ -6,7 +6,7 @@ from enum import StrEnum
 import pytest
 from msgspec import Struct, field
 
-from contextgraph.codec import COMPLETE, decoded, encoded
+from contextgraph.codec import COMPLETE, decoded, encoded, from_bytes, json_bytes
 from contextgraph.errors import ReadError
 from contextgraph.model import (
     Bundle,
@@ -39,9 +39,9 @@ class Inner(Struct, frozen=True):
     ratio: float = 0.5
 
 
-class Outer(Struct, frozen=True):
+class Outer(Struct, frozen=True, omit_defaults=True):
     name: str
-    colour: Colour | None
+    colour: Colour | None = None
     inner: tuple[Inner, ...] = ()
     pair: tuple[str, float] = ("a", 1.0)
     data: bytes = b""
@@ -49,9 +49,9 @@ class Outer(Struct, frozen=True):
     extra: dict[str, Json] = field(default_factory=dict)
 
 
-def refused(kind: type, record: Json, *, strict: bool = False) -> str:
+def refused(kind: type, record: Json) -> str:
     with pytest.raises(ReadError) as caught:
-        decoded(kind, record, strict=strict)
+        decoded(kind, record)
     return str(caught.value)
 
 
@@ -59,6 +59,7 @@ def test_values_come_back_equal() -> None:
     bundle = made_bundle(0)
     assert decoded(RawTrajectory, encoded(bundle.raw)) == bundle.raw
     assert decoded(Bundle, encoded(bundle)) == bundle
+    assert from_bytes(Bundle, json_bytes(bundle, "a bundle")) == bundle
     value = Outer(
         "n",
         Colour.RED,
@@ -71,8 +72,8 @@ def test_values_come_back_equal() -> None:
     assert decoded(Outer, encoded(value)) == value
 
 
-def test_defaults_and_none_are_left_out_unless_it_is_to_be_complete() -> None:
-    value = Outer("n", None)
+def test_defaults_are_left_out_unless_it_is_to_be_complete() -> None:
+    value = Outer("n")
     assert encoded(value) == {"name": "n"}
     assert decoded(Outer, {"name": "n"}) == value
     complete = encoded(replace(value, inner=(Inner(1),)), COMPLETE)
@@ -82,42 +83,49 @@ def test_defaults_and_none_are_left_out_unless_it_is_to_be_complete() -> None:
 
 
 def test_unknown_fields_are_ignored_or_refused() -> None:
-    run: Json = {**RUN, "steps": [{**STEP, "mood": "calm"}], "weather": 3}
-    assert [step.action.text for step in decoded(RawTrajectory, run).steps] == ["ls"]
-    assert refused(RawTrajectory, run, strict=True) == "weather is not a known field"
+    assert decoded(Inner, {"number": 1, "mood": "calm"}) == Inner(1)
+    run: Json = {**RUN, "steps": [{**STEP, "mood": "calm"}]}
+    assert refused(RawTrajectory, run) == "steps[0]: Object contains unknown field `mood`"
 
 
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ([], "record is not an object"),
-        ({}, "source_format is missing"),
-        ({**RUN, "task": 3}, "task is not of type str"),
-        ({**RUN, "steps": {}}, "steps is not a list"),
-        ({**RUN, "outcome": "won"}, "outcome 'won' is not one of solved, failed, unknown"),
-        ({**RUN, "started_at": "noon"}, "started_at Invalid isoformat string: 'noon'"),
-        ({**RUN, "started_at": "2026-01-01"}, "started_at '2026-01-01' has no time zone"),
-        ({**RUN, "steps": ["ls"]}, "steps[0] is not an object"),
-        ({**RUN, "steps": [{**STEP, "action": None}]}, "steps[0].action is missing"),
-        ({**RUN, "steps": [{**STEP, "index": None}]}, "steps[0].index is missing"),
-        ({**RUN, "steps": [{**STEP, "exit_code": True}]}, "steps[0].exit_code is not of type int"),
+        ([], "Expected `object`, got `array`"),
+        ({}, "Object missing required field `source_format`"),
+        ({**RUN, "task": 3}, "task: Expected `str`, got `int`"),
+        ({**RUN, "steps": {}}, "steps: Expected `array`, got `object`"),
+        ({**RUN, "outcome": "won"}, "outcome: Invalid enum value 'won'"),
+        ({**RUN, "started_at": "noon"}, "started_at: Invalid RFC3339 encoded datetime"),
+        (
+            {**RUN, "started_at": "2026-01-01T00:00:00"},
+            "started_at: Expected `datetime` with a timezone component",
+        ),
+        ({**RUN, "steps": ["ls"]}, "steps[0]: Expected `object`, got `str`"),
+        (
+            {**RUN, "steps": [{**STEP, "action": None}]},
+            "steps[0].action: Expected `object`, got `null`",
+        ),
+        (
+            {**RUN, "steps": [{**STEP, "exit_code": True}]},
+            "steps[0].exit_code: Expected `int | null`, got `bool`",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named(record: Json, reason: str) -> None:
     assert refused(RawTrajectory, record) == reason
+    with pytest.raises(ReadError) as caught:
+        from_bytes(RawTrajectory, json_bytes(record, "a run"))
+    assert str(caught.value) == reason
 
 
 def test_numbers_and_sizes_are_checked() -> None:
     assert decoded(Inner, {"number": 1, "ratio": 2}) == Inner(1, 2.0)
-    assert refused(Outer, {"name": "n", "pair": ["a"]}) == "pair does not have 2 items"
-    assert refused(Outer, {"name": "n", "data": "?"}).startswith("data ")
+    reason = "pair: Expected `array` of length 2, got 1"
+    assert refused(Outer, {"name": "n", "pair": ["a"]}) == reason
+    assert refused(Outer, {"name": "n", "data": "?"}).startswith("data: ")
     with pytest.raises(TypeError, match="object has no JSON form"):
         encoded(object())
-
-
-def test_a_time_that_could_not_be_read_again_is_refused() -> None:
-    with pytest.raises(TypeError, match="time 2026-01-01T00:00:00 has no time zone"):
-        encoded(Outer("n", None, at=datetime(2026, 1, 1)))  # noqa: DTZ001
 
 
 def test_a_value_has_one_form_in_every_answer() -> None:

@@ -102,19 +102,19 @@ def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, re
             "[configurations.a]\nchanels = []",
             r"\.a: unknown key 'chanels'; known: channels, weights",
         ),
-        ('[configurations.a]\nchannels = "error"', "channels is not a list"),
-        ("[configurations.a]\nembedder = 3", "embedder is not of type str"),
+        ('[configurations.a]\nchannels = "error"', "channels: Expected `array`"),
+        ("[configurations.a]\nembedder = 3", "embedder: Expected `str`"),
         (
             '[configurations.a]\nweights = {error = "much"}',
-            r"\.a: weights\.error is not of type float",
+            r"\.a: weights\.error: 'much' is not a number",
         ),
         (
             '[configurations.a]\ngate = {min_precision = "much"}',
-            r"\.a: gate\.min_precision is not of type float",
+            r"\.a: gate\.min_precision: 'much' is not a number",
         ),
         (
             "[configurations.a]\ngate = {min_precision = true}",
-            r"\.a: gate\.min_precision is not of type float",
+            r"\.a: gate\.min_precision: True is not a number",
         ),
     ],
 )

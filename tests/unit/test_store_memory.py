@@ -207,6 +207,10 @@ def test_a_time_without_zone_is_refused(store: SqliteStore) -> None:
     unclear = replace(bundle.trajectory, run_at=datetime(2026, 1, 1))  # noqa: DTZ001
     with pytest.raises(StoreError, match="2026-01-01T00:00:00 has no time zone"):
         store.runs.add([replace(bundle, trajectory=unclear)])
+    first, *rest = bundle.raw.steps
+    raw = replace(bundle.raw, steps=(replace(first, timestamp=unclear.run_at), *rest))
+    with pytest.raises(StoreError, match="2026-01-01T00:00:00 has no time zone"):
+        store.runs.add([replace(bundle, raw=raw)])
 
 
 @pytest.mark.parametrize("place", ["raw", "trajectory", "fragment"])
