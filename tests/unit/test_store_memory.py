@@ -272,12 +272,10 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     theirs.close()
 
 
-@pytest.mark.parametrize("level", [SignatureLevel.PLACE, SignatureLevel.FAMILY])
-def test_a_question_is_about_a_template_or_a_type(
-    store: SqliteStore, level: SignatureLevel
-) -> None:
-    with pytest.raises(ValueError, match=level):
-        store.recoveries.for_error([ErrorQuestion(SIGNATURE, level, Scope())], 5)
+def test_no_question_is_about_the_place_of_an_error(store: SqliteStore) -> None:
+    question = ErrorQuestion(SIGNATURE, SignatureLevel.PLACE, Scope())
+    with pytest.raises(ValueError, match="place"):
+        store.recoveries.for_error([question], 5)
 
 
 def test_only_the_rarest_eight_words_count(store: SqliteStore) -> None:
