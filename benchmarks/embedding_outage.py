@@ -30,8 +30,8 @@ PRICE = "0.02"
 OUTAGE_BEGINS, OUTAGE_ENDS = 1 / 3, 3 / 5
 # An open circuit breaker stays open for half a minute.
 BREAKER_SECONDS = 31.0
-_VECTORS = """SELECT t.id, v.data FROM vectors v JOIN trajectory t ON t.key = v.trajectory
-    JOIN space s ON s.key = v.space WHERE s.active"""
+_VECTORS = """SELECT t.key, v.data FROM vector v JOIN run t ON t.rowid = v.owner
+    JOIN space s ON s.key = v.space WHERE v.name = 'run' AND s.active"""
 
 
 @dataclass(slots=True)

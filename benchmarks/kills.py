@@ -42,7 +42,7 @@ from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers import to_record, write_jsonl
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.store.sqlite.database import Connections
+from contextgraph.store.sqlite.connections import Connections
 from contextgraph.values import replace
 from contextgraph.wiring import build
 

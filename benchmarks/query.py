@@ -81,8 +81,8 @@ def states_step_by_step(raws: Sequence[RawTrajectory], seed: int, repo: str) -> 
 def _lookup(path: Path) -> float:
     """Processor time of reading one run by its id, in seconds."""
     connection = sqlite3.connect(path)
-    ids = [row[0] for row in connection.execute("SELECT id FROM trajectory LIMIT 200")]
-    sql = "SELECT * FROM trajectory WHERE tenant = 1 AND id = ?"
+    ids = [row[0] for row in connection.execute("SELECT key FROM run LIMIT 200")]
+    sql = "SELECT * FROM run WHERE tenant = 1 AND key = ?"
     reads = [partial(lambda id_: connection.execute(sql, (id_,)).fetchone(), id_) for id_ in ids]
     middle = percentile(sorted(cost(read).processor for read in reads), 0.5)
     connection.close()

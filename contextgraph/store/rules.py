@@ -24,13 +24,9 @@ from contextgraph.values import replace
 TALLY_RUNS = 10
 # So many of the newest runs that met an error are among its relations.
 EXPLAINED_RUNS = 100
-# Cosines that are equal when rounded to so many decimals tie.
-COSINE_DECIMALS = 4
 CONTEXT_PREFIX = "ctx_"
 # Of each advice so many of the newest reported contexts count.
 REPORTS_USED = 100
-# Checks that a quick answer on health is without.
-THOROUGH = ("integrity", "writable")
 
 _ITEMS_AT_ONCE = 256
 

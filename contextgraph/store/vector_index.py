@@ -13,6 +13,7 @@ from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, S
 from contextgraph.model import Note, NoteKind, NoteScope, Vector, dimensions_of
 from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
 from contextgraph.store import rules
+from contextgraph.store.port import COSINE_DECIMALS
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class IndexedNotes:
                 hits = self._index.search(vector, scope.repos, most)
             known = notes.get([hit.id for hit in hits])
             ranked = [
-                (-round(hit.cosine, rules.COSINE_DECIMALS), hit.id)
+                (-round(hit.cosine, COSINE_DECIMALS), hit.id)
                 for hit in hits
                 if (note := known.get(hit.id)) and note.is_live and scope.has(note)
                 if hit.digest == _digest(note)  # it waits to be embedded again

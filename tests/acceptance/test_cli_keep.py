@@ -10,7 +10,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Trajectory
-from contextgraph.store.sqlite.runs import SqliteRuns
+from contextgraph.store.memory_store import MemoryRuns
 from tests.acceptance.command_line import Result, call, contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -86,14 +86,14 @@ def test_forgetting_an_instance_loads_no_other_run(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    trajectories_of = SqliteRuns.trajectories
+    trajectories_of = MemoryRuns.trajectories
 
-    def noted(runs: SqliteRuns, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def noted(runs: MemoryRuns, ids: Iterable[str]) -> Mapping[str, Trajectory]:
         found = trajectories_of(runs, ids)
         loaded.extend(one.instance_id for one in found.values())
         return found
 
-    monkeypatch.setattr(SqliteRuns, "trajectories", noted)
+    monkeypatch.setattr(MemoryRuns, "trajectories", noted)
 
     assert forget(store, "--instance", "acme__shop-1", "--yes").code == 0
     assert {*loaded} == {"acme__shop-1"}
@@ -143,8 +143,7 @@ def damage_one_run(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.create_function("row_hash", -1, lambda *row: 0)  # checksums stay as they are
         connection.execute(
-            "UPDATE raw SET data = substr(data, 1, 40) "
-            "WHERE trajectory = (SELECT min(trajectory) FROM raw)"
+            "UPDATE raw SET value = substr(value, 1, 40) WHERE key = (SELECT min(key) FROM raw)"
         )
 
 

@@ -322,7 +322,7 @@ def test_a_report_needs_an_outcome(store: Path) -> None:
 def test_an_answer_that_cannot_be_recorded_is_given(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection:
         connection.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON exposure BEGIN SELECT RAISE(ABORT, 'no'); END"
+            "CREATE TRIGGER refuse BEFORE INSERT ON context BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
     result = contextgraph(
         "query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json"

@@ -67,8 +67,8 @@ def vectors(path: Path) -> dict[str, bytes]:
     """Run -> its vectors in the space that answers."""
     with sqlite3.connect(path) as connection:
         rows = connection.execute(
-            "SELECT t.id, v.data FROM vectors v JOIN trajectory t ON t.key = v.trajectory "
-            "JOIN space s ON s.key = v.space WHERE s.active"
+            "SELECT t.key, v.data FROM vector v JOIN run t ON t.rowid = v.owner "
+            "JOIN space s ON s.key = v.space WHERE v.name = 'run' AND s.active"
         ).fetchall()
     connection.close()
     return dict(rows)
@@ -76,7 +76,7 @@ def vectors(path: Path) -> dict[str, bytes]:
 
 def spaces(path: Path) -> list[str]:
     connection = sqlite3.connect(path)
-    found = [row[0] for row in connection.execute("SELECT name FROM space ORDER BY key")]
+    found = [row[0] for row in connection.execute("SELECT key FROM space ORDER BY rowid")]
     connection.close()
     return found
 
@@ -397,7 +397,7 @@ def expire_lease(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.create_function("row_hash", -1, lambda *row: 0)
     with connection:
-        connection.execute("UPDATE consolidation SET expires_at = 0")
+        connection.execute("DELETE FROM state WHERE key = 'lease'")
     connection.close()
 
 

@@ -63,8 +63,8 @@ def stored(path: Path) -> list[object]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         connection.text_factory = bytes
         tables = connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%_word' "
-            "AND (name NOT LIKE '%_text_%' OR name LIKE '%_content') AND name <> 'sqlite_sequence'"
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%_vocabulary' "
+            "AND (name NOT LIKE '%_words_%' OR name LIKE '%_content') AND name <> 'sqlite_sequence'"
         ).fetchall()
         schema = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
         selects = [schema, *(f'SELECT * FROM "{name.decode()}"' for (name,) in tables)]
@@ -166,14 +166,14 @@ def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
     ("statement", "reason", "runs"),
     [
         # A row that cannot be read: the run is read again from its log.
-        ("UPDATE fragment SET outcome = 'compl' WHERE id = 'run0007/0'", "made of its log", 39),
-        ("UPDATE recovered SET actions = '[{' WHERE fragment_id LIKE 'run0008%'", "run0008", 39),
+        ("UPDATE fragment SET value = '{' WHERE key = 'run0007/0'", "made of its log", 39),
+        ("UPDATE recovered SET value = '[{' WHERE source LIKE 'run0008%'", "run0008", 39),
         # The row of the run itself.
-        ("UPDATE trajectory SET files = '[' WHERE id = 'run0009'", "run0009", 38),
-        ("UPDATE note SET data = '{' WHERE id = 'note_1'", "note_1", 39),
+        ("UPDATE run SET value = '[' WHERE key = 'run0009'", "run0009", 38),
+        ("UPDATE note SET value = '{' WHERE key = 'note_1'", "note_1", 39),
         # Definitions of a trigger, an index and a table.
         (SCHEMA.format("INSERT INTO checksum", "INSERT INTO chec", "checksum_met_insert"), "", 39),
-        (SCHEMA.format("ON fragment", "OM fragment", "fragment_newest"), "", 39),
+        (SCHEMA.format("ON fragment", "OM fragment", "fragment_by_run_place"), "", 39),
         (SCHEMA.format("CREATE TABLE", "CREATE TABEL", "methodology"), "methodologies", 39),
     ],
 )

@@ -159,3 +159,21 @@ def test_no_statement_numbers_its_placeholders() -> None:
     sources = (ROOT / "contextgraph" / "store" / "sqlite").glob("*.py")
     found = [text for path in sources for text in strings_in(path) if re.search(r"\?\d", text)]
     assert found == []
+
+
+def test_a_back_end_names_nothing_that_a_memory_is_about() -> None:
+    named = {
+        *("trajectory", "fragment", "methodology", "remedy", "recovered", "recovery", "repo"),
+        *("repository", "advice", "exposure", "verdict", "lesson", "agent", "task", "outcome"),
+    }
+    files = [ROOT / "contextgraph" / "store" / "networkx.py"]
+    files += (ROOT / "contextgraph" / "store" / "sqlite").glob("*.py")
+    files += [ROOT / "contextgraph" / "store" / "port.py"]
+    assert len(files) > 5
+    found = {
+        (path.name, word)
+        for path in files
+        for word in re.findall("[a-z]+", path.read_text().lower())
+        if word in named
+    }
+    assert found == set()

@@ -200,7 +200,7 @@ def test_an_outcome_is_reported_once_and_only_for_what_was_shown(memory):
 
 
 def test_exposures_during_another_write_are_stored_later(tmp_path, monkeypatch):
-    monkeypatch.setattr("contextgraph.store.sqlite.database.BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("contextgraph.store.sqlite.connections.BUSY_SECONDS", 0.01)
     path = tmp_path / "memory.db"
     with AgentMemory.open(str(path)) as memory:
         memory.learn(recovering_run())

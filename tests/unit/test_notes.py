@@ -9,7 +9,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
-from contextgraph.model import LinkType, MaintenanceReport, Note, NoteScope, NoteStatus, Vector
+from contextgraph.model import LinkType, MaintenanceReport, Note, NoteStatus
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
@@ -303,20 +303,6 @@ def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
         found = memory.notes.recall("cron", limit=2)
     assert {one.note.content for one in found} == {*texts[-2:]}
     assert all(one.why["meaning"] > 0 for one in found)
-
-
-def test_of_all_repositories_only_the_vectors_of_the_newest_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("contextgraph.store.sqlite.notes.MOST_VECTORS", 2)
-    with AgentMemory.open(":memory:") as memory:
-        store = memory.store.notes
-        texts = ("clients retry", "Friday is for releases", "tests use tox", "the API is frozen")
-        ids = [memory.notes.remember(text, repo=SHOP).id for text in texts]
-        vector = Vector.of("made/up@2", [1.0, 0.0])
-        store.add("made/up@2", dict.fromkeys(ids, vector))
-        assert {*store.nearest([vector], NoteScope(), 10)[0]} == {*ids[2:]}
-        assert {*store.nearest([vector], NoteScope((SHOP,)), 10)[0]} == {*ids}
 
 
 def test_a_note_is_recalled_while_it_is_valid(notes: Notes) -> None:

@@ -13,8 +13,9 @@ import pytest
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError, StoreUnavailableError
 from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import database, schema
-from contextgraph.store.sqlite.database import store_errors
+from contextgraph.store.sqlite import connections, schema
+from contextgraph.store.sqlite.connections import store_errors
+from contextgraph.store.tables import TABLES
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
@@ -100,9 +101,10 @@ def test_a_reader_cannot_write(learned: Path) -> None:
 @pytest.mark.parametrize("other", [-1, 1])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_of_another_schema_is_left_alone(learned: Path, other: int, read_only: bool) -> None:
-    change(learned, f"PRAGMA user_version = {schema.VERSION + other}")
+    version = schema.Schema(TABLES).version + other
+    change(learned, f"PRAGMA user_version = {version}")
     before = learned.read_bytes()
-    wanted = rf"has schema {schema.VERSION + other}, this version has .* export it with the version"
+    wanted = rf"has schema {version}, this version has .* export it with the version"
     store = SqliteStore(str(learned), read_only=read_only)
     with pytest.raises(SchemaError, match=wanted):
         store.admin.counts() if read_only else store.runs.add([made_bundle(1)])
@@ -172,7 +174,7 @@ def test_damage_is_reported(learned: Path) -> None:
 
 
 def test_a_stored_run_that_is_damaged_is_reported(learned: Path) -> None:
-    change(learned, "UPDATE raw SET data = x'00'")
+    change(learned, "UPDATE raw SET value = x'00'")
     store = SqliteStore(str(learned))
     with pytest.raises(StoreError, match="run run0000 is damaged"):
         store.runs.raw("run0000")
@@ -183,8 +185,8 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = learned.stat().st_size // 4096
-    limited = (*database._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
-    monkeypatch.setattr(database, "_PRAGMAS", limited)
+    limited = (*connections._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
+    monkeypatch.setattr(connections, "_PRAGMAS", limited)
     store = SqliteStore(str(learned))
     with pytest.raises(StoreUnavailableError, match="the disk is full; free some space"):
         all(store.runs.add([made_bundle(number)]) for number in range(1, 50))
@@ -198,7 +200,7 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
 def test_a_locked_file_is_waited_for_and_then_named(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     holder = sqlite3.connect(learned, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     store = SqliteStore(str(learned))
@@ -282,8 +284,8 @@ def test_health_of_a_file_that_may_only_be_read(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite opens such a file for reading whatever the mode; root may write all."""
-    connected = database.Connections._connected
-    monkeypatch.setattr(database.Connections, "_connected", lambda one, _: connected(one, "ro"))
+    connected = connections.Connections._connected
+    monkeypatch.setattr(connections.Connections, "_connected", lambda one, _: connected(one, "ro"))
     store = SqliteStore(str(learned), read_only=True)
     failed = [check for check in store.admin.health() if not check.ok]
     assert [check.name for check in failed] == ["writable"]
@@ -291,7 +293,7 @@ def test_health_of_a_file_that_may_only_be_read(
     store.close()
 
 
-def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
+def test_health_of_a_memory_of_another_version_names_one_failed_check(learned: Path) -> None:
     change(learned, "PRAGMA user_version = 999")
     store = SqliteStore(str(learned))
     (check,) = store.admin.health()

@@ -1,4 +1,4 @@
-"""Counts of words: the same whether they are cached or not, before and after changes."""
+"""Counts of words, before and after changes."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,17 +9,14 @@ import pytest
 
 from contextgraph.model import Scope
 from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import search
+from contextgraph.store.sqlite.port import MERGED_EVERY
 from tests.made_bundles import made_bundle
 
 WORDS = ("cache", "part1", "überlauf", "absent", "getattr_static")
 
 
-@pytest.fixture(params=[1_000_000, 0], ids=["cached", "counted again"])
-def store(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SqliteStore]:
-    monkeypatch.setattr(search, "_MOST_COUNTS", request.param)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
     store.close()
@@ -59,14 +56,13 @@ def test_each_tenant_counts_its_own(store: SqliteStore, tmp_path: Path) -> None:
         tenant.close()
 
 
-def test_consolidation_merges_the_segments_of_the_indexes(
-    store: SqliteStore, tmp_path: Path
-) -> None:
-    for number in range(3):
-        store.runs.add([made_bundle(number)])
+def test_segments_of_the_indexes_are_merged(store: SqliteStore, tmp_path: Path) -> None:
+    segments = "SELECT count(DISTINCT segid) FROM run_words_idx"
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
-        segments = "SELECT count(DISTINCT segid) FROM trajectory_text_idx"
+        for number in range(3):
+            store.runs.add([made_bundle(number)])
         assert connection.execute(segments).fetchone() == (3,)
-        store.recoveries.clean_up([], 1)
+        for number in range(3, MERGED_EVERY):
+            store.runs.add([made_bundle(number)])
         assert connection.execute(segments).fetchone() == (1,)
-    assert store.runs.word_counts(["cache"]).by_word == {"cache": 3}
+    assert store.runs.word_counts(["cache"]).by_word == {"cache": MERGED_EVERY}

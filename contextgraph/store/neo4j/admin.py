@@ -27,6 +27,7 @@ from contextgraph.store.neo4j.connection import (
     time_of,
 )
 from contextgraph.store.neo4j.search import NEVER, MemoryState, memory_state
+from contextgraph.store.port import THOROUGH
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Neo4jAdmin:
         return self._graph.current(self._notes.all())
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
-        left_out = rules.THOROUGH if quick else ()
+        left_out = THOROUGH if quick else ()
         return tuple(_health_checks(self._connection, left_out))
 
     def back_up(self, path: Path) -> None:

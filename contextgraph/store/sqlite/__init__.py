@@ -1,17 +1,13 @@
-"""The embedded default: a memory in one SQLite file, or without a file."""
+"""The memory in one SQLite file, or in the memory of this process."""
 
-from contextgraph.ports import NoteStore, Store
-from contextgraph.store.sqlite.admin import SqliteAdmin
-from contextgraph.store.sqlite.advice import SqliteExposures, SqliteMethodologies, SqliteRecoveries
-from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.notes import SqliteNotes
-from contextgraph.store.sqlite.runs import SqliteRuns
-from contextgraph.store.sqlite.search import SqliteVectors
+from contextgraph.store.memory_store import MemoryStore
+from contextgraph.store.sqlite.port import SqlitePort
+from contextgraph.store.tables import TABLES
 
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(Store):
+class SqliteStore(MemoryStore):
     """A `Store` in the file *path*, or in memory for ``:memory:``.
 
     Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
@@ -26,16 +22,4 @@ class SqliteStore(Store):
         read_only: bool = False,
         create: bool = True,
     ) -> None:
-        self._database = database = Database(str(path), tenant, read_only=read_only, create=create)
-        self.tenant, self.snapshot = tenant, database.snapshot
-        self.runs = SqliteRuns(database)
-        self.recoveries = SqliteRecoveries(database)
-        self.vectors = SqliteVectors(database)
-        self.methodologies = SqliteMethodologies(database)
-        self.exposures = SqliteExposures(database)
-        self.notes: NoteStore = SqliteNotes(database)
-        self.admin = SqliteAdmin(database, self.notes)
-
-    def close(self) -> None:
-        self.notes.close()
-        self._database.connections.close()
+        super().__init__(SqlitePort(str(path), TABLES, tenant, read_only=read_only, create=create))

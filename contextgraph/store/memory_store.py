@@ -1,0 +1,1600 @@
+"""The store of a memory, written once above the primitives of `store.port`.
+
+The docstrings of the methods are those of the protocols in `ports`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from functools import lru_cache, wraps
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import orjson
+
+from contextgraph import model
+from contextgraph.errors import StoreError
+from contextgraph.model import dimensions_of, node_text, run_text
+from contextgraph.ports import (
+    ALL,
+    RECOVERY_LEVELS,
+    NodeType,
+    NoteChange,
+    NoteStore,
+    OnDamaged,
+    Store,
+)
+from contextgraph.processes import Process
+from contextgraph.store import rules, tables
+from contextgraph.store.live_graph import LiveGraph
+from contextgraph.store.port import (
+    KEY,
+    SOURCE,
+    TARGET,
+    VALUE,
+    Count,
+    Is,
+    Port,
+    Question,
+    Reads,
+    Row,
+    Table,
+    Term,
+    Transaction,
+)
+from contextgraph.text import word_weights
+from contextgraph.values import replace
+
+if TYPE_CHECKING:
+    from contextgraph.ports import Graph
+
+Kind = TypeVar("Kind")
+Removed = tuple[list[str], list[str]]
+# Nodes and relations that are counted, by what a person calls them.
+_NODES = (tables.RUN, tables.FRAGMENT, tables.ERROR, tables.METHODOLOGY)
+_EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tables.SIMILAR)
+# The newest contexts first; of equal times the greatest id.
+_PAGE = 256
+_CONSOLIDATED, _GATE, _LEASE = "consolidated", "gate", "lease"
+_ORDERS = {
+    model.RunOrder.NEWEST: "-seen_at",
+    model.RunOrder.INSTANCE: "instance_id",
+    model.RunOrder.REPO: "repo",
+    model.RunOrder.AGENT: "agent",
+    model.RunOrder.OUTCOME: "outcome",
+    model.RunOrder.STEPS: "-steps",
+}
+
+
+def _most(limit: int) -> int | None:
+    return None if limit >= ALL else max(0, limit)
+
+
+def _keyed(keys: Iterable[str], column: str = KEY) -> Term:
+    return Term(column, Is.IN, sorted({*keys}))
+
+
+def _equal(column: str, value: object) -> Term:
+    return Term(column, Is.EQUAL, value)
+
+
+def _within(scope: model.Scope) -> list[Term]:
+    """Return the terms of *scope* about the columns that all rows of runs have."""
+    terms = [] if scope.repo is None else [_equal("repo", scope.repo)]
+    if scope.exclude_instances:
+        terms.append(Term("instance_id", Is.NOT_IN, sorted(scope.exclude_instances)))
+    if scope.as_of is not None:
+        terms.append(Term("seen_at", Is.MOST, scope.as_of))
+    return terms
+
+
+def _one(port: Reads, question: Question) -> list[tuple[Any, ...]]:
+    return port.find([question])[0]
+
+
+def _values(
+    port: Reads, table: Table, keys: Iterable[str], read: Callable[[str], Kind]
+) -> dict[str, Kind]:
+    """Return the known rows of *keys*, by key, ascending."""
+    named = sorted({*keys})
+    if not named:
+        return {}
+    found = _one(port, Question(table, (Term(KEY, Is.IN, named),), (KEY,), wanted=(KEY, VALUE)))
+    return {key: read(text) for key, text in found}
+
+
+def _groups(port: Reads, table: Table, terms: Sequence[Term], by: str) -> dict[Any, int]:
+    return dict(port.count([Count(table, terms, (by,))])[0])
+
+
+def _total(port: Reads, table: Table, *terms: Term) -> int:
+    found = port.count([Count(table, terms)])[0]
+    return int(found[0][0]) if found else 0
+
+
+@lru_cache(4_096)
+def _run(text: str) -> model.Trajectory:
+    return tables.value_of(model.Trajectory, text)
+
+
+def _fragment(text: str) -> model.Fragment:
+    return tables.value_of(model.Fragment, text)
+
+
+def _error(text: str) -> model.ErrorPattern:
+    return tables.value_of(model.ErrorPattern, text)
+
+
+def _exposure(text: str) -> model.Exposure:
+    return tables.value_of(model.Exposure, text)
+
+
+def _methodology(text: str) -> model.Methodology:
+    return tables.value_of(model.Methodology, text)
+
+
+def _runs(port: Reads, ids: Iterable[str]) -> dict[str, model.Trajectory]:
+    return _values(port, tables.RUN, ids, _run)
+
+
+class _Changes(rules.RunChanges[Removed]):
+    """Changes of runs in one transaction; removed are ids of errors, and repositories."""
+
+    def __init__(self, port: Transaction) -> None:
+        self.port = port
+
+    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
+        return _runs(self.port, ids)
+
+    def insert(self, runs: Sequence[rules.PackedRun]) -> None:
+        revision = self.port.revision()
+        self._add_to_repos(run.bundle.trajectory.repo for run in runs)
+        self._add_to_errors(runs)  # before the edges to them
+        self.port.put(chain.from_iterable(tables.bundle_rows(run, revision) for run in runs))
+        spaces = _one(self.port, Question(tables.SPACE, wanted=(KEY,)))
+        for (space,) in spaces:
+            embedded = {
+                one.bundle.trajectory.id: one.bundle.embedded.vector
+                for one in runs
+                if one.bundle.embedded and one.bundle.embedded.space == space
+            }
+            if embedded:
+                self.port.put_vectors(tables.RUN, space, embedded)
+
+    def _add_to_repos(self, repos: Iterable[str]) -> None:
+        added = Counter(filter(None, repos))
+        question = Question(tables.REPO, (_keyed(added),), wanted=(KEY, "runs"))
+        added.update(dict(_one(self.port, question)))
+        self.port.put(tables.repo_row(repo, count) for repo, count in added.items())
+
+    def _add_to_errors(self, runs: Sequence[rules.PackedRun]) -> None:
+        met: dict[str, list[tuple[str, rules.MetError]]] = {}
+        for run in runs:
+            for one in rules.met_errors(run.bundle):
+                met.setdefault(one.error.id, []).append((run.bundle.trajectory.id, one))
+        wanted = (KEY, VALUE, "runs", "steps", "cleared", "described_by")
+        known = {
+            row[0]: row
+            for row in _one(self.port, Question(tables.ERROR, (_keyed(met),), wanted=wanted))
+        }
+        rows = []
+        for error, of_runs in met.items():
+            by, first = min(of_runs, key=lambda one: one[0])
+            described, sums = first.error, (0, 0, 0)
+            if before := known.get(error):
+                sums = before[2:5]
+                if before[5] < by:
+                    described, by = _error(before[1]), before[5]
+            own = (
+                len(of_runs),
+                sum(one.steps for _, one in of_runs),
+                sum(one.cleared for _, one in of_runs),
+            )
+            total = (sums[0] + own[0], sums[1] + own[1], sums[2] + own[2])
+            rows.append(tables.error_row(described, by, *total))
+        self.port.put(rows)
+
+    def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
+        return [*_values(self.port, tables.CONTEXT, context_ids, _exposure).values()]
+
+    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
+        self.port.put(chain.from_iterable(map(tables.context_rows, reported)))
+
+    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
+        known = self.known(run.id for run in runs)
+        revision = self.port.revision()
+        self.port.put(
+            tables.run_row(
+                replace(rules.with_outcome_of(known[run.id], run), change=run.change), revision
+            )
+            for run in runs
+        )
+
+    def rename(self, ids: Mapping[str, str]) -> None:
+        if ids:
+            earlier = _one(
+                self.port,
+                Question(tables.FORMER, (_keyed(ids, "run"),), wanted=(KEY, "run")),
+            )
+            now = {former: ids[run] for former, run in earlier} | dict(ids)
+            self.port.put(
+                Row(tables.FORMER, former, {"run": run}, shown={"name": former})
+                for former, run in now.items()
+            )
+
+    def remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
+        port, named = self.port, [_keyed(ids, "run")]
+        fragments, met, repos, recovered = port.find(
+            [
+                Question(tables.FRAGMENT, named, wanted=(KEY,)),
+                Question(tables.MET, [_keyed(ids, SOURCE)], wanted=(TARGET,)),
+                Question(tables.RUN, [_keyed(ids)], wanted=("repo",)),
+                Question(tables.FORMER, named, wanted=(KEY,)),
+            ]
+        )
+        errors, places = sorted({error for (error,) in met}), sorted({repo for (repo,) in repos})
+        own = [fragment for (fragment,) in fragments]
+        port.put(tables.stale_rows("error", errors, port.revision()))
+        port.put(tables.stale_rows("repo", places, port.revision()))
+        derived = _one(port, Question(tables.DERIVED, [_keyed(own, TARGET)], wanted=(SOURCE,)))
+        _remove_methodologies(port, {methodology for (methodology,) in derived})
+        port.delete(tables.FRAGMENT, own)
+        port.delete(tables.RAW, ids)
+        port.delete(tables.FACTS, ids)
+        port.delete(tables.RUN, ids)
+        if forgotten:
+            port.delete(tables.FORMER, [former for (former,) in recovered])
+            _forget_shown(port, {*ids, *own})
+        return errors, places
+
+    def remove_unused(self, removed: Removed) -> None:
+        port, (errors, repos) = self.port, removed
+        kept = _groups(port, tables.RUN, [_keyed(repos, "repo")], "repo")
+        gone = [repo for repo in repos if repo not in kept]
+        port.delete(tables.STALE, [f"repo {repo}" for repo in gone])
+        port.delete(tables.REPO, gone)
+        port.put(tables.repo_row(repo, runs) for repo, runs in kept.items() if repo)
+        counted = port.count(
+            [Count(tables.MET, [_keyed(errors, TARGET)], (TARGET,), ("steps", "cleared"))]
+        )[0]
+        met = {error: (runs, steps, cleared) for error, runs, steps, cleared in counted}
+        port.delete(tables.ERROR, [error for error in errors if error not in met])
+        first = port.find(
+            [
+                Question(tables.MET, [_equal(TARGET, error)], (SOURCE,), 1, (TARGET, SOURCE, VALUE))
+                for error in met
+            ]
+        )
+        port.put(tables.error_row(_error(text), by, *met[error]) for ((error, by, text),) in first)
+
+
+def _forget_shown(port: Transaction, ids: set[str]) -> None:
+    """Remove what was recorded of items with these *ids*, and the texts that showed them."""
+    found = _one(port, Question(tables.SHOWN, [_keyed(ids, "item")], wanted=("context",)))
+    contexts = _values(port, tables.CONTEXT, (context for (context,) in found), _exposure)
+    for shown in contexts.values():
+        items = tuple(item for item in shown.items if item.id not in ids)
+        if items != shown.items:
+            _put_contexts(port, [replace(shown, items=items, text="", said=())])
+
+
+def _put_contexts(port: Transaction, contexts: Sequence[model.Exposure]) -> None:
+    """Put contexts in place of those of their ids."""
+    ids = [shown.context_id for shown in contexts]
+    before = _one(port, Question(tables.SHOWN, [_keyed(ids, "context")], wanted=(KEY,)))
+    port.delete(tables.SHOWN, [key for (key,) in before])
+    port.put(chain.from_iterable(map(tables.context_rows, contexts)))
+
+
+def _remove_methodologies(port: Transaction, ids: Iterable[str]) -> None:
+    """Remove methodologies and what they superseded; the errors of that are stale then."""
+    wanted = (KEY, "error_id", "superseded_by")
+    found = _one(port, Question(tables.METHODOLOGY, [_keyed(ids)], wanted=wanted))
+    removed: dict[str, rules.RemovedMethodology] = {}
+    while new := [rules.RemovedMethodology(*row) for row in found if row[0] not in removed]:
+        removed |= {one.id: one for one in new}
+        named = [_keyed((one.id for one in new), "superseded_by")]
+        found = _one(port, Question(tables.METHODOLOGY, named, wanted=wanted))
+    if removed:
+        stale = rules.made_stale(removed.values())
+        port.put(tables.stale_rows("error", stale, port.revision()))
+        port.delete(tables.METHODOLOGY, removed)
+
+
+def _relevant(
+    port: Reads, table: Table, words: Sequence[str], scope: model.Scope, limit: int
+) -> list[str]:
+    """Return the keys of rows in *scope* with any of *words*, the most relevant first."""
+    if limit < 1:
+        return []
+    counts = port.word_counts(table, [*dict.fromkeys(words)])
+    weights = word_weights(_total(port, table), counts)
+    return [key for key, _ in port.search(table, weights, _within(scope), limit)]
+
+
+P = ParamSpec("P")
+Part = TypeVar("Part", bound="_Part")
+
+
+def _of_one_state(
+    method: Callable[Concatenate[Part, P], Kind],
+) -> Callable[Concatenate[Part, P], Kind]:
+    """Let a method whose answer takes several questions see one state."""
+
+    @wraps(method)
+    def call(self: Part, /, *arguments: P.args, **named: P.kwargs) -> Kind:
+        with self._port.snapshot():
+            return method(self, *arguments, **named)
+
+    return call
+
+
+class _Part:
+    """A part of the store."""
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+
+    def _find(self, question: Question) -> list[tuple[Any, ...]]:
+        return self._port.find([question])[0]
+
+    def _in_order(
+        self, table: Table, keys: Sequence[str], read: Callable[[str], Kind]
+    ) -> list[Kind]:
+        """Return the values of rows in the order of their keys; unknown ones are left out."""
+        known = _values(self._port, table, keys, read)
+        return [known[key] for key in keys if key in known]
+
+
+class MemoryRuns(_Part):
+    """`RunStore` above a port."""
+
+    def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
+        packed = rules.pack(bundles)
+        return self._port.write(lambda port: _Changes(port).add(packed))
+
+    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
+        given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
+        return self._port.write(lambda port: _Changes(port).replace(given))
+
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
+        ids = [*trajectory_ids]
+        return self._port.write(lambda port: _Changes(port).set_outcome(ids, outcome))
+
+    @_of_one_state
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
+        asked = sorted({*trajectory_ids})
+        former = dict(self._find(Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run"))))
+        named = {one: former.get(one, one) for one in asked}
+        runs = _runs(self._port, named.values())
+        counts = self._port.count(
+            [
+                Count(tables.FRAGMENT, [_keyed(runs, "run")], ("run",)),
+                Count(tables.MET, [_keyed(runs, SOURCE)], (SOURCE,)),
+            ]
+        )
+        fragments: dict[str, int] = dict(counts[0])
+        errors: dict[str, int] = dict(counts[1])
+        active = _active(self._port)
+        embedded: set[str] = set()
+        if active is not None:
+            terms = [_keyed(runs), Term(KEY, Is.EMBEDDED, active.name)]
+            embedded = {key for (key,) in self._find(Question(tables.RUN, terms, wanted=(KEY,)))}
+        return {
+            name: model.Learned(
+                trajectory_id=run.id,
+                outcome=run.outcome,
+                is_open=run.outcome is model.Outcome.UNKNOWN and run.exit_status is None,
+                fragments=fragments.get(run.id, 0),
+                error_patterns=errors.get(run.id, 0),
+                to_embed=0 if run.id in embedded else 1,
+                outcome_source=run.outcome_source,
+                change=run.change,
+            )
+            for name, run in ((name, runs[own]) for name, own in named.items() if own in runs)
+        }
+
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
+        return _runs(self._port, trajectory_ids)
+
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        after: str = "",
+        limit: int = ALL,
+    ) -> Sequence[str]:
+        terms = [*_within(model.Scope(repo)), Term(KEY, Is.ABOVE, after)]
+        if instance is not None:
+            terms.append(_equal("instance_id", instance))
+        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
+        return [key for (key,) in found]
+
+    def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
+        runs, raws = self._port.find(
+            [
+                Question(tables.RUN, [_equal(KEY, trajectory_id)]),
+                Question(tables.RAW, [_equal(KEY, trajectory_id)]),
+            ]
+        )
+        if not runs or not raws:
+            return None
+        return rules.raw_with_outcome(rules.unpacked(raws[0][0], trajectory_id), _run(runs[0][0]))
+
+    def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
+        named = [_keyed(trajectory_ids)]
+        runs, facts = self._port.find(
+            [
+                Question(tables.RUN, named, (KEY,), wanted=(KEY,)),
+                Question(tables.FACTS, named, wanted=(KEY, VALUE)),
+            ]
+        )
+        texts = dict(facts)
+        return {run: rules.facts_from(texts.get(run), run) for (run,) in runs}
+
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
+        ids = [*trajectory_ids]
+        found = self._find(
+            Question(tables.FRAGMENT, [_keyed(ids, "run")], ("run", "place"), wanted=("run", VALUE))
+        )
+        by_run: dict[str, list[model.Fragment]] = {one: [] for one in ids}
+        for run, text in found:
+            by_run[run].append(_fragment(text))
+        return by_run
+
+    @_of_one_state
+    def find_fragments(
+        self,
+        scope: model.Scope,
+        limit: int,
+        *,
+        phase: model.Phase | None = None,
+        file_name: str | None = None,
+        loop_command: str | None = None,
+    ) -> Sequence[model.FragmentCandidate]:
+        terms = _within(scope)
+        if phase is not None:
+            terms.append(_equal("phase", phase.value))
+        if file_name is not None:
+            terms.append(Term("file_names", Is.HAS, (file_name,)))
+        if loop_command is not None:
+            if not loop_command:
+                return []
+            terms.append(_equal("loop_command", loop_command))
+        found = self._find(
+            Question(tables.FRAGMENT, terms, ("-seen_at",), _most(limit), ("run", VALUE))
+        )
+        runs = _runs(self._port, {run for run, _ in found})
+        return [model.FragmentCandidate(_fragment(text), runs[run]) for run, text in found]
+
+    def for_task(
+        self,
+        task_type: model.TaskType | None,
+        scope: model.Scope,
+        limit: int,
+        agent: str | None = None,
+    ) -> Sequence[model.Trajectory]:
+        terms = _within(scope)
+        if task_type is not None:
+            terms.append(_equal("task_type", task_type.value))
+        if agent is not None:
+            terms.append(_equal("agent", agent))
+        found = self._find(Question(tables.RUN, terms, ("-solved", "-seen_at"), _most(limit)))
+        return [_run(text) for (text,) in found]
+
+    def listed(
+        self, wanted: model.RunFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Trajectory]:
+        terms = _within(model.Scope(wanted.repo))
+        if wanted.agent:
+            terms.append(_equal("agent", wanted.agent))
+        if wanted.outcome is not None:
+            terms.append(_equal("outcome", wanted.outcome.value))
+        if wanted.since is not None:
+            terms.append(Term("seen_at", Is.LEAST, wanted.since))
+        most = _most(min(ALL, skip + max(0, limit)))
+        question = Question(tables.RUN, terms, (_ORDERS[wanted.order],), most)
+        return [_run(text) for (text,) in self._find(question)[skip:]]
+
+    def repositories(
+        self, limit: int, skip: int = 0, containing: str = ""
+    ) -> Sequence[tuple[str, int]]:
+        most = _most(min(ALL, skip + max(0, limit))) if not containing else None
+        question = Question(tables.REPO, (), ("-runs",), most, (KEY, "runs"))
+        named = [row for row in self._find(question) if containing.casefold() in row[0]]
+        return [(repo, runs) for repo, runs in named[skip : skip + max(0, limit)]]
+
+    @_of_one_state
+    def for_text(
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.Trajectory]:
+        keys = _relevant(self._port, tables.RUN, words, scope, limit)
+        return self._in_order(tables.RUN, keys, _run)
+
+    @_of_one_state
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        counts = self._port.word_counts(tables.RUN, [*dict.fromkeys(words)])
+        return model.WordCounts(
+            _total(self._port, tables.RUN), {word: counts.get(word, 0) for word in words}
+        )
+
+    @_of_one_state
+    def archived(self, trajectory_id: str) -> model.Bundle | None:
+        raw = self.raw(trajectory_id)
+        if raw is None:
+            return None
+        of_run, named = [_equal("run", trajectory_id)], [_equal(SOURCE, trajectory_id)]
+        runs, fragments, met, caused, recovered = self._port.find(
+            [
+                Question(tables.RUN, [_equal(KEY, trajectory_id)]),
+                Question(tables.FRAGMENT, of_run, ("place",)),
+                Question(tables.MET, named, (TARGET,), wanted=(TARGET, VALUE, "steps")),
+                Question(tables.CAUSED, of_run),
+                Question(tables.RECOVERED, of_run, ("error_step", SOURCE, TARGET)),
+            ]
+        )
+        parts = tuple(_fragment(text) for (text,) in fragments)
+        order = {fragment.id: place for place, fragment in enumerate(parts)}
+        edges = [tables.value_of(model.CausedError, text) for (text,) in caused]
+        active = _active(self._port)
+        vectors = self._port.vectors(tables.RUN, active.name, [trajectory_id]) if active else {}
+        return model.Bundle(
+            trajectory=_run(runs[0][0]),
+            fragments=parts,
+            errors=tuple(_error(text) for _, text, _ in met),
+            caused=tuple(sorted(edges, key=lambda one: (order[one.fragment_id], one.error_id))),
+            recovered=tuple(
+                tables.recovered_of(tables.candidate_of(text)) for (text,) in recovered
+            ),
+            raw=raw,
+            facts=self.facts([trajectory_id])[trajectory_id],
+            embedded=(
+                model.EmbeddedRun(active.name, vectors[trajectory_id])
+                if active and trajectory_id in vectors
+                else None
+            ),
+            met={error: steps for error, _, steps in met},
+        )
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        ids = [*trajectory_ids]
+        return self._port.write(lambda port: _Changes(port).forget(ids), erasing=True)
+
+
+class MemoryRecoveries(_Part):
+    """`RecoveryStore` above a port."""
+
+    def for_error(
+        self, questions: Sequence[model.ErrorQuestion], limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
+        if unknown := [
+            question.level for question in questions if question.level not in RECOVERY_LEVELS
+        ]:
+            raise ValueError(f"recoveries cannot be found by {unknown[0]}")
+        order = ("-verified", "-seen_at", SOURCE, TARGET, "error_step")
+        found = self._port.find(
+            [
+                Question(
+                    tables.RECOVERED,
+                    [*_agreeing(question), *_within(question.scope)],
+                    order,
+                    _most(limit),
+                    (KEY, VALUE),
+                )
+                for question in questions
+            ]
+        )
+        return [*map(tables.candidate_of, dict(chain.from_iterable(found)).values())]
+
+    @_of_one_state
+    def for_text(
+        self, words: Sequence[str], scope: model.Scope, limit: int
+    ) -> Sequence[model.RecoveryCandidate]:
+        keys = _relevant(self._port, tables.RECOVERED, words, scope, limit)
+        return self._in_order(tables.RECOVERED, keys, tables.candidate_of)
+
+    def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
+        terms = [_keyed(fragment_ids, SOURCE)]
+        found = self._find(Question(tables.RECOVERED, terms, (SOURCE, TARGET, "error_step")))
+        return [tables.candidate_of(text) for (text,) in found]
+
+    @_of_one_state
+    def histories(
+        self, error_ids: Sequence[str], limit: int, repo: str | None = None
+    ) -> Sequence[model.ErrorHistory]:
+        errors = _values(self._port, tables.ERROR, error_ids, _error)
+        scope = _within(model.Scope(repo))
+        newest = self._port.find(
+            [
+                Question(
+                    tables.MET,
+                    [_equal(TARGET, error), *scope],
+                    ("-seen_at", SOURCE),
+                    _most(limit),
+                    (SOURCE, VALUE),
+                )
+                for error in errors
+            ]
+        )
+        runs = _runs(self._port, (run for met in newest for run, _ in met))
+        cleared = self._port.find(
+            [
+                Question(
+                    tables.RECOVERED,
+                    [_equal(TARGET, error), _keyed((run for run, _ in met), "run")],
+                    ("error_step", SOURCE),
+                    wanted=("run", VALUE),
+                )
+                for error, met in zip(errors, newest, strict=True)
+            ]
+        )
+        fragments = {
+            tables.candidate_of(text).fragment_id for found in cleared for _, text in found
+        }
+        phases = dict(
+            self._find(Question(tables.FRAGMENT, [_keyed(fragments)], wanted=(KEY, "phase")))
+        )
+        return [
+            _history(error, [(runs[run], _error(text)) for run, text in met], found, phases)
+            for error, met, found in zip(errors.values(), newest, cleared, strict=True)
+        ]
+
+    @_of_one_state
+    def errors(
+        self,
+        scope: model.Scope,
+        limit: int,
+        phase: model.Phase | None = None,
+        runs: Iterable[str] | None = None,
+    ) -> Sequence[model.ErrorTally]:
+        terms, most = _within(scope), _most(limit)
+        if phase is not None:
+            return self._errors_in_phase(terms, limit, phase, runs)
+        if runs is not None:
+            terms.append(_keyed(runs, SOURCE))
+        if terms:
+            counts = Count(tables.MET, terms, (TARGET,), ("steps", "cleared"), most)
+            rows = self._port.count([counts])[0]
+        else:
+            wanted = (KEY, "runs", "steps", "cleared")
+            rows = self._find(Question(tables.ERROR, (), ("-runs",), most, wanted))
+        newest = self._port.find(
+            [
+                Question(
+                    tables.MET,
+                    [_equal(TARGET, error), *terms],
+                    ("-seen_at", SOURCE),
+                    rules.TALLY_RUNS,
+                    (SOURCE,),
+                )
+                for error, *_ in rows
+            ]
+        )
+        return self._tallies(rows, [[run for (run,) in of_error] for of_error in newest])
+
+    def _errors_in_phase(
+        self, terms: list[Term], limit: int, phase: model.Phase, runs: Iterable[str] | None
+    ) -> Sequence[model.ErrorTally]:
+        terms = [*terms, _equal("phase", phase.value)]
+        if runs is not None:
+            terms.append(_keyed(runs, "run"))
+        wanted = (TARGET, "run", "count")
+        caused = self._find(Question(tables.CAUSED, terms, ("-seen_at", "run"), wanted=wanted))
+        met: dict[str, Counter[str]] = {}
+        for error, run, steps in caused:
+            met.setdefault(error, Counter())[run] += steps
+        chosen = sorted(met.items(), key=lambda one: (-len(one[1]), one[0]))[: max(0, limit)]
+        cleared = self._port.find(
+            [
+                Question(
+                    tables.MET,
+                    [_equal(TARGET, error), _keyed(of_error, SOURCE), _equal("cleared", 1)],
+                    wanted=(KEY,),
+                )
+                for error, of_error in chosen
+            ]
+        )
+        rows = [
+            (error, len(of_error), of_error.total(), len(clear))
+            for (error, of_error), clear in zip(chosen, cleared, strict=True)
+        ]
+        newest = [[*of_error][: rules.TALLY_RUNS] for _, of_error in chosen]
+        return self._tallies(rows, newest)
+
+    def _tallies(
+        self, rows: Sequence[tuple[Any, ...]], newest: Sequence[Sequence[str]]
+    ) -> list[model.ErrorTally]:
+        errors = _values(self._port, tables.ERROR, (row[0] for row in rows), _error)
+        return [
+            model.ErrorTally(errors[error], count, steps, cleared, tuple(runs))
+            for (error, count, steps, cleared), runs in zip(rows, newest, strict=True)
+        ]
+
+    @_of_one_state
+    def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
+        types = dict(self._find(Question(tables.ERROR, wanted=(KEY, "error_type"))))
+        found = self._find(
+            Question(tables.CAUSED, (), ("run", SOURCE, TARGET), wanted=("run", VALUE))
+        )
+        by_run: dict[str, list[model.ErrorSteps]] = {}
+        for run, text in found:
+            edge = tables.value_of(model.CausedError, text)
+            met = model.ErrorSteps(
+                edge.fragment_id, edge.error_id, types[edge.error_id], edge.steps
+            )
+            by_run.setdefault(run, []).append(met)
+        return by_run
+
+    def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
+        terms = [_equal("run", trajectory_id)]
+        found = self._find(Question(tables.SIMILAR, terms, (SOURCE, "error_id")))
+        return [tables.value_of(model.SimilarTo, text) for (text,) in found]
+
+    def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
+        def work(port: Transaction) -> int:
+            pruned = sum(_prune(port, error, keep) for error in error_ids)
+            wanted = (KEY,)
+            active = Term("status", Is.NOT_IN, [model.MethodologyStatus.RETIRED.value])
+            known = _one(port, Question(tables.METHODOLOGY, [active], wanted=wanted))
+            supported = {key for (key,) in _one(port, Question(tables.DERIVED, wanted=(SOURCE,)))}
+            orphans = [key for (key,) in known if key not in supported]
+            _remove_methodologies(port, orphans)
+            return pruned + len(orphans)
+
+        return self._port.write(work)
+
+
+def _agreeing(question: model.ErrorQuestion) -> list[Term]:
+    signature = question.signature
+    if question.level is model.SignatureLevel.TEMPLATE:
+        return [_equal("fingerprint", tables.fingerprint(signature))]
+    of_family = [_equal("family", signature.family.value)]
+    if question.level is model.SignatureLevel.FAMILY:
+        return of_family
+    return [*of_family, _equal("error_type", signature.error_type)]
+
+
+def _history(
+    error: model.ErrorPattern,
+    met: Sequence[tuple[model.Trajectory, model.ErrorPattern]],
+    cleared: Sequence[tuple[str, str]],
+    phases: Mapping[str, str],
+) -> model.ErrorHistory:
+    by_run: dict[str, list[model.Recovered]] = {}
+    for run, text in cleared:
+        by_run.setdefault(run, []).append(tables.recovered_of(tables.candidate_of(text)))
+    return model.ErrorHistory(
+        error=error,
+        occurrences=tuple(
+            model.ErrorOccurrence(run.id, run.repo, run.task_type, own.context) for run, own in met
+        ),
+        clearances=tuple(
+            model.Clearance(
+                recovered,
+                run.id,
+                run.repo,
+                run.task_type,
+                run.outcome,
+                run.seen_at,
+                run.instance_id,
+                run.contributor,
+                model.Phase(phases[recovered.fragment_id]),
+            )
+            for run, _ in met
+            for recovered in by_run.get(run.id, ())
+        ),
+    )
+
+
+def _prune(port: Transaction, error: str, keep: int) -> int:
+    """Delete failed attempts at an error beyond the newest *keep*; return how many."""
+    failed = model.FragmentType.FAILED_ATTEMPT.value
+    terms = [_equal(TARGET, error), _equal("kind", failed)]
+    found = _one(port, Question(tables.CAUSED, terms, ("-seen_at", SOURCE), wanted=(SOURCE,)))
+    fragments = [fragment for (fragment,) in found]
+    if len(fragments) <= keep:
+        return 0
+    named = [_keyed(fragments, SOURCE)]
+    cleared = {key for (key,) in _one(port, Question(tables.RECOVERED, named, wanted=(SOURCE,)))}
+    return port.delete(tables.FRAGMENT, [one for one in fragments if one not in cleared][keep:])
+
+
+def _active(port: Reads) -> model.Space | None:
+    """Return the active space."""
+    found = _one(port, Question(tables.SPACE, [_equal("active", True)]))
+    return tables.value_of(model.Space, found[0][0]) if found else None
+
+
+def _space_row(space: model.Space, is_active: bool) -> Row:
+    text = tables.text_of(space, f"space {space.name}")
+    return Row(tables.SPACE, space.name, {"active": is_active}, text, shown={"name": space.name})
+
+
+def _check_prepared(port: Reads, space: str) -> str:
+    """Return what is stored of *space*; raises `StoreError` where it was not prepared."""
+    found = _one(port, Question(tables.SPACE, [_equal(KEY, space)]))
+    if not found:
+        raise StoreError(f"space {space} was not prepared, or another one has replaced it since")
+    text: str = found[0][0]
+    return text
+
+
+class MemoryVectors(_Part):
+    """`VectorStore` above a port."""
+
+    def active_space(self) -> model.Space | None:
+        return _active(self._port)
+
+    def space_model(self, space: str) -> bytes | None:
+        found = self._find(Question(tables.SPACE_MODEL, [_equal(KEY, space)]))
+        return bytes(found[0][0]) if found else None
+
+    def prepare(self, space: model.Space, model: bytes | None) -> None:
+        dimensions_of(space.name)  # raises where the name has none
+
+        def work(port: Transaction) -> None:
+            known = _one(
+                port, Question(tables.SPACE, [_equal(KEY, space.name)], wanted=("active",))
+            )
+            port.put([_space_row(space, bool(known and known[0][0]))])
+            if not known and model is not None:
+                port.put([Row(tables.SPACE_MODEL, space.name, {}, model)])
+
+        self._port.write(work)
+
+    def switch(self, space: str) -> None:
+        def work(port: Transaction) -> None:
+            stored = tables.value_of(model.Space, _check_prepared(port, space))
+            others = Term(KEY, Is.NOT_IN, [space])
+            for table in (tables.SPACE, tables.SPACE_MODEL):
+                gone = _one(port, Question(table, [others], wanted=(KEY,)))
+                port.delete(table, [key for (key,) in gone])
+            port.put([_space_row(stored, True)])
+            port.drop_vectors(tables.RUN, None, keep=space)
+
+        self._port.write(work)
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        terms = [Term(KEY, Is.ABOVE, after)]
+        if space is not None:
+            terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
+        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit)))
+        return {run.id: run_text(run) for run in (_run(text) for (text,) in found)}
+
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
+        def work(port: Transaction) -> None:
+            _check_prepared(port, space)
+            terms = [_keyed(vectors), Term(KEY, Is.NOT_EMBEDDED, space)]
+            new = _one(port, Question(tables.RUN, terms, wanted=(KEY,)))
+            port.put_vectors(tables.RUN, space, {key: vectors[key] for (key,) in new})
+
+        self._port.write(work)
+
+    @_of_one_state
+    def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
+        rules.check_space(self.active_space(), vector)
+        if limit < 1:
+            return []
+        (near,) = self._port.nearest(tables.RUN, [vector], _within(scope), limit)
+        runs = _runs(self._port, near)
+        stored = self._port.vectors(tables.RUN, vector.space, near)
+        own = ((runs[key], stored[key]) for key in near if key in runs)
+        return [model.Near(run, one) for run, one in own if one]
+
+    def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        terms, most = [Term(KEY, Is.NOT_EMBEDDED, space)], _most(limit)
+        fragments, methodologies = self._port.find(
+            [
+                Question(table, terms, (KEY,), most)
+                for table in (tables.FRAGMENT, tables.METHODOLOGY)
+            ]
+        )
+        nodes: list[model.Fragment | model.Methodology] = [
+            *(_fragment(text) for (text,) in fragments),
+            *(_methodology(text) for (text,) in methodologies),
+        ]
+        nodes.sort(key=lambda node: node.id)
+        return {node.id: node_text(node) for node in nodes[: max(0, limit)]}
+
+    def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
+        def work(port: Transaction) -> None:
+            for table in (tables.FRAGMENT, tables.METHODOLOGY):
+                known = _one(port, Question(table, [_keyed(vectors)], wanted=(KEY,)))
+                port.drop_vectors(table, [key for (key,) in known])
+                port.put_vectors(table, space, {key: vectors[key] for (key,) in known})
+
+        self._port.write(work)
+
+    @_of_one_state
+    def nearest_nodes(
+        self, vector: model.Vector, node_type: NodeType, limit: int
+    ) -> Mapping[tuple[str, str], model.Vector]:
+        table = tables.FRAGMENT if node_type == "Fragment" else tables.METHODOLOGY
+        if limit < 1:
+            return {}
+        (near,) = self._port.nearest(table, [vector], (), limit)
+        stored = self._port.vectors(table, vector.space, near)
+        runs: dict[str, str] = {}
+        if table is tables.FRAGMENT:
+            runs = dict(self._find(Question(table, [_keyed(near)], wanted=(KEY, "run"))))
+        return {(runs.get(key, ""), key): one for key in near if (one := stored[key])}
+
+
+class MemoryMethodologies(_Part):
+    """`MethodologyStore` above a port."""
+
+    def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
+        terms = [Term(KEY, Is.ABOVE, after), *_within(model.Scope(repo))]
+        found = self._find(Question(tables.METHODOLOGY, terms, (KEY,), _most(limit), (KEY,)))
+        return [key for (key,) in found]
+
+    @_of_one_state
+    def get(
+        self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
+    ) -> Sequence[model.Methodology]:
+        found = self._port.find(
+            [
+                Question(tables.METHODOLOGY, [_keyed(ids)], wanted=(KEY, VALUE)),
+                Question(tables.METHODOLOGY, [_keyed(errors, "error_id")], wanted=(KEY, VALUE)),
+            ]
+        )
+        return self._with_sources(dict(chain.from_iterable(found)))
+
+    def _with_sources(self, texts: Mapping[str, str]) -> list[model.Methodology]:
+        """Return methodologies with those of their sources that are stored, by id."""
+        edges = self._find(
+            Question(tables.DERIVED, [_keyed(texts, SOURCE)], wanted=(SOURCE, "run", TARGET))
+        )
+        sources: dict[str, list[model.Source]] = {}
+        for methodology, run, fragment in edges:
+            sources.setdefault(methodology, []).append(model.Source(run, fragment))
+        return [
+            replace(_methodology(texts[key]), sources=tuple(sorted(sources.get(key, ()))))
+            for key in sorted(texts)
+        ]
+
+    @_of_one_state
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
+        wanted = ("family", "error_type")
+        types = {*self._find(Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))}
+        asked = [
+            Question(
+                tables.ERROR,
+                [_equal("family", family), _equal("error_type", error_type)],
+                wanted=(KEY, *wanted),
+            )
+            for family, error_type in sorted(types)
+        ]
+        kinds = {key: kind for key, *kind in chain.from_iterable(self._port.find(asked))}
+        by_type: dict[object, list[model.Methodology]] = {}
+        for methodology in self.get(errors=[*kinds]):
+            by_type.setdefault(tuple(kinds[methodology.error_id]), []).append(methodology)
+        return [*by_type.values()]
+
+    @_of_one_state
+    def for_error(
+        self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
+    ) -> Sequence[model.Methodology]:
+        asked = [
+            Question(
+                tables.RESOLVED,
+                [_equal("fingerprint", tables.fingerprint(signature))],
+                wanted=(TARGET,),
+            )
+            for signature in signatures
+        ]
+        resolving = [{key for (key,) in found} for found in self._port.find(asked)]
+        named = {*chain.from_iterable(resolving)}
+        if not named:
+            return []
+        status = Term("status", Is.NOT_IN, [model.MethodologyStatus.RETIRED.value])
+        known = self._find(
+            Question(tables.METHODOLOGY, [_keyed(named), status], wanted=(KEY, "repo", VALUE))
+        )
+        hidden = self._hidden(named, scope)
+        fitting = {
+            key: text
+            for key, repo, text in known
+            if key not in hidden and (scope.repo is None or repo in (None, scope.repo))
+        }
+        first = next((keys & fitting.keys() for keys in resolving if keys & fitting.keys()), set())
+        found = [_methodology(fitting[key]) for key in first]
+        found.sort(key=lambda one: (one.repo is None, -one.support, one.id))
+        return found[: max(0, limit)]
+
+    def _hidden(self, methodologies: Iterable[str], scope: model.Scope) -> set[str]:
+        """Return those that were derived from a run that *scope* hides."""
+        if not scope.exclude_instances and scope.as_of is None:
+            return set()
+        wanted = (SOURCE, "instance_id", "seen_at")
+        edges = self._find(Question(tables.DERIVED, [_keyed(methodologies, SOURCE)], wanted=wanted))
+        return {
+            key
+            for key, instance, seen_at in edges
+            if instance in scope.exclude_instances
+            or (scope.as_of is not None and seen_at > scope.as_of)
+        }
+
+    def put(
+        self,
+        methodologies: Sequence[model.Methodology],
+        removed: Sequence[str] = (),
+        resolved: Sequence[model.ResolvedBy] = (),
+        similar: Sequence[model.SimilarTo] = (),
+    ) -> int:
+        def work(port: Transaction) -> int:
+            _remove_methodologies(port, removed)
+            _put_methodologies(port, methodologies)
+            ids = {edge.methodology_id for edge in resolved}
+            known = {
+                k for (k,) in _one(port, Question(tables.METHODOLOGY, [_keyed(ids)], wanted=(KEY,)))
+            }
+            errors = dict(
+                _one(
+                    port,
+                    Question(
+                        tables.ERROR,
+                        [_keyed(edge.error_id for edge in resolved)],
+                        wanted=(KEY, "fingerprint"),
+                    ),
+                )
+            )
+            port.put(
+                tables.resolved_row(edge, errors[edge.error_id])
+                for edge in resolved
+                if edge.methodology_id in known and edge.error_id in errors
+            )
+            return _put_similar(port, similar)
+
+        return self._port.write(work)
+
+
+def _put_methodologies(port: Transaction, methodologies: Sequence[model.Methodology]) -> None:
+    """Put methodologies over those of their ids, with their sources."""
+    values = {value.id: value for value in methodologies}
+    retired = {
+        key for key, value in values.items() if value.status is model.MethodologyStatus.RETIRED
+    }
+    derived, resolved = port.find(
+        [
+            Question(tables.DERIVED, [_keyed(values, SOURCE)], wanted=(KEY,)),
+            Question(tables.RESOLVED, [_keyed(retired, TARGET)], wanted=(KEY,)),
+        ]
+    )
+    port.delete(tables.DERIVED, [key for (key,) in derived])
+    port.delete(tables.RESOLVED, [key for (key,) in resolved])
+    port.put(map(tables.methodology_row, values.values()))
+    port.drop_vectors(tables.METHODOLOGY, [*values])
+    sources = {source for value in values.values() for source in value.sources}
+    stored = _of_fragments(port, sources)
+    port.put(
+        tables.derived_row(value.id, source, stored[source])
+        for value in values.values()
+        for source in value.sources
+        if source in stored
+    )
+
+
+def _of_fragments(
+    port: Reads, sources: Iterable[model.Source]
+) -> dict[model.Source, dict[str, Any]]:
+    """Return the columns of their run for those of *sources* that are stored."""
+    named = {*sources}
+    columns = ("run", "repo", "instance_id", "seen_at")
+    found = _one(
+        port,
+        Question(
+            tables.FRAGMENT,
+            [_keyed(source.fragment_id for source in named)],
+            wanted=(KEY, *columns),
+        ),
+    )
+    known = {
+        model.Source(row[1], row[0]): dict(zip(columns, row[1:], strict=True)) for row in found
+    }
+    return {source: known[source] for source in named if source in known}
+
+
+def _put_similar(port: Transaction, similar: Sequence[model.SimilarTo]) -> int:
+    """Put relations between stored fragments, one for each error; return how many changed."""
+    stored = _of_fragments(
+        port, (end for edge in similar for end in (edge.fragment, edge.representative))
+    )
+    known = {
+        f"{edge.fragment.fragment_id} {edge.error_id}": edge
+        for edge in similar
+        if edge.fragment in stored and edge.representative in stored
+    }
+    before = _values(
+        port, tables.SIMILAR, known, lambda text: tables.value_of(model.SimilarTo, text)
+    )
+    changed = {
+        key: edge
+        for key, edge in known.items()
+        if (None if edge.fragment == edge.representative else edge) != before.get(key)
+    }
+    port.delete(tables.SIMILAR, [key for key in changed if key in before])
+    port.put(
+        tables.similar_row(edge)
+        for edge in changed.values()
+        if edge.fragment != edge.representative
+    )
+    return len(changed)
+
+
+class MemoryExposures(_Part):
+    """`ExposureStore` above a port."""
+
+    def add(self, exposures: Sequence[model.Exposure]) -> None:
+        given = {one.context_id: one for one in reversed(exposures)}
+
+        def work(port: Transaction) -> None:
+            known = _one(port, Question(tables.CONTEXT, [_keyed(given)], wanted=(KEY,)))
+            new = given.keys() - {key for (key,) in known}
+            port.put(chain.from_iterable(tables.context_rows(given[key]) for key in sorted(new)))
+
+        self._port.write(work)
+
+    def report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
+        def work(port: Transaction) -> bool:
+            known = _values(port, tables.CONTEXT, [context_id], _exposure)
+            reported = [rules.with_report(shown, helped, item, source) for shown in known.values()]
+            changed = [shown for shown in reported if shown]
+            port.put(chain.from_iterable(map(tables.context_rows, changed)))
+            return bool(changed)
+
+        return self._port.write(work)
+
+    @_of_one_state
+    def record(self, advice: Sequence[str]) -> model.AdviceRecord:
+        asked = [
+            Question(
+                tables.SHOWN,
+                [_equal("item", name), _equal("known", True)],
+                ("-shown_at", "-context"),
+                rules.REPORTS_USED,
+                ("context",),
+            )
+            for name in dict.fromkeys(advice)
+        ]
+        named = [Term("contributor", Is.ABOVE, "")]
+        *found, verdicts, first, last = self._port.find(
+            [
+                *asked,
+                Question(tables.VERDICT, (), (KEY,)),
+                Question(tables.RUN, named, ("contributor",), 1, ("contributor",)),
+                Question(tables.RUN, named, ("-contributor",), 1, ("contributor",)),
+            ]
+        )
+        contexts = {context for rows in found for (context,) in rows}
+        shown = _values(self._port, tables.CONTEXT, contexts, _exposure)
+        errors = {one.error_id for one in shown.values() if one.error_id}
+        rates: list[tuple[Any, ...]] = []
+        if errors:
+            wanted = (KEY, "runs", "cleared")
+            rates = self._find(Question(tables.ERROR, [_keyed(errors)], (KEY,), wanted=wanted))
+        return model.AdviceRecord(
+            tuple(shown.values()),
+            {error: (runs, cleared) for error, runs, cleared in rates},
+            tuple(tables.value_of(model.Verdict, text) for (text,) in verdicts),
+            len({*first, *last}),
+        )
+
+    def decide(self, verdicts: Sequence[model.Verdict]) -> None:
+        self._port.write(lambda port: port.put(map(tables.verdict_row, verdicts)))
+
+    def gate(self) -> model.FittedGate | None:
+        found = self._find(Question(tables.STATE, [_equal(KEY, _GATE)]))
+        return rules.gate_of(found[0][0]) if found else None
+
+    @_of_one_state
+    def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
+        most = _most(min(ALL, skip + max(0, limit)))
+        if not name:
+            question = Question(tables.CONTEXT, (), ("-shown_at",), most)
+            return [_exposure(text) for (text,) in self._find(question)[skip:]]
+        shown, own = self._port.find(
+            [
+                Question(
+                    tables.SHOWN, [_equal("item", name)], ("-shown_at", "context"), most,
+                    ("context",),
+                ),
+                Question(tables.CONTEXT, [_equal(KEY, name)], wanted=(KEY,)),
+            ]
+        )  # fmt: skip
+        ids = {key for (key,) in (*shown, *own)}
+        found = [*_values(self._port, tables.CONTEXT, ids, _exposure).values()]
+        found.sort(key=lambda one: (-one.shown_at.timestamp(), one.context_id))
+        return found[skip : skip + max(0, limit)]
+
+    def of_session(self, session: str) -> Sequence[model.Exposure]:
+        if not session:
+            return []
+        question = Question(tables.CONTEXT, [_equal("session", session)], ("shown_at",))
+        return [_exposure(text) for (text,) in self._find(question)]
+
+    def forget_session(self, session: str) -> None:
+        shown = [one for one in self.of_session(session) if one.said]
+        if shown:
+            emptied = [replace(one, said=()) for one in shown]
+            self._port.write(lambda port: _put_contexts(port, emptied))
+
+    def tally(self, since: datetime) -> model.ShownTally:
+        terms = [Term("shown_at", Is.LEAST, since), _equal("withheld", False)]
+        sums = ("known", "cleared", "followed", "right", "wrong")
+        counted = self._port.count([Count(tables.CONTEXT, terms, ("error_id",), sums)])[0]
+        return rules.tally_of(counted)
+
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
+        return _all(self._port, tables.CONTEXT, _exposure, on_damaged)
+
+
+def _all(
+    port: Reads, table: Table, read: Callable[[str], Kind], on_damaged: OnDamaged | None
+) -> Iterator[Kind]:
+    """Yield all values in *table*, by key, a few of them in memory at a time."""
+
+    def page(after: str, limit: int) -> Sequence[tuple[str, str]]:
+        terms = [Term(KEY, Is.ABOVE, after)]
+        return [*_one(port, Question(table, terms, (KEY,), limit, (KEY, VALUE)))]
+
+    return rules.paged(page, read, on_damaged)
+
+
+class MemoryNotes(_Part):
+    """`NoteStore` above a port."""
+
+    def change(
+        self,
+        ids: Sequence[str] = (),
+        function: NoteChange = replace,
+        new: Sequence[model.Note] = (),
+    ) -> Sequence[model.Note]:
+        def work(port: Transaction) -> Sequence[model.Note]:
+            _put_notes(port, new)
+            changed = [
+                function(note) for note in _values(port, tables.NOTE, ids, rules.note_of).values()
+            ]
+            _put_notes(port, changed)
+            return changed
+
+        return self._port.write(work)
+
+    def get(self, ids: Sequence[str]) -> Mapping[str, model.Note]:
+        return _values(self._port, tables.NOTE, ids, rules.note_of)
+
+    @_of_one_state
+    def for_text(
+        self, words: Sequence[str], scope: model.NoteScope, limit: int
+    ) -> Sequence[model.Note]:
+        if limit < 1:
+            return []
+        weights = dict.fromkeys(words, 1)
+        order = ("-created_at",)
+        found = self._port.search(tables.NOTE, weights, _notes_in(scope), limit, order)
+        return self._in_order(tables.NOTE, [key for key, _ in found], rules.note_of)
+
+    def nearest(
+        self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
+    ) -> Sequence[Mapping[str, float]]:
+        if not vectors:
+            return []
+        return self._port.nearest(tables.NOTE, vectors, _notes_in(scope), max(0, limit))
+
+    def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
+        order = ("-created_at", f"-{KEY}")
+        found = self._find(Question(tables.NOTE, _notes_in(scope), order, _most(limit)))
+        return [rules.note_of(text) for (text,) in found]
+
+    def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
+        if not ids:
+            return []
+        terms = [Term("targets", Is.HAS_ANY, sorted({*ids}))]
+        return [rules.note_of(text) for (text,) in self._find(Question(tables.NOTE, terms, (KEY,)))]
+
+    def counts(self) -> Mapping[model.NoteKind, int]:
+        counted = _groups(self._port, tables.NOTE, [_equal("live", True)], "kind")
+        return {model.NoteKind(kind): counted[kind] for kind in sorted(counted)}
+
+    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Note]:
+        return _all(self._port, tables.NOTE, rules.note_of, on_damaged)
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        terms = [
+            Term(KEY, Is.ABOVE, after),
+            _equal("live", True),
+            Term("kind", Is.NOT_IN, [model.NoteKind.ENTITY.value]),
+        ]
+        if space is not None:
+            terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
+        found = self._find(Question(tables.NOTE, terms, (KEY,), _most(limit), (KEY, VALUE)))
+        return {key: rules.note_text(rules.note_of(text)) for key, text in found}
+
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
+        def work(port: Transaction) -> None:
+            known = _one(port, Question(tables.NOTE, [_keyed(vectors)], wanted=(KEY,)))
+            port.drop_vectors(tables.NOTE, [key for (key,) in known])
+            port.put_vectors(tables.NOTE, space, {key: vectors[key] for (key,) in known})
+
+        self._port.write(work)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        def work(port: Transaction) -> int:
+            _forget_shown(port, {*ids})
+            return port.delete(tables.NOTE, ids)
+
+        return self._port.write(work, erasing=True)
+
+    def close(self) -> None:
+        """Nothing is held beside the port."""
+
+
+def _notes_in(scope: model.NoteScope) -> list[Term]:
+    """Return the terms of live notes in *scope*."""
+    terms = [_equal("live", True), _keyed((kind.value for kind in scope.kinds), "kind")]
+    if scope.repos is not None:
+        terms.append(_keyed(scope.repos, "repo"))
+    if scope.tags:
+        terms.append(Term("tags", Is.HAS, sorted({*scope.tags})))
+    if scope.pinned:
+        terms.append(_equal("pinned", True))
+    return terms
+
+
+def _put_notes(port: Transaction, notes: Sequence[model.Note]) -> None:
+    """Put notes; those whose text has changed lose their vector."""
+    values = {note.id: note for note in notes}
+    before = _values(port, tables.NOTE, values, rules.note_of)
+    port.put(map(tables.note_row, values.values()))
+    changed = [
+        key for key, note in before.items() if rules.note_text(note) != rules.note_text(values[key])
+    ]
+    port.drop_vectors(tables.NOTE, changed)
+
+
+class MemoryAdmin(_Part):
+    """`AdminStore` above a port."""
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self._graph = LiveGraph(port)
+
+    @_of_one_state
+    def counts(self) -> model.MemoryCounts:
+        port = self._port
+        outcomes = _groups(port, tables.RUN, (), "outcome")
+        changes = _groups(port, tables.RUN, (), "change")
+        statuses = _groups(port, tables.METHODOLOGY, (), "status")
+        nodes = {table.label: _total(port, table) for table in _NODES}
+        edges = {table.label: _total(port, table) for table in _EDGES}
+        superseding = Term("superseded_by", Is.ABOVE, "")
+        named = _one(port, Question(tables.METHODOLOGY, [superseding], wanted=("superseded_by",)))
+        superseded = [by for (by,) in named]
+        known = {
+            key
+            for (key,) in _one(
+                port, Question(tables.METHODOLOGY, [_keyed(superseded)], wanted=(KEY,))
+            )
+        }
+        return model.MemoryCounts(
+            nodes=nodes,
+            edges={
+                "HAS_FRAGMENT": nodes[tables.FRAGMENT.label],
+                **{
+                    kind: edges[kind]
+                    for kind in ("CAUSED_ERROR", "RECOVERED", "RESOLVED_BY", "DERIVED_FROM")
+                },
+                "SUPERSEDES": sum(by in known for by in superseded),
+                "SIMILAR_TO": edges["SIMILAR_TO"],
+            },
+            outcomes={one.value: outcomes.get(one.value, 0) for one in model.Outcome},
+            changes={one.value: changes.get(one.value, 0) for one in model.ChangeStatus},
+            methodologies={
+                one.value: statuses.get(one.value, 0) for one in model.MethodologyStatus
+            },
+            repositories=_total(port, tables.REPO),
+        )
+
+    @_of_one_state
+    def explain(self, node_id: str) -> model.Explanation | None:
+        port = self._port
+        contexts = _values(port, tables.CONTEXT, [node_id], _exposure)
+        if contexts:
+            return self._explain_context(contexts[node_id])
+        graph = self._graph.updated()
+        node = graph.nodes.get(node_id)
+        if node is None or node["label"] not in {table.label for table in _NODES}:
+            return None
+        newest: set[str] | None = None
+        if node["label"] == tables.ERROR.label:
+            terms = [_equal(TARGET, node_id)]
+            order, wanted = ("-seen_at", SOURCE), (SOURCE,)
+            question = Question(tables.MET, terms, order, rules.EXPLAINED_RUNS, wanted)
+            runs = [run for (run,) in self._find(question)]
+            own = Question(tables.FRAGMENT, [_keyed(runs, "run")], wanted=(KEY,))
+            newest = {key for (key,) in self._find(own)}
+        facts = self._facts(node_id, node["label"])
+        known = {name: fact for name, fact in facts.items() if fact is not None}
+        return model.Explanation(
+            node_id,
+            node["label"],
+            node["name"],
+            known,
+            rules.in_order(self._graph.relations(node_id, newest)),
+        )
+
+    def _explain_context(self, shown: model.Exposure) -> model.Explanation:
+        ids = [item.id for item in shown.items]
+        known = {
+            key: (tables.FRAGMENT.label, value.name)
+            for key, value in _values(self._port, tables.FRAGMENT, ids, _fragment).items()
+        }
+        known |= {
+            key: (tables.METHODOLOGY.label, value.name)
+            for key, value in _values(self._port, tables.METHODOLOGY, ids, _methodology).items()
+        }
+        return rules.explained_context(shown, known)
+
+    def _facts(self, node: str, label: str) -> dict[str, model.Json]:
+        port = self._port
+        if label == tables.RUN.label:
+            return _facts_of_run(_runs(port, [node])[node])
+        if label == tables.FRAGMENT.label:
+            value = _values(port, tables.FRAGMENT, [node], _fragment)[node]
+            return {
+                "first_step": value.start, "last_step": value.end,
+                "fragment_type": value.fragment_type.value, "phase": value.phase.value,
+                "outcome": value.outcome.value, "description": value.description,
+                "repo": value.repo, "open_file": value.open_file,
+            }  # fmt: skip
+        if label == tables.METHODOLOGY.label:
+            return _facts_of_methodology(
+                _values(port, tables.METHODOLOGY, [node], _methodology)[node]
+            )
+        wanted = (VALUE, "runs", "cleared")
+        ((text, runs, cleared),) = self._find(
+            Question(tables.ERROR, [_equal(KEY, node)], wanted=wanted)
+        )
+        error = _error(text)
+        return {
+            "family": error.family.value, "error_type": error.error_type,
+            "template": error.template, "runs": runs, "cleared_runs": cleared,
+        }  # fmt: skip
+
+    def graph(self) -> "Graph":
+        return self._graph.updated()
+
+    def follow(self) -> None:
+        """Bring the graph up to date, if it was asked for before."""
+        if self._graph.is_made:
+            self._graph.updated()
+
+    def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
+        return self._port.health(quick=quick)
+
+    def back_up(self, path: Path) -> None:
+        self._port.back_up(path)
+
+    def erase_deleted(self) -> None:
+        self._port.erase_deleted()
+
+    def take_lease(
+        self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
+    ) -> datetime | None:
+        def work(port: Transaction) -> datetime | None:
+            found = _one(port, Question(tables.STATE, [_equal(KEY, _LEASE)]))
+            lease = _lease(found[0][0]) if found else None
+            if lease and not lease.is_free_for(holder, now):
+                return lease.expires_at
+            if until:
+                text = tables.text_of(
+                    [
+                        holder,
+                        until,
+                        process and [process.machine, process.number, process.started_at],
+                    ],
+                    "the lease",
+                )
+                port.put([Row(tables.STATE, _LEASE, {}, text)])
+            else:
+                port.delete(tables.STATE, [_LEASE])
+            return None
+
+        return self._port.write(work)
+
+    @_of_one_state
+    def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
+        port = self._port
+        revision = port.revision()
+        found = self._find(Question(tables.STATE, [_equal(KEY, _CONSOLIDATED)]))
+        consolidated = int(found[0][0]) if found else 0
+        since, marked = (consolidated, -1) if after is None else (after, after)
+        runs, stale = port.find(
+            [
+                Question(tables.RUN, [Term("revision", Is.ABOVE, since)], wanted=(KEY, "repo")),
+                Question(
+                    tables.STALE,
+                    [Term("revision", Is.ABOVE, marked)],
+                    wanted=("kind", "subject"),
+                ),
+            ]
+        )
+        ids = [run for run, _ in runs]
+        met = self._find(Question(tables.MET, [_keyed(ids, SOURCE)], wanted=(TARGET,)))
+        errors = {error for (error,) in met}
+        errors |= {subject for kind, subject in stale if kind == "error"}
+        repos = {repo for _, repo in runs}
+        repos |= {subject for kind, subject in stale if kind == "repo"}
+        return model.Unconsolidated(
+            revision, len(runs), tuple(sorted(errors)), tuple(sorted(repos - {""}))
+        )
+
+    def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
+        def work(port: Transaction) -> None:
+            rows = [Row(tables.STATE, _CONSOLIDATED, {}, str(revision))]
+            if gate is not None:
+                rows.append(Row(tables.STATE, _GATE, {}, tables.text_of(gate, "the gate")))
+            port.put(rows)
+            terms = [Term("revision", Is.MOST, revision)]
+            gone = _one(port, Question(tables.STALE, terms, wanted=(KEY,)))
+            port.delete(tables.STALE, [key for (key,) in gone])
+
+        self._port.write(work)
+
+
+def _lease(text: str) -> rules.StoredLease:
+    holder, until, process = orjson.loads(text)
+    own = Process(*process) if process else None
+    return rules.StoredLease(holder, datetime.fromisoformat(until), own)
+
+
+def _facts_of_run(value: model.Trajectory) -> dict[str, model.Json]:
+    return {
+        "instance_id": value.instance_id, "repo": value.repo,
+        "task_type": value.task_type.value, "outcome": value.outcome.value,
+        "outcome_source": value.outcome_source.value, "exit_status": value.exit_status,
+        "total_steps": value.total_steps, "summary": value.summary, "agent": value.agent,
+        "model": value.model, "source": value.source,
+        "contributor": value.contributor or None,
+        "seen_at": f"{value.seen_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
+    }  # fmt: skip
+
+
+def _facts_of_methodology(value: model.Methodology) -> dict[str, model.Json]:
+    return {
+        "situation": value.situation, "strategy": value.strategy, "repo": value.repo,
+        "keyword": value.keyword, "task_type": value.task_type and value.task_type.value,
+        "status": value.status.value, "confidence": value.confidence,
+        "support": value.support, "repositories": value.repositories,
+        "frequency": value.frequency, "success_rate": value.success_rate,
+        "avg_steps": value.avg_steps, "shown_and_helped": value.success_count,
+        "shown_and_did_not": value.failure_count, "made_by": value.made_by,
+        "superseded_by": value.superseded_by,
+    }  # fmt: skip
+
+
+class MemoryStore(Store):
+    """A `Store` above a *port*."""
+
+    def __init__(self, port: Port) -> None:
+        self._port, self.tenant = port, port.tenant
+        self.snapshot: Callable[[], AbstractContextManager[object]] = port.snapshot
+        self.runs = MemoryRuns(port)
+        self.recoveries = MemoryRecoveries(port)
+        self.vectors = MemoryVectors(port)
+        self.methodologies = MemoryMethodologies(port)
+        self.exposures = MemoryExposures(port)
+        self.notes: NoteStore = MemoryNotes(port)
+        self.admin: MemoryAdmin = MemoryAdmin(port)
+
+    def close(self) -> None:
+        self.notes.close()
+        self._port.close()

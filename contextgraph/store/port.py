@@ -1,0 +1,232 @@
+"""The port of a store: rows of declared tables, and the primitives that a back end implements.
+
+A back end knows tables only by their declaration: it keeps rows, answers questions about their
+columns and holds no rule about what they mean. `store.memory_store` has the rules, once, above this
+port. Every row belongs to the tenant of the port. Answers are equal for all back ends: where an
+order leaves ties, the key decides, ascending. A term that a back end does not know raises.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from contextgraph.model import HealthCheck, Vector
+
+Result = TypeVar("Result")
+Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | None
+
+# Checks that a quick answer is without.
+THOROUGH = ("integrity", "writable")
+# Cosines that are equal when rounded to so many decimals tie.
+COSINE_DECIMALS = 4
+KEY, VALUE, SOURCE, TARGET = "key", "value", "source", "target"
+
+
+class Drawn(NamedTuple):
+    """A relation of a row for people who read the graph: no question names it.
+
+    It leads to the row *key* of *table*, or from it where it is *incoming*, if there is one when
+    its own row is put.
+    """
+
+    type: str
+    table: "Table"
+    key: str
+    incoming: bool = False
+    properties: Mapping[str, Scalar] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The declaration of a table.
+
+    *label* is that of nodes in a graph, or the type of relations where *ends* names the tables that
+    they lead from and to. *columns* can be filtered and sorted by; their types are str, int, float,
+    bool, datetime, and tuple for several texts. Each of *indexes* serves a frequent question: the
+    columns that it compares, then those of its order (``-``: descending). Words of rows are
+    searched where *scope* names the column that most searches are limited by. Damage of a row is
+    reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
+    number of rows says how large a memory is.
+    """
+
+    name: str
+    label: str
+    columns: Mapping[str, type] = field(default_factory=dict)
+    indexes: Sequence[Sequence[str]] = ()
+    ends: tuple[str, str] | None = None
+    scope: str | None = None
+    part_of: tuple[str, str] | None = None
+    is_sized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its columns, its *value*, encoded, and the *words* by which it is found.
+
+    *source* and *target* are the keys at the ends of an edge. *shown* and *drawn* are further
+    properties and relations for people who read the graph: no question names them.
+    """
+
+    table: Table
+    key: str
+    columns: Mapping[str, Scalar]
+    value: str | bytes = ""
+    words: Sequence[str] = ()
+    source: str = ""
+    target: str = ""
+    shown: Mapping[str, Scalar] = field(default_factory=dict)
+    drawn: Sequence[Drawn] = ()
+
+
+class Is(Enum):
+    """How a column is compared."""
+
+    EQUAL = "="
+    IN = "in"
+    NOT_IN = "not in"
+    LEAST = ">="
+    MOST = "<="
+    ABOVE = ">"
+    HAS = "has"
+    """the column has several texts, all of these among them"""
+    HAS_ANY = "has any"
+    """the column has several texts, one of these among them"""
+    NULL = "is null"
+    EMBEDDED = "embedded"
+    """the row has a vector, or none for want of words, in this space; the column is its key"""
+    NOT_EMBEDDED = "not embedded"
+
+
+class Term(NamedTuple):
+    """A condition on a *column*."""
+
+    column: str
+    how: Is
+    value: Any = None
+
+
+Where: TypeAlias = Sequence[Term]
+
+
+class Question(NamedTuple):
+    """Asks for the columns *wanted* of the rows of *table* that all terms of *where* admit.
+
+    A column of *order* that begins with ``-`` is descending.
+    """
+
+    table: Table
+    where: Where = ()
+    order: Sequence[str] = ()
+    limit: int | None = None
+    wanted: Sequence[str] = (VALUE,)
+
+
+class Count(NamedTuple):
+    """Asks for the number of rows in each group *by* columns, with the *sums* of others.
+
+    The largest groups come first, ties by the columns.
+    """
+
+    table: Table
+    where: Where = ()
+    by: Sequence[str] = ()
+    sums: Sequence[str] = ()
+    limit: int | None = None
+
+
+class Change(NamedTuple):
+    """The keys of rows that were put or deleted after a revision, by table; None: too many."""
+
+    revision: int
+    put: Mapping[str, Sequence[str]] | None
+
+
+class Reads(Protocol):
+    """Primitives that read."""
+
+    def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
+        """Return for each question its rows: the columns wanted, in their order."""
+
+    def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
+        """Return for each count its groups: the columns, the number of rows, the sums."""
+
+    def search(
+        self,
+        table: Table,
+        weights: Mapping[str, int],
+        where: Where,
+        limit: int,
+        order: Sequence[str] = (),
+    ) -> list[tuple[str, int]]:
+        """Return keys of rows with any of these words, with the sum of the words' weights.
+
+        The heaviest come first, ties by *order* and key.
+        """
+
+    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+        """Return in how many rows each of *words* occurs."""
+
+    def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
+        """Return the vectors of these rows in *space*; None for one that has no words."""
+
+    def nearest(
+        self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
+    ) -> list[dict[str, float]]:
+        """Return for each of *vectors*, of one space, key -> cosine, best first.
+
+        Cosines have four decimals.
+        """
+
+    def revision(self) -> int:
+        """Return how many changes there have been."""
+
+
+class Transaction(Reads, Protocol):
+    """Primitives in a transaction that writes; its revision is that of the change it makes."""
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Insert rows, or replace those of the same table and key; vectors stay."""
+
+    def delete(self, table: Table, keys: Iterable[str]) -> int:
+        """Delete rows, and edges at deleted nodes; return how many of *keys* were known."""
+
+    def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of known rows, over those of the same space."""
+
+    def drop_vectors(self, table: Table, keys: Iterable[str] | None, keep: str = "") -> None:
+        """Delete the vectors of these rows (None: of all), but for those of the space *keep*."""
+
+
+class Port(Reads, Protocol):
+    """A database that holds rows of one tenant."""
+
+    tenant: str
+
+    def write(self, work: Callable[[Transaction], Result], *, erasing: bool = False) -> Result:
+        """Return the result of *work*, done in one transaction; on an error nothing is left.
+
+        *work* may be called again where the database asks for it. *erasing*: of what it deletes no
+        word is left in the files.
+        """
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """In this block the thread reads one state of a file, or the newest of a server."""
+
+    def changed(self, since: int) -> Change:
+        """Return what was put or deleted after the revision *since*."""
+
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+        """Return checks of the database; one that fails raises nothing."""
+
+    def back_up(self, path: Path) -> None:
+        """Copy one state of all tenants to the new file *path*."""
+
+    def erase_deleted(self) -> None:
+        """Rewrite the database without traces of what was deleted."""
+
+    def close(self) -> None:
+        """Release files and connections; closing twice is harmless."""

@@ -1,0 +1,745 @@
+"""The primitives of `store.port` in a SQLite file: one table of rows for each declaration.
+
+A row has the columns of its declaration, its value, and for each column of several texts rows in a
+table of its own. Words are in a full-text index of each table, vectors in one table beside it. The
+statements are made of the names in the declarations, one for each form of a question.
+"""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from threading import local
+from typing import Any, TypeVar
+
+import orjson
+
+from contextgraph.errors import StoreError
+from contextgraph.model import HealthCheck, Vector, dimensions_of
+from contextgraph.store.port import (
+    KEY,
+    SOURCE,
+    TARGET,
+    THOROUGH,
+    Change,
+    Count,
+    Is,
+    Question,
+    Row,
+    Table,
+    Where,
+)
+from contextgraph.store.sqlite.connections import Connections
+from contextgraph.store.sqlite.health import checks
+from contextgraph.store.sqlite.matrix import Matrix
+from contextgraph.store.sqlite.schema import Schema, index_name, ordered, several_of
+from contextgraph.text import regex
+
+Result = TypeVar("Result")
+# Changes are listed for so many revisions, for processes that follow them; those that are further
+# behind read everything again.
+CHANGES_LISTED = 10_000
+# Words are found in a third of the time where segments are merged; so many pages take 0.1 s.
+MERGED_EVERY = 16
+_MERGED_AT_ONCE = 500
+# A row that was found is read in whole for less than going through the rows of a common word.
+_READ_WHOLE = 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN = regex(r"[a-z0-9_]+")
+_CONDITIONS = {
+    Is.EQUAL: "n.{name} = :{value}",
+    Is.IN: "n.{name} IN (SELECT value FROM json_each(:{value}))",
+    Is.NOT_IN: "(n.{name} IS NULL OR n.{name} NOT IN (SELECT value FROM json_each(:{value})))",
+    Is.LEAST: "n.{name} >= :{value}",
+    Is.MOST: "n.{name} <= :{value}",
+    Is.ABOVE: "n.{name} > :{value}",
+    Is.NULL: "n.{name} IS NULL",
+}
+_RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
+_OF_SEVERAL = (
+    "(SELECT count(DISTINCT m.text) FROM {table}_{name} m WHERE m.owner = n.rowid "
+    "AND m.text IN (SELECT value FROM json_each(:{value})))"
+)
+_HAS_VECTOR = (
+    "EXISTS (SELECT 1 FROM vector v WHERE v.name = '{table}' AND v.owner = n.rowid "
+    "AND v.space = :{value})"
+)
+
+
+def _form(where: Where) -> tuple[tuple[str, Is], ...]:
+    return tuple((term.column, term.how) for term in where)
+
+
+@lru_cache(1_000)
+def _index(table: Table, where: tuple[tuple[str, Is], ...], order: tuple[str, ...]) -> str | None:
+    """Return the name of the index that serves a form best; None leaves it to SQLite."""
+    hows = dict(where)
+    if hows.get(KEY) in (Is.EQUAL, Is.IN):
+        return f"{table.name}_by_key"
+    asked = tuple(column.removeprefix("-") for column in order)
+    best, name = (0, 0), None
+    for index in table.indexes:
+        columns = [column.removeprefix("-") for column in index]
+        compared = 0
+        while compared < len(columns) and hows.get(columns[compared]) in (Is.EQUAL, Is.IN):
+            compared += 1
+        is_equal = all(hows[column] is Is.EQUAL for column in columns[:compared])
+        rest = tuple(column for column in columns[compared:] if column != KEY)
+        ordered_by = len(rest) if is_equal and rest and rest == asked[: len(rest)] else 0
+        ranged = bool(rest) and hows.get(rest[0]) in _RANGES
+        score = (compared, ordered_by or int(ranged))
+        if any(score) and score > best:
+            best, name = score, index_name(table, index)
+    if name is None:
+        several = any(table.columns.get(column) is tuple for column in hows)
+        return (
+            None if several else (f"{table.name}_by_key" if not order or asked == (KEY,) else None)
+        )
+    return name
+
+
+@lru_cache(1_000)
+def _condition(table: Table, where: tuple[tuple[str, Is], ...]) -> str:
+    terms = ["n.tenant = :tenant"]
+    for place, (column, how) in enumerate(where):
+        named = {"table": table.name, "name": column, "value": f"w{place}"}
+        if how is Is.HAS:
+            owned = _OF_SEVERAL.format(**named)
+            first = (
+                f"n.rowid IN (SELECT owner FROM {table.name}_{column} WHERE tenant = :tenant "
+                f"AND text = :w{place} ->> 0)"
+            )
+            terms.append(f"({first} AND {owned} = json_array_length(:w{place}))")
+        elif how is Is.HAS_ANY:
+            terms.append(
+                f"n.rowid IN (SELECT owner FROM {table.name}_{column} WHERE tenant = :tenant "
+                f"AND text IN (SELECT value FROM json_each(:w{place})))"
+            )
+        elif how in (Is.EMBEDDED, Is.NOT_EMBEDDED):
+            has = _HAS_VECTOR.format(**named)
+            terms.append(has if how is Is.EMBEDDED else f"NOT {has}")
+        else:
+            terms.append(_CONDITIONS[how].format(**(named | {"name": f'"{column}"'})))
+    return " AND ".join(terms)
+
+
+@lru_cache(1_000)
+def _select(
+    table: Table,
+    where: tuple[tuple[str, Is], ...],
+    order: tuple[str, ...],
+    wanted: tuple[str, ...],
+) -> str:
+    index = _index(table, where, order)
+    hint = f" INDEXED BY {index}" if index else ""
+    columns = ", ".join(f'n."{column}"' for column in wanted)
+    sql = f"SELECT {columns} FROM {table.name} n{hint} WHERE {_condition(table, where)}"
+    return f"{sql} ORDER BY {_order(order)} LIMIT :most"
+
+
+def _order(order: Sequence[str]) -> str:
+    named = {column.removeprefix("-") for column in order}
+    return ", ".join(ordered(column, "n.") for column in (*order, *({KEY} - named)))
+
+
+def _given(value: Any) -> Any:
+    """Return *value* as SQLite takes it: times in microseconds, several values as JSON."""
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        try:
+            return orjson.dumps([_given(one) for one in value]).decode()
+        except TypeError as error:
+            raise StoreError(f"a text cannot be stored: {error}") from error
+    return int(value) if isinstance(value, bool) else value
+
+
+def moment(time: datetime) -> int:
+    """Return microseconds since 1970, UTC; raises `StoreError` for a time without zone."""
+    if time.tzinfo is None:
+        raise StoreError(f"time {time.isoformat()} has no time zone")
+    return (time - _EPOCH) // _MICROSECOND
+
+
+@lru_cache(1_024)
+def time_of(microseconds: int) -> datetime:
+    """Return the time that `moment` gave *microseconds* for."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _document(tenant: int, words: Sequence[str]) -> str:
+    # Words in ASCII are in lower case, and plain.
+    return " ".join(
+        f"{tenant}_{word}" if word.isascii() else _token(tenant, word)
+        for word in dict.fromkeys(words)
+    )
+
+
+def _token(tenant: int, word: str) -> str:
+    """Return *word* as one term of *tenant* that no tokenizer takes apart or changes."""
+    if _PLAIN.fullmatch(word):
+        return f"{tenant}_{word}"
+    return f"{tenant}@{word.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def _place_token(tenant: int, scope: object) -> str:
+    digest = hashlib.blake2b(str(scope).encode("utf-8", "surrogatepass"), digest_size=8)
+    return f"@{tenant}_{digest.hexdigest()}"
+
+
+class _Rows:
+    """Primitives in a transaction on a connection."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, tenant: int, revision: int, port: "SqlitePort"
+    ) -> None:
+        self._connection, self._tenant, self._revision = connection, tenant, revision
+        self._port = port
+        # The keys of the rows that this change put or deleted, by table.
+        self.changed: dict[str, set[str]] = {}
+
+    def _execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, parameters)
+
+    def _parameters(self, where: Where) -> dict[str, Any]:
+        given = {f"w{place}": _given(term.value) for place, term in enumerate(where)}
+        return {"tenant": self._tenant, **given}
+
+    def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
+        return [self._find(question) for question in questions]
+
+    def _find(self, question: Question) -> list[tuple[Any, ...]]:
+        if _is_empty(question.where):
+            return []
+        sql = _select(
+            question.table, _form(question.where), tuple(question.order), tuple(question.wanted)
+        )
+        most = -1 if question.limit is None else question.limit
+        rows = self._execute(sql, {**self._parameters(question.where), "most": most}).fetchall()
+        return _read(question.table, question.wanted, rows)
+
+    def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
+        return [self._count(one) for one in counts]
+
+    def _count(self, asked: Count) -> list[tuple[Any, ...]]:
+        if _is_empty(asked.where):
+            return []
+        by = [f'n."{column}"' for column in asked.by]
+        sums = [f'sum(n."{column}")' for column in asked.sums]
+        where = _form(asked.where)
+        index = _index(asked.table, where, tuple(asked.by)) if where else None
+        hint = f" INDEXED BY {index}" if index else ""
+        sql = (
+            f"SELECT {', '.join([*by, 'count(*)', *sums])} FROM {asked.table.name} n{hint} "
+            f"WHERE {_condition(asked.table, where)}"
+        )
+        if by:
+            listed = ", ".join(by)
+            sql += f" GROUP BY {listed} ORDER BY count(*) DESC, {listed} LIMIT :most"
+        most = -1 if asked.limit is None else asked.limit
+        rows = self._execute(sql, {**self._parameters(asked.where), "most": most}).fetchall()
+        return [] if not by and not rows[0][0] else rows
+
+    def search(
+        self,
+        table: Table,
+        weights: Mapping[str, int],
+        where: Where,
+        limit: int,
+        order: Sequence[str] = (),
+    ) -> list[tuple[str, int]]:
+        if not weights or limit < 1 or _is_empty(where):
+            return []
+        places: list[str] | None = None
+        rest = []
+        for term in where:
+            if term.column == table.scope and term.how in (Is.EQUAL, Is.IN) and places is None:
+                values = [term.value] if term.how is Is.EQUAL else term.value
+                places = [_place_token(self._tenant, value) for value in values]
+            else:
+                rest.append(term)
+        return self._first(table, self._heaviest(table, weights, places, rest, limit), order, limit)
+
+    def _heaviest(
+        self,
+        table: Table,
+        weights: Mapping[str, int],
+        places: Sequence[str] | None,
+        where: Where,
+        limit: int,
+    ) -> dict[int, int]:
+        """Return the rows with the most weight, and all that tie with the last: row -> weight."""
+        counts: dict[int, int] = {}
+        rest = dict(sorted(weights.items(), key=lambda one: -one[1]))
+        for word, weight in [*rest.items()]:
+            left = sum(rest.values())
+            # Which of them fulfil other conditions is known only in the end.
+            if not where and (least := _least(counts, limit)):
+                counts = {row: known for row, known in counts.items() if known + left >= least}
+                if least > left and len(counts) <= _READ_WHOLE:
+                    self._add_rest(table, counts, rest)  # no other row comes near
+                    break
+            for row in self._with(table, word, places):
+                counts[row] = counts.get(row, 0) + weight
+            del rest[word]
+        if where:
+            counts = {row: counts[row] for row in self._fitting(table, counts, where)}
+        least = _least(counts, limit)
+        return {row: known for row, known in counts.items() if known >= least}
+
+    def _fitting(self, table: Table, rows: Iterable[int], where: Where) -> list[int]:
+        found = self._execute(
+            f"SELECT n.rowid FROM json_each(:named) named CROSS JOIN {table.name} n "
+            f"ON n.rowid = named.value WHERE {_condition(table, _form(where))}",
+            {"named": str([*rows]), **self._parameters(where)},
+        )
+        return [row for (row,) in found]
+
+    def _add_rest(self, table: Table, counts: dict[int, int], weights: Mapping[str, int]) -> None:
+        """Add to the weight of each row the weights of the words that it has."""
+        tokens = {_token(self._tenant, word): weight for word, weight in weights.items()}
+        texts = self._execute(
+            f"SELECT rowid, words FROM {table.name}_words "
+            "WHERE rowid IN (SELECT value FROM json_each(?))",
+            (str([*counts]),),
+        )
+        for row, text in texts:
+            counts[row] += sum(tokens[token] for token in tokens.keys() & text.split())
+
+    def _first(
+        self, table: Table, counts: Mapping[int, int], order: Sequence[str], limit: int
+    ) -> list[tuple[str, int]]:
+        """Return the keys of the heaviest rows, ties in their *order*."""
+        by_weight: dict[int, list[int]] = {}
+        for row, weight in counts.items():
+            by_weight.setdefault(weight, []).append(row)
+        first: list[tuple[str, int]] = []
+        sql = (
+            f"SELECT n.key FROM json_each(?) named CROSS JOIN {table.name} n "
+            f"ON n.rowid = named.value ORDER BY {_order(order)} LIMIT ?"
+        )
+        for weight in sorted(by_weight, reverse=True):
+            tied = str(by_weight[weight]), limit - len(first)
+            first += [(key, weight) for (key,) in self._execute(sql, tied)]
+        return first
+
+    def _with(self, table: Table, word: str, places: Sequence[str] | None) -> list[int]:
+        named = " OR ".join(f'"{place}"' for place in places or ())
+        scope = "" if places is None else f"({named}) AND "
+        match = f'{scope}"{_token(self._tenant, word)}"'
+        ((rows,),) = self._execute(
+            f"SELECT group_concat(rowid) FROM {table.name}_words WHERE {table.name}_words MATCH ?",
+            (match,),
+        ).fetchall()
+        return orjson.loads(f"[{rows or ''}]")  # type: ignore[no-any-return]
+
+    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+        tokens = {_token(self._tenant, word): word for word in words}
+        found = self._execute(
+            f"SELECT v.term, v.doc FROM json_each(?) named "
+            f"CROSS JOIN {table.name}_vocabulary v ON v.term = named.value",
+            (_given([*tokens]),),
+        )
+        counts = dict.fromkeys(words, 0)
+        counts |= {tokens[term]: count for term, count in found}
+        return counts
+
+    def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
+        found = self._execute(
+            f"SELECT n.key, v.data FROM json_each(?) named CROSS JOIN {table.name} n "
+            "ON n.tenant = ? AND n.key = named.value CROSS JOIN vector v "
+            "ON v.name = ? AND v.owner = n.rowid AND v.space = ?",
+            (_given([*keys]), self._tenant, table.name, space),
+        )
+        return {key: None if data is None else Vector(space, data) for key, data in found}
+
+    def nearest(
+        self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
+    ) -> list[dict[str, float]]:
+        if limit < 1 or _is_empty(where):
+            return [{} for _ in vectors]
+        matrix = self._port.matrix(table, vectors[0].space)
+        rows = matrix.caught_up(self._connection, self._tenant, self._revision)
+        form = _form(where)
+        index = _index(table, form, ()) if where else None
+        hint = f" INDEXED BY {index}" if index else ""
+        owners = None
+        if where:
+            ((listed,),) = self._execute(
+                f"SELECT group_concat(n.rowid) FROM {table.name} n{hint} "
+                f"WHERE {_condition(table, form)}",
+                self._parameters(where),
+            ).fetchall()
+            owners = orjson.loads(f"[{listed or ''}]")
+        return [self._named(table, rows.nearest(v, owners, limit), limit) for v in vectors]
+
+    def _named(
+        self, table: Table, near: Sequence[tuple[int, float]], limit: int
+    ) -> dict[str, float]:
+        """Return the first of *near* by their keys, which break ties."""
+        cosines = dict(near)
+        found = self._execute(
+            f"SELECT n.rowid, n.key FROM json_each(?) named "
+            f"CROSS JOIN {table.name} n ON n.rowid = named.value",
+            (str([*cosines]),),
+        )
+        named = sorted(((-cosines[row], key) for row, key in found))
+        return {key: -cosine for cosine, key in named[:limit]}
+
+    def revision(self) -> int:
+        return self._revision
+
+    def put(self, rows: Iterable[Row]) -> None:
+        by_table: dict[Table, dict[str, Row]] = {}
+        for row in rows:
+            by_table.setdefault(row.table, {})[row.key] = row
+        for table, own in by_table.items():
+            self._note(table, own)
+            self._put(table, [*own.values()])
+
+    def _put(self, table: Table, rows: Sequence[Row]) -> None:
+        names, several = _single(table), several_of(table)
+        sql = _insertion(table, names)
+        for row in rows:
+            ends = (row.source, row.target) if table.ends else ()
+            given = [_given(row.columns[name]) for name in names]
+            ((rowid,),) = self._execute(
+                sql, (self._tenant, row.key, *ends, *given, row.value)
+            ).fetchall()
+            for name in several:
+                own = f"{table.name}_{name}"
+                self._execute(f"DELETE FROM {own} WHERE owner = ?", (rowid,))
+                self._connection.executemany(
+                    f"INSERT INTO {own} VALUES (?, ?, ?)",
+                    [(self._tenant, text, rowid) for text in row.columns[name]],  # type: ignore[union-attr]
+                )
+            if table.scope:
+                token = _place_token(self._tenant, row.columns[table.scope])
+                self._execute(f"DELETE FROM {table.name}_words WHERE rowid = ?", (rowid,))
+                self._execute(
+                    f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)",
+                    (rowid, f"{_document(self._tenant, row.words)} {token}"),
+                )
+
+    def delete(self, table: Table, keys: Iterable[str]) -> int:
+        named = sorted({*keys})
+        if not named:
+            return 0
+        found = self._execute(
+            f"SELECT n.rowid, n.key FROM json_each(?) named CROSS JOIN {table.name} n "
+            "ON n.tenant = ? AND n.key = named.value",
+            (_given(named), self._tenant),
+        ).fetchall()
+        if not found:
+            return 0
+        known = [key for _, key in found]
+        self._note(table, known)
+        if not table.ends:
+            for edges in self._port.tables:
+                for end, name in zip(edges.ends or (), (SOURCE, TARGET), strict=False):
+                    if end == table.name:
+                        self._delete_edges(edges, name, known)
+        rowids = [(row,) for row, _ in found]
+        self._connection.executemany(
+            "DELETE FROM vector WHERE name = ? AND owner = ?",
+            [(table.name, row) for (row,) in rowids],
+        )
+        for name in several_of(table):
+            self._connection.executemany(f"DELETE FROM {table.name}_{name} WHERE owner = ?", rowids)
+        if table.scope:
+            self._connection.executemany(f"DELETE FROM {table.name}_words WHERE rowid = ?", rowids)
+        self._connection.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", rowids)
+        return len(known)
+
+    def _delete_edges(self, edges: Table, end: str, keys: Sequence[str]) -> None:
+        found = self._execute(
+            f"SELECT n.key FROM {edges.name} n INDEXED BY {index_name(edges, _of_end(edges, end))} "
+            f"WHERE n.tenant = ? AND n.{end} IN (SELECT value FROM json_each(?))",
+            (self._tenant, _given(keys)),
+        ).fetchall()
+        self.delete(edges, [key for (key,) in found])
+
+    def _note(self, table: Table, keys: Iterable[str]) -> None:
+        self.changed.setdefault(table.name, set()).update(keys)
+
+    def list_change(self) -> None:
+        """Count this change and list its keys, without those of changes long ago."""
+        self._connection.executemany(
+            "INSERT INTO change VALUES (?, ?, ?, ?)",
+            [
+                (self._tenant, self._revision, name, _given(sorted(keys)))
+                for name, keys in self.changed.items()
+                if keys
+            ],
+        )
+        self._execute(
+            "UPDATE tenant SET revision = ? WHERE key = ?", (self._revision, self._tenant)
+        )
+        if self._revision % MERGED_EVERY == 0:
+            self._merge()
+        if self._revision % CHANGES_LISTED == 0:
+            self.forget_changes(self._revision - CHANGES_LISTED)
+
+    def _merge(self) -> None:
+        """Merge segments of full-text indexes, which grow in number with each change."""
+        for table in self._port.tables:
+            name = f"{table.name}_words"
+            for option, value in (("usermerge", 2), ("merge", _MERGED_AT_ONCE)):
+                if table.scope:
+                    sql = f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)"
+                    self._execute(sql, (option, value))
+
+    def erase(self) -> None:
+        """Remove what is left of deleted rows: their words, keys and checksums."""
+        self.forget_changes(self._revision)
+        self._execute("DELETE FROM checksum WHERE value = 0")
+        for table in self._port.tables:
+            name = f"{table.name}_words"
+            if table.scope:
+                self._execute(f"INSERT INTO {name} ({name}) VALUES ('optimize')")
+
+    def forget_changes(self, until: int) -> None:
+        """Delete the lists of changes up to the revision *until*."""
+        self._execute(
+            "DELETE FROM change WHERE tenant = ? AND revision <= ?", (self._tenant, until)
+        )
+        self._execute("UPDATE tenant SET listed_since = ? WHERE key = ?", (until, self._tenant))
+
+    def listed(self, since: int) -> Change:
+        """Return what was put or deleted after the revision *since*."""
+        known = self._execute("SELECT listed_since FROM tenant WHERE key = ?", (self._tenant,))
+        if since < max((row[0] for row in known), default=0):
+            return Change(self._revision, None)
+        put: dict[str, set[str]] = {}
+        found = "SELECT name, keys FROM change WHERE tenant = ? AND revision > ?"
+        for name, keys in self._execute(found, (self._tenant, since)):
+            put.setdefault(name, set()).update(orjson.loads(keys))
+        return Change(self._revision, {name: sorted(keys) for name, keys in put.items()})
+
+    def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        self.changed.setdefault(table.name, set())
+        for key, vector in vectors.items():
+            self._execute(
+                "INSERT OR REPLACE INTO vector (tenant, name, owner, space, data) "
+                f"SELECT ?, ?, n.rowid, ?, ? FROM {table.name} n "
+                "WHERE n.tenant = ? AND n.key = ?",
+                (self._tenant, table.name, space, vector and vector.data, self._tenant, key),
+            )
+
+    def drop_vectors(self, table: Table, keys: Iterable[str] | None, keep: str = "") -> None:
+        named = None if keys is None else [*keys]
+        if named == []:
+            return
+        self.changed.setdefault(table.name, set())
+        within = (
+            ""
+            if named is None
+            else f"AND owner IN (SELECT n.rowid FROM json_each(:keys) named CROSS JOIN "
+            f"{table.name} n ON n.tenant = :tenant AND n.key = named.value)"
+        )
+        self._execute(
+            f"DELETE FROM vector WHERE name = :table AND tenant = :tenant "
+            f"AND space <> :keep {within}",
+            {
+                "table": table.name, "tenant": self._tenant, "keep": keep,
+                "keys": None if named is None else _given(named),
+            },
+        )  # fmt: skip
+
+
+def _of_end(edges: Table, end: str) -> Sequence[str]:
+    """Return an index of *edges* that begins with this end."""
+    return next(index for index in edges.indexes if index[0] == end)
+
+
+@lru_cache(100)
+def _single(table: Table) -> tuple[str, ...]:
+    """Return the columns of *table* that have one value."""
+    return tuple(name for name, kind in table.columns.items() if kind is not tuple)
+
+
+@lru_cache(100)
+def _insertion(table: Table, names: tuple[str, ...]) -> str:
+    ends = ("source", "target") if table.ends else ()
+    columns = ("tenant", "key", *ends, *names, "value")
+    listed = ", ".join(f'"{column}"' for column in columns)
+    places = ", ".join("?" * len(columns))
+    updated = ", ".join(f'"{column}" = excluded."{column}"' for column in columns[2:])
+    return (
+        f"INSERT INTO {table.name} ({listed}) VALUES ({places}) "
+        f"ON CONFLICT (tenant, key) DO UPDATE SET {updated} RETURNING rowid"
+    )
+
+
+def _least(counts: Mapping[int, int], limit: int) -> int:
+    """Return the weight of the row at place *limit*, 0 where there are no so many."""
+    return sorted(counts.values())[-limit] if len(counts) >= limit else 0
+
+
+def _is_empty(where: Where) -> bool:
+    return any(term.how in (Is.IN, Is.HAS_ANY) and not term.value for term in where)
+
+
+def _read(
+    table: Table, wanted: Sequence[str], rows: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    forms = [
+        (place, time_of if kind is datetime else bool)
+        for place, name in enumerate(wanted)
+        if (kind := table.columns.get(name)) in (datetime, bool)
+    ]
+    if not forms:
+        return rows
+    read = [list(row) for row in rows]
+    for row in read:
+        for place, form in forms:
+            if row[place] is not None:
+                row[place] = form(row[place])
+    return [tuple(row) for row in read]
+
+
+class _Snapshot(local):
+    """The rows of the snapshot that a thread is in."""
+
+    rows: _Rows | None = None
+
+
+class SqlitePort:
+    """A `Port` in the file *path*; the docstrings of its methods are those of the protocol."""
+
+    def __init__(
+        self,
+        path: str,
+        tables: Sequence[Table],
+        tenant: str = "default",
+        *,
+        read_only: bool = False,
+        create: bool = True,
+    ) -> None:
+        self.tenant, self.tables = tenant, tables
+        self._connections = Connections(path, Schema(tables), read_only=read_only, create=create)
+        self._process = os.getpid()
+        self._snapshot = _Snapshot()
+        self._matrices: dict[tuple[str, str], Matrix] = {}
+
+    def matrix(self, table: Table, space: str) -> Matrix:
+        """Return the vectors of a table in a space that this process has read."""
+        known = self._matrices.get((table.name, space))
+        if known is None:
+            known = Matrix(table.name, space, dimensions_of(space))
+            self._matrices = {
+                **{name: one for name, one in self._matrices.items() if name[0] != table.name},
+                (table.name, space): known,
+            }
+        return known
+
+    @contextmanager
+    def _reading(self) -> Iterator[_Rows]:
+        if self._process != os.getpid():
+            self._process, self._snapshot, self._matrices = os.getpid(), _Snapshot(), {}
+        if self._snapshot.rows is not None:
+            yield self._snapshot.rows
+            return
+        with self._connections.reading() as connection:
+            yield _Rows(connection, *_tenant(connection, self.tenant), self)
+
+    def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
+        with self._reading() as rows:
+            return rows.find(questions)
+
+    def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
+        with self._reading() as rows:
+            return rows.count(counts)
+
+    def search(
+        self,
+        table: Table,
+        weights: Mapping[str, int],
+        where: Where,
+        limit: int,
+        order: Sequence[str] = (),
+    ) -> list[tuple[str, int]]:
+        with self._reading() as rows:
+            return rows.search(table, weights, where, limit, order)
+
+    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+        with self._reading() as rows:
+            return rows.word_counts(table, words)
+
+    def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
+        with self._reading() as rows:
+            return rows.vectors(table, space, keys)
+
+    def nearest(
+        self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
+    ) -> list[dict[str, float]]:
+        with self._reading() as rows:
+            return rows.nearest(table, vectors, where, limit)
+
+    def revision(self) -> int:
+        with self._reading() as rows:
+            return rows.revision()
+
+    def write(self, work: Callable[[_Rows], Result], *, erasing: bool = False) -> Result:
+        result = self._written(work, erasing=erasing)
+        if erasing:
+            self._connections.empty_log()
+        return result
+
+    def _written(self, work: Callable[[_Rows], Result], *, erasing: bool) -> Result:
+        if self._snapshot.rows is not None:
+            raise StoreError("nothing can be written within a snapshot; write when it has ended")
+        with self._connections.writing() as connection:
+            tenant, revision = _tenant(connection, self.tenant)
+            if not tenant:
+                connection.execute(
+                    "INSERT INTO tenant (name, revision, listed_since) VALUES (?, 0, 0)",
+                    (self.tenant,),
+                )
+                tenant, revision = _tenant(connection, self.tenant)
+            rows = _Rows(connection, tenant, revision + 1, self)
+            result = work(rows)
+            if rows.changed:
+                rows.list_change()
+            if rows.changed and erasing:
+                rows.erase()
+            return result
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._reading() as rows:
+            before, self._snapshot.rows = self._snapshot.rows, rows
+            try:
+                yield
+            finally:
+                self._snapshot.rows = before
+
+    def changed(self, since: int) -> Change:
+        with self._reading() as rows:
+            return rows.listed(since)
+
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+        return tuple(checks(self._connections, THOROUGH if quick else ()))
+
+    def back_up(self, path: Path) -> None:
+        self._connections.back_up(path)
+
+    def erase_deleted(self) -> None:
+        def work(rows: _Rows) -> None:
+            rows.erase()
+
+        self.write(work)
+        self._connections.rewrite()
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+def _tenant(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
+    row = connection.execute("SELECT key, revision FROM tenant WHERE name = ?", (name,)).fetchone()
+    return (0, 0) if row is None else (row[0], row[1])

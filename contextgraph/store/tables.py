@@ -1,0 +1,518 @@
+"""The tables of a memory, and the rows that its values are stored as.
+
+The declarations are all that a back end knows of a memory. Labels of nodes and types of relations
+are those of docs/concepts.md; *shown* properties are for people who read the graph.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from contextgraph import model
+from contextgraph.errors import ReadError, StoreError
+from contextgraph.store import rules
+from contextgraph.store.port import Drawn, Row, Scalar, Table
+from contextgraph.text import stems, words
+from contextgraph.values import replace
+
+Value = TypeVar("Value")
+
+RUN = Table(
+    "run",
+    "Trajectory",
+    {
+        "repo": str, "instance_id": str, "agent": str, "task_type": str, "outcome": str,
+        "solved": bool, "seen_at": datetime, "steps": int, "contributor": str, "change": str,
+        "revision": int,
+    },
+    (
+        ("-seen_at", "key"),
+        ("solved", "seen_at"),
+        ("repo", "solved", "seen_at"),
+        ("agent", "solved", "seen_at"),
+        ("instance_id",),
+        ("revision",),
+        ("contributor",),
+    ),
+    scope="repo",
+    part_of=("run", "key"),
+    is_sized=True,
+)  # fmt: skip
+REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
+RAW = Table("raw", "RawRun", part_of=("run", "key"))
+FACTS = Table("facts", "RunFacts", part_of=("run", "key"))
+FORMER = Table("former", "FormerId", {"run": str}, (("run",),))
+FRAGMENT = Table(
+    "fragment",
+    "Fragment",
+    {
+        "run": str, "repo": str, "instance_id": str, "seen_at": datetime, "place": int,
+        "phase": str, "kind": str, "loop_command": str, "file_names": tuple,
+    },
+    (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
+    part_of=("run", "run"),
+    is_sized=True,
+)  # fmt: skip
+ERROR = Table(
+    "error",
+    "ErrorPattern",
+    {
+        "family": str, "error_type": str, "fingerprint": str, "runs": int, "steps": int,
+        "cleared": int, "described_by": str,
+    },
+    (("family", "error_type"), ("runs",)),
+)  # fmt: skip
+_OF_RUN: Mapping[str, type] = {
+    "run": str, "repo": str, "instance_id": str, "seen_at": datetime,
+}  # fmt: skip
+MET = Table(
+    "met",
+    "MET",
+    {**_OF_RUN, "steps": int, "cleared": int},
+    (("target", "seen_at"), ("repo", "target", "seen_at"), ("source",)),
+    ends=("run", "error"),
+    part_of=("run", "run"),
+)
+CAUSED = Table(
+    "caused",
+    "CAUSED_ERROR",
+    {**_OF_RUN, "phase": str, "kind": str, "count": int},
+    (("source",), ("target",), ("repo", "phase", "target"), ("run",)),
+    ends=("fragment", "error"),
+    part_of=("run", "run"),
+)
+RECOVERED = Table(
+    "recovered",
+    "RECOVERED",
+    {
+        **_OF_RUN, "family": str, "error_type": str, "fingerprint": str, "verified": bool,
+        "error_step": int,
+    },
+    (
+        ("fingerprint", "verified", "seen_at"),
+        ("repo", "fingerprint", "verified", "seen_at"),
+        ("family", "verified", "seen_at"),
+        ("repo", "family", "verified", "seen_at"),
+        ("family", "error_type", "verified", "seen_at"),
+        ("repo", "family", "error_type", "verified", "seen_at"),
+        ("source",),
+        ("target",),
+        ("run",),
+    ),
+    ends=("fragment", "error"),
+    scope="repo",
+    part_of=("run", "run"),
+)  # fmt: skip
+METHODOLOGY = Table(
+    "methodology",
+    "Methodology",
+    {"error_id": str, "repo": str, "status": str, "superseded_by": str},
+    (("error_id",), ("repo",), ("superseded_by",)),
+)
+RESOLVED = Table(
+    "resolved",
+    "RESOLVED_BY",
+    {"fingerprint": str},
+    (("fingerprint",), ("target",), ("source",)),
+    ends=("error", "methodology"),
+)
+DERIVED = Table(
+    "derived",
+    "DERIVED_FROM",
+    _OF_RUN,
+    (("source",), ("target",)),
+    ends=("methodology", "fragment"),
+)
+SIMILAR = Table(
+    "similar",
+    "SIMILAR_TO",
+    {"run": str, "error_id": str},
+    (("run",), ("source",), ("target",)),
+    ends=("fragment", "fragment"),
+)
+CONTEXT = Table(
+    "context",
+    "Context",
+    {
+        "shown_at": datetime, "error_id": str, "helped": bool, "known": int, "cleared": int,
+        "followed": int, "right": int, "wrong": int, "withheld": bool, "session": str,
+    },
+    (("-shown_at", "key"), ("session", "shown_at")),
+)  # fmt: skip
+SHOWN = Table(
+    "shown",
+    "ShownItem",
+    {"context": str, "item": str, "known": bool, "shown_at": datetime},
+    (("item", "known", "shown_at"), ("item", "shown_at"), ("context",)),
+)
+VERDICT = Table("verdict", "Verdict")
+STALE = Table("stale", "Stale", {"kind": str, "subject": str, "revision": int}, (("revision",),))
+STATE = Table("state", "MemoryState")
+SPACE = Table("space", "VectorSpace", {"active": bool})
+SPACE_MODEL = Table("space_model", "SpaceModel")
+NOTE = Table(
+    "note",
+    "Note",
+    {
+        "repo": str, "kind": str, "live": bool, "created_at": datetime, "pinned": bool,
+        "tags": tuple, "targets": tuple,
+    },
+    (("repo", "kind", "live", "created_at"), ("live", "created_at")),
+    scope="repo",
+)  # fmt: skip
+
+TABLES = (
+    RUN, REPO, RAW, FACTS, FORMER, FRAGMENT, ERROR, MET, CAUSED, RECOVERED, METHODOLOGY, RESOLVED,
+    DERIVED, SIMILAR, CONTEXT, SHOWN, VERDICT, STALE, STATE, SPACE, SPACE_MODEL, NOTE,
+)  # fmt: skip
+
+
+def text_of(value: object, name: str) -> str:
+    """Return the text that *value* is stored as; raises `StoreError` about *name*."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (UnicodeEncodeError, TypeError) as error:
+        raise StoreError(f"{name} cannot be stored: {error}") from error
+
+
+def value_of(kind: type[Value], text: str) -> Value:
+    """Return the value of *kind* that is stored as *text*; raises `StoreError`."""
+    try:
+        return _decoder(cast(Hashable, kind)).decode(text)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, ReadError) as error:
+        raise StoreError(f"a stored {kind.__name__} is damaged: {error}") from error
+
+
+@cache
+def _decoder(kind: Hashable) -> Any:
+    return msgspec.json.Decoder(cast(Any, kind))
+
+
+def fingerprint(value: model.ErrorKind) -> str:
+    """Return a key of errors of one family, type and template, short enough for an index."""
+    text = f"{value.family.value}\n{value.error_type}\n{value.template}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def run_row(run: model.Trajectory, revision: int) -> Row:
+    """Return the row of a run that changed at *revision*."""
+    return Row(
+        RUN,
+        run.id,
+        {
+            "repo": run.repo, "instance_id": run.instance_id, "agent": run.agent,
+            "task_type": run.task_type.value, "outcome": run.outcome.value,
+            "solved": bool(run.success), "seen_at": run.seen_at, "steps": run.total_steps,
+            "contributor": run.contributor, "change": run.change.value, "revision": revision,
+        },
+        text_of(run, f"run {run.id}"),
+        words(rules.trajectory_text(run)),
+        shown={
+            "name": run.name, "task": run.task, "summary": run.summary, "model": run.model,
+            "exit_status": run.exit_status, "success": run.success, "files": run.files,
+            "source": run.source, "learned_at": run.learned_at,
+            "outcome_source": run.outcome_source.value, "total_steps": run.total_steps,
+        },
+    )  # fmt: skip
+
+
+def repo_row(repo: str, runs: int) -> Row:
+    """Return the row of a repository."""
+    return Row(REPO, repo, {"runs": runs}, shown={"name": repo})
+
+
+def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
+    """Yield the rows of a run, but for those of its errors: they belong to several runs."""
+    bundle, run = packed.bundle, packed.bundle.trajectory
+    yield run_row(run, revision)
+    drawn = Drawn("HAS_RAW_RUN", RUN, run.id, incoming=True)
+    yield Row(RAW, run.id, {}, packed.raw, shown={"name": "raw run"}, drawn=(drawn,))
+    yield Row(FACTS, run.id, {}, packed.facts, shown={"name": "facts"})
+    of_run: dict[str, Scalar] = {
+        "run": run.id, "repo": run.repo, "instance_id": run.instance_id, "seen_at": run.seen_at,
+    }  # fmt: skip
+    fragments = {fragment.id: fragment for fragment in bundle.fragments}
+    for fragment in bundle.fragments:
+        yield _fragment_row(fragment, of_run)
+    for met in rules.met_errors(bundle):
+        columns = {**of_run, "steps": met.steps, "cleared": int(met.cleared)}
+        yield Row(
+            MET, f"{run.id} {met.error.id}", columns, text_of(met.error, f"run {run.id}"),
+            source=run.id, target=met.error.id,
+        )  # fmt: skip
+    for caused in bundle.caused:
+        by = fragments[caused.fragment_id]
+        columns = {
+            **of_run, "phase": by.phase.value, "kind": by.fragment_type.value,
+            "count": len(caused.steps),
+        }  # fmt: skip
+        yield Row(
+            CAUSED, f"{caused.fragment_id} {caused.error_id}", columns,
+            text_of(caused, f"run {run.id}"), source=caused.fragment_id, target=caused.error_id,
+            shown={"steps": tuple(map(str, caused.steps)), "locations": caused.locations},
+        )  # fmt: skip
+    errors = {error.id: error for error in bundle.errors}
+    for recovered in bundle.recovered:
+        yield _recovered_row(recovered, errors[recovered.error_id], run, of_run)
+
+
+def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
+    return Row(
+        FRAGMENT,
+        value.id,
+        {
+            **of_run, "place": value.order, "phase": value.phase.value,
+            "kind": value.fragment_type.value, "loop_command": value.loop_command,
+            "file_names": tuple(sorted(rules.file_names(value))),
+        },
+        text_of(value, f"fragment {value.id}"),
+        shown={
+            "name": value.name, "start": value.start, "end": value.end,
+            "fragment_type": value.fragment_type.value, "outcome": value.outcome.value,
+            "description": value.description,
+            "loop_kind": value.loop_kind and value.loop_kind.value,
+            "repetitions": value.repetitions or None,
+            "loop_ending": value.loop_ending and value.loop_ending.value, "order": value.order,
+        },
+        drawn=(
+            Drawn("HAS_FRAGMENT", RUN, value.trajectory_id, True, {"order": value.order}),
+        ),
+    )  # fmt: skip
+
+
+def _recovered_row(
+    done: model.Recovered,
+    error: model.ErrorPattern,
+    run: model.Trajectory,
+    of_run: Mapping[str, Scalar],
+) -> Row:
+    candidate = model.RecoveryCandidate(
+        *_recovered_fields(done),
+        rules.scored_words(done.message, done.actions),
+        error.family,
+        error.error_type,
+        error.template,
+        run.id,
+        run.instance_id,
+        run.repo,
+        run.contributor,
+        run.agent,
+        run.seen_at,
+    )
+    text = rules.recovery_text(done.message, done.actions)
+    return Row(
+        RECOVERED,
+        f"{done.fragment_id} {done.error_id} {done.error_step:08}",
+        {
+            **of_run, "family": error.family.value, "error_type": error.error_type,
+            "fingerprint": fingerprint(error), "verified": done.verified,
+            "error_step": done.error_step,
+        },
+        text_of(candidate, f"run {run.id}"),
+        words(text),
+        source=done.fragment_id,
+        target=done.error_id,
+        shown={
+            "cleared_step": done.cleared_step, "message": done.message, "location": done.location,
+            "description": text.removeprefix(f"{done.message}\n"), "workaround": done.workaround,
+        },
+    )  # fmt: skip
+
+
+def _recovered_fields(
+    done: model.Recovered | model.RecoveryCandidate,
+) -> tuple[
+    str, str, int, int, str, str | None, tuple[model.RemedyAction, ...], bool, bool,
+    tuple[str, ...],
+]:  # fmt: skip
+    return (
+        done.fragment_id,
+        done.error_id,
+        done.error_step,
+        done.cleared_step,
+        done.message,
+        done.location,
+        done.actions,
+        done.verified,
+        done.workaround,
+        done.circumstances,
+    )
+
+
+def recovered_of(candidate: model.RecoveryCandidate) -> model.Recovered:
+    """Return the recovery in *candidate*."""
+    return model.Recovered(*_recovered_fields(candidate))
+
+
+def candidate_of(text: str) -> model.RecoveryCandidate:
+    """Return the candidate that is stored as *text*."""
+    return value_of(model.RecoveryCandidate, text)
+
+
+def error_row(error: model.ErrorPattern, by: str, runs: int, steps: int, cleared: int) -> Row:
+    """Return the row of an error as the run *by* described it, with sums over its runs."""
+    return Row(
+        ERROR,
+        error.id,
+        {
+            "family": error.family.value, "error_type": error.error_type,
+            "fingerprint": fingerprint(error), "runs": runs, "steps": steps, "cleared": cleared,
+            "described_by": by,
+        },
+        text_of(error, f"error {error.id}"),
+        shown={
+            "name": error.name, "template": error.template, "context": error.context,
+            "keywords": error.keywords,
+        },
+    )  # fmt: skip
+
+
+def methodology_row(value: model.Methodology) -> Row:
+    """Return the row of a methodology, without its sources."""
+    by = value.superseded_by
+    return Row(
+        METHODOLOGY,
+        value.id,
+        {
+            "error_id": value.error_id, "repo": value.repo, "status": value.status.value,
+            "superseded_by": by,
+        },
+        text_of(replace(value, sources=()), f"methodology {value.id}"),
+        shown={
+            "name": value.name, "situation": value.situation, "strategy": value.strategy,
+            "confidence": value.confidence, "support": value.support,
+            "success_rate": value.success_rate, "avg_steps": value.avg_steps,
+            "success_count": value.success_count, "failure_count": value.failure_count,
+            "made_by": value.made_by,
+        },
+        drawn=(Drawn("SUPERSEDES", METHODOLOGY, by, incoming=True),) if by else (),
+    )  # fmt: skip
+
+
+def resolved_row(edge: model.ResolvedBy, error_fingerprint: str) -> Row:
+    """Return the row of an edge from an error to what resolves it."""
+    return Row(
+        RESOLVED,
+        f"{edge.error_id} {edge.methodology_id}",
+        {"fingerprint": error_fingerprint},
+        text_of(edge, f"methodology {edge.methodology_id}"),
+        source=edge.error_id,
+        target=edge.methodology_id,
+        shown={
+            "success_rate": edge.success_rate, "avg_steps": edge.avg_steps,
+            "support": edge.support,
+        },
+    )  # fmt: skip
+
+
+def derived_row(methodology: str, source: model.Source, of_run: Mapping[str, Scalar]) -> Row:
+    """Return the row of an edge from a methodology to a fragment that it was derived from."""
+    return Row(
+        DERIVED,
+        f"{methodology} {source.fragment_id}",
+        of_run,
+        source=methodology,
+        target=source.fragment_id,
+    )
+
+
+def similar_row(edge: model.SimilarTo) -> Row:
+    """Return the row of an edge from a fragment to its representative."""
+    return Row(
+        SIMILAR,
+        f"{edge.fragment.fragment_id} {edge.error_id}",
+        {"run": edge.fragment.trajectory_id, "error_id": edge.error_id},
+        text_of(edge, f"fragment {edge.fragment.fragment_id}"),
+        source=edge.fragment.fragment_id,
+        target=edge.representative.fragment_id,
+        shown={"weight": edge.weight},
+    )
+
+
+def context_rows(shown: model.Exposure) -> Iterator[Row]:
+    """Yield the rows of a context: its own, and one for each name of its items."""
+    known = shown.error_id is not None and shown.helped is not None
+    cleared = known and bool(shown.helped)
+    right = cleared and any(item.helped for item in shown.items)
+    yield Row(
+        CONTEXT,
+        shown.context_id,
+        {
+            "shown_at": shown.shown_at, "error_id": shown.error_id or "", "helped": shown.helped,
+            "known": int(known), "cleared": int(cleared), "right": int(right),
+            "followed": int(any(item.helped is not None for item in shown.items)),
+            "wrong": len(shown.items) if cleared and not right else 0,
+            "withheld": bool(shown.is_withheld), "session": shown.session,
+        },
+        text_of(shown, f"context {shown.context_id}"),
+        shown={"name": f"context {shown.context_id}", "source": shown.source},
+    )  # fmt: skip
+    names: dict[str, bool] = {}
+    for item in shown.items:
+        for name in (item.id, item.advice):
+            names[name] = names.get(name, False) or item.helped is not None
+    for name, is_known in names.items():
+        yield Row(
+            SHOWN,
+            f"{shown.context_id} {name}",
+            {
+                "context": shown.context_id, "item": name, "known": is_known,
+                "shown_at": shown.shown_at,
+            },
+            shown={"name": name},
+            drawn=(Drawn("SHOWED", CONTEXT, shown.context_id, incoming=True),),
+        )  # fmt: skip
+
+
+def verdict_row(verdict: model.Verdict) -> Row:
+    """Return the row of a decision by hand."""
+    return Row(
+        VERDICT,
+        verdict.advice,
+        {},
+        text_of(verdict, f"decision on {verdict.advice}"),
+        shown={
+            "name": verdict.advice, "is_quarantined": verdict.is_quarantined,
+            "decided_at": verdict.decided_at,
+        },
+    )  # fmt: skip
+
+
+def stale_rows(kind: str, subjects: Iterable[str], revision: int) -> Iterator[Row]:
+    """Yield the rows of errors or repositories that are to be looked at again."""
+    for subject in subjects:
+        columns: dict[str, Scalar] = {"kind": kind, "subject": subject, "revision": revision}
+        yield Row(STALE, f"{kind} {subject}", columns, shown={"name": subject})
+
+
+def note_row(note: model.Note) -> Row:
+    """Return the row of a note."""
+    drawn = [
+        Drawn(link.type.upper(), NOTE, link.target, properties={"weight": link.weight})
+        for link in note.links
+    ]
+    drawn += [Drawn("CONTRADICTS", NOTE, other) for other in note.contradicts]
+    if note.superseded_by:
+        drawn.append(Drawn("SUPERSEDES", NOTE, note.superseded_by, incoming=True))
+    return Row(
+        NOTE,
+        note.id,
+        {
+            "repo": note.repo, "kind": note.kind.value, "live": note.is_live,
+            "created_at": note.created_at, "pinned": note.pinned,
+            "tags": tuple(sorted({*note.tags})),
+            "targets": tuple(sorted({link.target for link in note.links})),
+        },
+        text_of(note, f"note {note.id}"),
+        stems(rules.note_text(note)),
+        shown={
+            "name": f"[{note.security}]" if note.security.is_secret else note.title or note.content,
+            "source": note.source, "recalls": note.recalls, "superseded_by": note.superseded_by,
+            "contradicts": note.contradicts, "credibility": note.credibility,
+        },
+        drawn=drawn,
+    )  # fmt: skip
