@@ -354,8 +354,8 @@ def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
 
     first, second = shown_to([command], project, CLAUDE_CODE, [("Write", file)])
 
-    assert "note: Files in lib/ are generated (user)" not in first
-    assert "note: Files in lib/ are generated (user)" in second
+    assert "Files in lib/ are generated (user)" not in first
+    assert "Files in lib/ are generated (user)" in second
 
 
 def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
