@@ -370,8 +370,8 @@ class _Responder:
         logging.getLogger("contextgraph").addHandler(logging.NullHandler())
 
         event, unavailable = self._event, list[Exception]()
-        with local_memory(self._settings, _SECONDS, unavailable.append) as self._memory:
-            run = self._memory.live(
+        with local_memory(self._settings, _SECONDS, unavailable.append) as memory:
+            run = memory.live(
                 repo=self._repo,
                 task="",
                 agent=event.agent,
@@ -405,9 +405,9 @@ class _Responder:
 
     def _submitted(self, run: "LiveRun") -> str:
         """Return what is missing, for a person: an agent would take it for a reason to go on."""
-        rates = self._memory.stats.get_solve_rates().values()
-        if not any(rate.is_lower for rate in rates) or _said_at(run, "submit"):
+        if _said_at(run, "submit"):
             return ""  # before the log is read
+        # Rates of earlier runs take half a second: they are read where this run has such a sign.
         run.resume(self._steps())
         return f"ContextGraph: {'; '.join(_said_at(run, 'submit'))}" if run.check_submit() else ""
 
