@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
     from contextgraph.agents.asynchronous import AsyncLiveRun as AsyncLiveRun
     from contextgraph.agents.live import LiveRun as LiveRun
+    from contextgraph.embedding_client import EmbeddingClient as EmbeddingClient
     from contextgraph.errors import ContextGraphError as ContextGraphError
     from contextgraph.learning.consolidator import MemoryConsolidator as MemoryConsolidator
     from contextgraph.learning.statistics import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     )
     from contextgraph.store.neo4j import Neo4jStore
     from contextgraph.trace.loops import Predicament
-    from contextgraph.wiring import EmbeddingClient as EmbeddingClient
 
     LoopMatch = LoopInfo
     LoopSignature = Predicament
@@ -54,7 +54,7 @@ _HOMES = {
     "AgentMemory": "contextgraph.memory:AgentMemory",
     "AsyncLiveRun": "contextgraph.agents.asynchronous:AsyncLiveRun",
     "ContextGraphError": "contextgraph.errors:ContextGraphError",
-    "EmbeddingClient": "contextgraph.wiring:EmbeddingClient",
+    "EmbeddingClient": "contextgraph.embedding_client:EmbeddingClient",
     "LiveRun": "contextgraph.agents.live:LiveRun",
     "LoopDetector": "contextgraph.advising.loops:LoopDetector",
     "LoopMatch": "contextgraph.model:LoopInfo",

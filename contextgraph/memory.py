@@ -31,7 +31,6 @@ from contextgraph.advising.wording import (
     rendered,
 )
 from contextgraph.config import NEVER_LEARNED, OPENAI_EMBEDDER, Settings, is_excluded, load_settings
-from contextgraph.embedding import Reembedding, exclusive
 from contextgraph.errors import (
     ContextGraphError,
     DamagedRunError,
@@ -42,11 +41,6 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.governance import EvictionPolicy
-from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
-from contextgraph.learning import RUNS_AT_ONCE, Inspection, bundle_of, checked_source, inspect_run
-from contextgraph.learning.consolidator import ConsolidationTrigger
-from contextgraph.learning.statistics import MemoryStats
 from contextgraph.model import (
     SOURCE,
     CommandHistory,
@@ -83,9 +77,16 @@ from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
+    from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
+    from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
+    from contextgraph.governance import EvictionPolicy
     from contextgraph.knowledge import Entities, MaintenancePolicy, Notes, Pages, Statements
     from contextgraph.knowledge.keyed import KeyedMemory
+    from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
+    from contextgraph.learning import Inspection, MemoryWriter
+    from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
+    from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -196,23 +197,52 @@ class AgentMemory:
     def _take(self, parts: Parts) -> None:
         self.store: Store = parts.store
         self.store_id = parts.store.tenant
-        self.writer = parts.writer
         self.retriever = parts.retriever
-        self.loop_detector = parts.loop_detector
-        self.stats = parts.stats
-        self.consolidator = parts.consolidator
-        self.spaces = parts.spaces
-        self.embedder = parts.spaces.embedder
         self.configuration = parts.settings.configuration.name
         self.source = parts.settings.source
         self.max_cost = parts.settings.max_cost
         self.withhold = 0.0 if parts.read_only else parts.settings.withhold
         self._parts = parts
         self._now = parts.now
-        self._trigger = ConsolidationTrigger(parts.consolidator)
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
-        parts.notes.before_forgetting = self.note_exposures
+        parts.before_forgetting = self.note_exposures
+
+    @cached_property
+    def writer(self) -> "MemoryWriter":
+        """Learns runs."""
+        return self._parts.writer
+
+    @cached_property
+    def loop_detector(self) -> "LoopDetector":
+        """Finds loops in states."""
+        return self._parts.loop_detector
+
+    @cached_property
+    def stats(self) -> "StatisticsEngine":
+        """Counts what goes wrong."""
+        return self._parts.stats
+
+    @cached_property
+    def consolidator(self) -> "MemoryConsolidator":
+        """Abstracts from runs what they agree on."""
+        return self._parts.consolidator
+
+    @cached_property
+    def _trigger(self) -> "ConsolidationTrigger":
+        from contextgraph.learning.consolidator import ConsolidationTrigger
+
+        return ConsolidationTrigger(self.consolidator)
+
+    @cached_property
+    def spaces(self) -> "EmbeddingSpaceManager":
+        """The embedding spaces."""
+        return self._parts.spaces
+
+    @cached_property
+    def embedder(self) -> "ActiveEmbedder":
+        """Embeds questions."""
+        return self._parts.embedder
 
     @cached_property
     def keyed(self) -> "KeyedMemory":
@@ -282,6 +312,7 @@ class AgentMemory:
         Raises `EmbeddingError` where texts cannot be embedded; the notes are maintained then. A
         second call right after changes nothing.
         """
+        from contextgraph.embedding import exclusive
         from contextgraph.knowledge import maintain_notes
 
         self.notes.count_recalls()
@@ -307,18 +338,22 @@ class AgentMemory:
         return WorkingMemory(max_tokens)
 
     def conversation(
-        self, conversation_id: str, **window: Unpack[ConversationWindow]
-    ) -> Conversation:
+        self, conversation_id: str, **window: "Unpack[ConversationWindow]"
+    ) -> "Conversation":
         """The messages of a conversation, kept on this machine: see docs/sessions.md."""
+        from contextgraph.knowledge.sessions import Conversation, Items
+
         items = Items(self._item_file, f"conversation {conversation_id}", clock=self._now)
         return Conversation(items, **window)
 
-    def items(self, scope: str, eviction: EvictionPolicy | None = None) -> Items:
+    def items(self, scope: str, eviction: "EvictionPolicy | None" = None) -> "Items":
         """Key-value items on this machine, evicted by the policy: see docs/sessions.md."""
+        from contextgraph.knowledge.sessions import Items
+
         return Items(self._item_file, f"items {scope}", eviction, self._now)
 
     @cached_property
-    def _item_file(self) -> ItemFile:
+    def _item_file(self) -> "ItemFile":
         return item_file(self._parts.settings)
 
     def live(  # noqa: PLR0913  (one parameter per fact about the run)
@@ -628,6 +663,8 @@ class AgentMemory:
         *item* is the number of the one item that it is about, from 1, in the order of the text;
         without it the items share the credit. *source* is as in `learn`.
         """
+        from contextgraph.learning import checked_source
+
         self.note_exposures()
         return self.store.exposures.report(
             context_id, helped, item, checked_source(source) or self.source
@@ -701,6 +738,8 @@ class AgentMemory:
         learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
         are; what *raws* cannot read is logged and left out.
         """
+        from contextgraph.learning import RUNS_AT_ONCE
+
         rest = _readable(map(self._admitted, raws), on_error or _leave_out)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
@@ -763,7 +802,7 @@ class AgentMemory:
         """
         return self.writer.set_outcome(instance_id, solved, agent=agent, run=run)
 
-    def get_stats(self) -> MemoryStats:
+    def get_stats(self) -> "MemoryStats":
         """Counts, error frequency and transitions, common mistakes, failure patterns."""
         return self.stats.get_stats()
 
@@ -796,8 +835,10 @@ class AgentMemory:
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     @staticmethod
-    def inspect(raw: RawTrajectory) -> Inspection:
+    def inspect(raw: RawTrajectory) -> "Inspection":
         """How this version reads a run: steps, errors, phases, loops, fragments; learns nothing."""
+        from contextgraph.learning import inspect_run
+
         return inspect_run(raw)
 
     def consolidate(
@@ -829,7 +870,7 @@ class AgentMemory:
         embedder: str = "",
         progress: Callable[[int], None] = lambda runs: None,
         waiting: Callable[[datetime], None] = lambda until: None,
-    ) -> Reembedding:
+    ) -> "Reembedding":
         """Embed all runs again with *embedder* ("": the one configured), then query with it.
 
         Queries are answered in the former space until all is done, then in the new one. After an
@@ -862,6 +903,8 @@ class AgentMemory:
         Each stays as a tombstone, so that consolidation does not derive it again. Waits where
         another process consolidates.
         """
+        from contextgraph.embedding import exclusive
+
         with exclusive(self.store, self._now, lambda until: None):
             retired = [
                 replace(methodology, status=MethodologyStatus.RETIRED)
@@ -945,6 +988,7 @@ class AgentMemory:
         it the first is raised. With *salvage* whatever else is damaged is left out and reported in
         the same way, and a run of which only the log can be read is read again.
         """
+        from contextgraph.learning import bundle_of
         from contextgraph.store.archive import export_memory
 
         if not salvage:
@@ -1010,12 +1054,13 @@ class AgentMemory:
         Waits for what is consolidated in the background.
         """
         try:
-            self._trigger.wait()
+            if "_trigger" in vars(self):
+                self._trigger.wait()
             self.note_exposures()
-            if not self._parts.read_only:
+            if not self._parts.read_only and "notes" in vars(self._parts):
                 self.notes.count_recalls()
         finally:
-            self.spaces.close()
+            self._parts.close()
             self.store.close()
 
     def __enter__(self) -> Self:

@@ -3,57 +3,43 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from msgspec import Struct
 from msgspec.structs import fields
 
-from contextgraph.advising.channels import (
-    CHANNELS,
-    WEIGHTS,
-    Channel,
-    by_notes,
-    by_statements,
-    no_embedder,
-)
+from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_notes, by_statements
 from contextgraph.advising.gate import Gate
-from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.config import GRAPH, Settings, load_settings, usage_log_file, vector_cache_file
-from contextgraph.embedding import (
-    ActiveEmbedder,
-    EmbedderFactory,
-    EmbeddingCosts,
-    EmbeddingSpaceManager,
-    VectorCache,
-)
-from contextgraph.embedding.api import RemoteEmbedder, remote_model
+from contextgraph.config import GRAPH, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
-from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
-from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
-from contextgraph.knowledge.sessions import ItemFile
-from contextgraph.learning import MemoryWriter
-from contextgraph.learning.consolidator import MemoryConsolidator
-from contextgraph.learning.statistics import StatisticsEngine
-from contextgraph.llm import Chat, ConflictJudge, Prices, RemoteSummarizer, chat_model, model_in
-from contextgraph.model import Exposure, Strategy
-from contextgraph.ports import Embedder, EmbedderSource, ExposureStore, Store, VectorIndex
+from contextgraph.model import Exposure, Recollection, Strategy
+from contextgraph.ports import Embedder, ExposureStore, Store, VectorIndex
 from contextgraph.processes import load
-from contextgraph.remote import (
-    BACKGROUND,
-    INTERACTIVE,
-    JUDGING,
-    SLOW_MODEL,
-    Budget,
-    Endpoint,
-    RetryPolicy,
-    UsageLog,
-)
 from contextgraph.store.sessions import Sessions, SharedExposures
 from contextgraph.values import replace
+
+# A query needs few of the parts; each is imported when it is made.
+if TYPE_CHECKING:
+    from contextgraph.advising.loops import LoopDetector
+    from contextgraph.embedding import (
+        ActiveEmbedder,
+        EmbedderFactory,
+        EmbeddingCosts,
+        EmbeddingSpaceManager,
+    )
+    from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
+    from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
+    from contextgraph.knowledge.sessions import ItemFile
+    from contextgraph.learning import MemoryWriter
+    from contextgraph.learning.consolidator import MemoryConsolidator
+    from contextgraph.learning.statistics import StatisticsEngine
+    from contextgraph.llm import Chat, ConflictJudge
+    from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
 
 # What the first run that is learned needs.
 _LATER = ("tomllib", "contextgraph.text.secret_rules")
@@ -64,46 +50,236 @@ _ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT
 _OF_LOOPS = ("error", "task")
 
 
-class Parts(Struct, frozen=True):
-    """All that a memory is made of, sharing one store; *settings* say what is not made here."""
+class Parts:
+    """All that a memory is made of, sharing one store; a part is made when it is first used.
 
-    store: Store
-    writer: MemoryWriter
-    retriever: MemoryRetriever
-    loop_detector: LoopDetector
-    stats: StatisticsEngine
-    consolidator: MemoryConsolidator
-    spaces: EmbeddingSpaceManager
-    chat: Chat | None
-    now: Callable[[], datetime]
-    notes: Notes
-    statements: Statements
-    settings: Settings
-    read_only: bool = False
-    note_index: VectorIndex | None = None
-
-
-class EmbeddingClient(RemoteEmbedder):
-    """Embeds texts by the API of OpenAI, with a key and a model: `embed` returns vectors.
-
-    As an `EmbedderSource` it is the embedder that it returns.
+    *settings* say what is not made here. *note_index* has the vectors of notes, where that is not
+    the store. Without models texts are compared by their words.
     """
 
-    def __init__(self, api_key: str = "", model: str = "text-embedding-3-small") -> None:
-        settings = load_settings(embedding_api_key=api_key or None)
-        costs = EmbeddingCosts(
-            VectorCache(Path(vector_cache_file())),
-            UsageLog(Path(usage_log_file()), settings.address),
-            Budget(settings.max_cost),
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        now: Callable[[], datetime],
+        *,
+        read_only: bool = False,
+        with_models: bool = True,
+        note_index: VectorIndex | None = None,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.now = now
+        self.read_only = read_only
+        self.note_index = note_index
+        self.before_forgetting: Callable[[], None] = lambda: None
+        """Called before notes are forgotten."""
+        self._with_models = with_models
+
+    def for_readers(self) -> "Parts":
+        """Return these parts for callers that may only read: nothing that they do is recorded."""
+        # Made before they are copied: both use the same.
+        _ = self.retriever, self.spaces, self.stats, self.loop_detector
+        parts = copy(self)
+        parts.read_only = True
+        parts.notes = self.notes.without_counts()
+        return parts
+
+    def check(self) -> None:
+        """Make what the settings choose; raises `SettingsError` for what cannot be."""
+        if self.settings.embedder:
+            _ = self.learning_embedder, self.embedder
+        _ = self.chat, self.conflict_judge, self.retriever
+
+    def close(self) -> None:
+        """Release all but the store."""
+        if "spaces" in vars(self):
+            self.spaces.close()
+
+    @cached_property
+    def usage_log(self) -> "UsageLog":
+        from contextgraph.remote import UsageLog
+
+        return UsageLog(Path(usage_log_file()), self.settings.address)
+
+    @cached_property
+    def budget(self) -> "Budget":
+        """What may be spent on models."""
+        from contextgraph.remote import Budget
+
+        return Budget(self.settings.max_cost)
+
+    @cached_property
+    def endpoint(self) -> "Endpoint":
+        """The server of models."""
+        return _endpoint(self.settings)
+
+    @cached_property
+    def embedders(self) -> "EmbedderFactory":
+        from contextgraph.embedding import EmbedderFactory
+
+        costs = _costs(self.usage_log, self.budget)
+        return EmbedderFactory(self.endpoint, costs, self.settings.embedding_price)
+
+    @cached_property
+    def learning_embedder(self) -> "ActiveEmbedder":
+        """Embeds what is learned, and begins a space where there is none."""
+        from contextgraph.remote import BACKGROUND
+
+        return self._embedder(BACKGROUND, initialize=True)
+
+    @cached_property
+    def embedder(self) -> "ActiveEmbedder":
+        """Embeds questions."""
+        from contextgraph.remote import INTERACTIVE
+
+        return self._embedder(INTERACTIVE, initialize=False)
+
+    def _embedder(self, policy: "RetryPolicy", *, initialize: bool) -> "ActiveEmbedder":
+        from contextgraph.embedding import ActiveEmbedder
+
+        name = self.settings.embedder
+        chosen = self.embedders.create(name, policy) if name else None
+        return ActiveEmbedder(
+            self.store, self.embedders, chosen, policy=policy, initialize=initialize
         )
-        endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
-        super().__init__(remote_model(model), endpoint, costs, INTERACTIVE)
 
-    def __call__(self) -> Embedder:
-        return self
+    def _question_embedder(self) -> Embedder | None:
+        return self.embedder() if self._with_models else None
 
-    def calibrated(self, threshold: float | None) -> RemoteEmbedder:
-        return RemoteEmbedder(self.model, self.endpoint, self.costs, self.policy, threshold)
+    @cached_property
+    def chat(self) -> "Chat | None":
+        """The language model that words methodologies."""
+        return self._chat(self.settings.summarizer)
+
+    @cached_property
+    def conflict_judge(self) -> "ConflictJudge | None":
+        if (chat := self._chat(self.settings.conflict_judge)) is None:
+            return None
+        from contextgraph.llm import ConflictJudge
+        from contextgraph.remote import JUDGING
+
+        return ConflictJudge(replace(chat, policy=JUDGING))
+
+    def _chat(self, chosen: str) -> "Chat | None":
+        """The language model *chosen*; None for none, and for the template."""
+        if not chosen:
+            return None
+        from contextgraph.llm import Chat, Prices, chat_model, model_in
+        from contextgraph.remote import BACKGROUND, SLOW_MODEL
+
+        name, settings = model_in(chosen), self.settings
+        if name is None:
+            return None
+        model = chat_model(name, Prices(settings.prompt_price, settings.answer_price))
+        if settings.max_cost is not None and not model.prices.are_known:
+            raise SettingsError(
+                f"--max-cost needs the prices of {model.full_name}; set prompt_price and "
+                "answer_price in contextgraph.toml (US dollars for a million tokens)"
+            )
+        return Chat(
+            model, self.endpoint, self.usage_log, self.budget, SLOW_MODEL, interactive=BACKGROUND
+        )
+
+    @cached_property
+    def notes(self) -> "Notes":
+        from contextgraph.knowledge import Notes
+
+        keyed = partial(_keyed_entries, self.settings, self.now)
+        questions, judge = self._question_embedder, self.conflict_judge
+        learning = self.learning_embedder
+        notes = Notes(self.store.notes, self.now, learning, questions, judge, keyed)
+        notes.before_forgetting = self._before_forgetting
+        return notes
+
+    def _before_forgetting(self) -> None:
+        self.before_forgetting()
+
+    @cached_property
+    def statements(self) -> "Statements":
+        from contextgraph.knowledge import Statements
+
+        return Statements(self.notes, self.store.notes, self.now)
+
+    @cached_property
+    def channels(self) -> Mapping[str, Channel]:
+        """The channels that the configuration chooses, by name."""
+        notes = by_notes(
+            lambda question, **given: self.notes.recall(question, strategy=Strategy.NOTES, **given)
+        )
+        statements = by_statements(self._for_request, self._standing)
+        known = {**CHANNELS, "notes": notes, "statements": statements}
+        channels = _channels(self.settings, known)
+        if self._with_models:
+            return channels
+        return {name: channel for name, channel in channels.items() if name != "semantic"}
+
+    def _for_request(
+        self, request: str, *, repo: str | None, as_of: datetime | None
+    ) -> tuple[Recollection, ...]:
+        return self.statements.for_request(request, repo=repo, as_of=as_of)
+
+    def _standing(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]:
+        return self.statements.standing(repo, as_of=as_of)
+
+    @cached_property
+    def retriever(self) -> MemoryRetriever:
+        return MemoryRetriever(
+            self.store,
+            self._question_embedder,
+            channels=self.channels,
+            gate=_gate(self.settings),
+            weights=_weights(self.settings),
+            clock=self.now,
+        )
+
+    @cached_property
+    def loop_detector(self) -> "LoopDetector":
+        from contextgraph.advising.loops import LoopDetector
+
+        return LoopDetector(
+            self.store, _retriever_in_loops(self.store, self.settings, self.channels)
+        )
+
+    @cached_property
+    def writer(self) -> "MemoryWriter":
+        from contextgraph.learning import MemoryWriter
+
+        load(*_LATER)
+        learning, source = self.learning_embedder, self.settings.source
+        return MemoryWriter(self.store, learning, clock=self.now, source=source)
+
+    @cached_property
+    def stats(self) -> "StatisticsEngine":
+        from contextgraph.learning.statistics import StatisticsEngine
+
+        return StatisticsEngine(self.store, self.usage_log.totals)
+
+    @cached_property
+    def consolidator(self) -> "MemoryConsolidator":
+        from contextgraph.learning.consolidator import MemoryConsolidator
+        from contextgraph.llm import RemoteSummarizer
+
+        model = RemoteSummarizer(self.chat) if self.chat else None
+        embeds = self.settings.node_vectors != "off"
+        learning = self.learning_embedder
+        return MemoryConsolidator(
+            self.store, learning, clock=self.now, model=model, embeds_nodes=embeds
+        )
+
+    @cached_property
+    def spaces(self) -> "EmbeddingSpaceManager":
+        from contextgraph.embedding import EmbeddingSpaceManager
+
+        return EmbeddingSpaceManager(
+            self.store, self.embedders, self.settings.embedder, self.embedder, self.now
+        )
+
+
+def _costs(usage_log: "UsageLog", budget: "Budget") -> "EmbeddingCosts":
+    from contextgraph.embedding import EmbeddingCosts, VectorCache
+
+    return EmbeddingCosts(VectorCache(Path(vector_cache_file())), usage_log, budget)
 
 
 _now: Callable[[], datetime] = partial(datetime.now, UTC)
@@ -125,53 +301,22 @@ def build(
     use raises `MemoryNotFoundError`. Without models texts are compared by their words.
     What is shown in sessions of agents is shared with *sessions*: see `SharedExposures`.
     """
-    load(*_LATER)
     store = _store(settings, read_only=read_only, create=create)
     if settings.is_remote and os.path.exists(settings.local_file):
         sessions = _SessionsOfHooks(settings.local_file)
     if sessions is not None:
         store.exposures = SharedExposures(store.exposures, sessions, on_unavailable)
     index = _index_notes(store, settings) if settings.notes else None
-    usage_log = UsageLog(Path(usage_log_file()), settings.address)
-    budget = Budget(settings.max_cost)
-    endpoint = _endpoint(settings)
-    costs = EmbeddingCosts(VectorCache(Path(vector_cache_file())), usage_log, budget)
-    embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
-    chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
-    judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
-    learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
-    querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
-    keyed = partial(_keyed_entries, settings, clock)
-    questions = querying if with_models else no_embedder
-    notes = Notes(store.notes, clock, learning, questions, judge, keyed)
-    statements = Statements(notes, store.notes, clock)
-    known = {
-        **CHANNELS,
-        "notes": by_notes(partial(notes.recall, strategy=Strategy.NOTES)),
-        "statements": by_statements(statements.for_request, statements.standing),
-    }
-    channels = _channels(settings, known)
-    if not with_models:
-        channels = {name: channel for name, channel in channels.items() if name != "semantic"}
-    return Parts(
-        store=store,
-        writer=MemoryWriter(store, learning, clock=clock, source=settings.source),
-        retriever=_retriever(store, settings, channels, questions, clock),
-        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
-        stats=StatisticsEngine(store, usage_log.totals),
-        consolidator=_consolidator(store, clock, learning, chat, settings),
-        chat=chat,
-        spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, clock),
-        now=clock,
-        notes=notes,
-        statements=statements,
-        settings=settings,
-        read_only=read_only,
-        note_index=index,
+    parts = Parts(
+        store, settings, clock, read_only=read_only, with_models=with_models, note_index=index
     )
+    parts.check()
+    return parts
 
 
-def _endpoint(settings: Settings) -> Endpoint:
+def _endpoint(settings: Settings) -> "Endpoint":
+    from contextgraph.remote import Endpoint
+
     key = settings.embedding_api_key
     try:
         return Endpoint(settings.api_url, settings.secret_for(settings.api_url, key))
@@ -181,27 +326,12 @@ def _endpoint(settings: Settings) -> Endpoint:
         return Endpoint(settings.api_url)  # the variables are there for other programs
 
 
-def _judge(chat: Chat | None) -> ConflictJudge | None:
-    return ConflictJudge(replace(chat, policy=JUDGING)) if chat else None
-
-
-def maintenance_policy(settings: Settings) -> MaintenancePolicy:
+def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
     """How many notes maintenance keeps, and for how long."""
+    from contextgraph.knowledge import MaintenancePolicy
+
     retention = timedelta(days=settings.note_retention)
     return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)
-
-
-def _retriever(
-    store: Store,
-    settings: Settings,
-    channels: Mapping[str, Channel],
-    embedder: EmbedderSource,
-    now: Callable[[], datetime],
-) -> MemoryRetriever:
-    gate, weights = _gate(settings), _weights(settings)
-    return MemoryRetriever(
-        store, embedder, channels=channels, gate=gate, weights=weights, clock=now
-    )
 
 
 def _retriever_in_loops(
@@ -213,24 +343,14 @@ def _retriever_in_loops(
     return MemoryRetriever(store, channels=used, gate=gate, weights=_weights(settings))
 
 
-def _consolidator(
-    store: Store,
-    now: Callable[[], datetime],
-    embedder: ActiveEmbedder,
-    chat: Chat | None,
-    settings: Settings,
-) -> MemoryConsolidator:
-    model = RemoteSummarizer(chat) if chat else None
-    embeds = settings.node_vectors != "off"
-    return MemoryConsolidator(store, embedder, clock=now, model=model, embeds_nodes=embeds)
-
-
-def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
+def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> "KeyedMemory":
     """The keyed files of *settings*; nothing is created until something is set."""
+    from contextgraph.knowledge.keyed import KeyedMemory
+
     return KeyedMemory(Path(settings.keyed_folder), clock=clock)
 
 
-def _keyed_entries(settings: Settings, clock: Callable[[], datetime]) -> list[CurrentEntry]:
+def _keyed_entries(settings: Settings, clock: Callable[[], datetime]) -> "list[CurrentEntry]":
     """The entries of keyed files in force; none where nothing was set."""
     return keyed_memory(settings, clock).current() if has_keyed(settings) else []
 
@@ -242,8 +362,10 @@ def has_keyed(settings: Settings) -> bool:
     return False
 
 
-def item_file(settings: Settings) -> ItemFile:
+def item_file(settings: Settings) -> "ItemFile":
     """Where items and conversations are: beside the memory, or with it in RAM."""
+    from contextgraph.knowledge.sessions import ItemFile
+
     if settings.is_in_memory:
         return ItemFile(None)
     return ItemFile(Path(f"{settings.companion}.sessions.db"))
@@ -280,34 +402,6 @@ def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[
             f"configuration {settings.configuration.name}: unknown {what} {unknown[0]!r}; "
             f"known: {', '.join(known)}"
         )
-
-
-def _chat(
-    chosen: str, settings: Settings, endpoint: Endpoint, usage_log: UsageLog, budget: Budget
-) -> Chat | None:
-    """The language model *chosen*; None for none, and for the template."""
-    name = model_in(chosen)
-    if name is None:
-        return None
-    model = chat_model(name, Prices(settings.prompt_price, settings.answer_price))
-    if budget.max_cost is not None and not model.prices.are_known:
-        raise SettingsError(
-            f"--max-cost needs the prices of {model.full_name}; set prompt_price and answer_price "
-            "in contextgraph.toml (US dollars for a million tokens)"
-        )
-    return Chat(model, endpoint, usage_log, budget, SLOW_MODEL, interactive=BACKGROUND)
-
-
-def _embedder(
-    store: Store,
-    embedders: EmbedderFactory,
-    settings: Settings,
-    policy: RetryPolicy,
-    *,
-    initialize: bool,
-) -> ActiveEmbedder:
-    chosen = embedders.create(settings.embedder, policy) if settings.embedder else None
-    return ActiveEmbedder(store, embedders, chosen, policy=policy, initialize=initialize)
 
 
 def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:

@@ -85,7 +85,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "query": ("query", "--repo", REPO, ERROR),
     "query at a start": ("query", "--repo", REPO, "--task", TASK),
     "learn": ("learn", "run.jsonl"),
-    "recall": ("recall", "--repo", REPO, QUESTION),
+    "search": ("search", "--repo", REPO, QUESTION),
     "hook": ("hook",),
 }
 

@@ -378,8 +378,7 @@ class Tenant:
         parts = build(settings)
         self.memory = AgentMemory.of(parts)
         # Records nothing of what is shown.
-        reading = replace(parts, read_only=True, notes=parts.notes.without_counts())
-        self.reading = AgentMemory.of(reading)
+        self.reading = AgentMemory.of(parts.for_readers())
         self.spool = Spool(settings)
         self.live: dict[str, OpenRun] = {}
         self._sessions: OrderedDict[str, Session] = OrderedDict()

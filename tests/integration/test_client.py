@@ -224,6 +224,7 @@ MISSING = {
     "retriever.only": OF_EVALUATION,
     "retriever.by_semantic": "embeds nodes in the process that has the memory",
     "retriever.playbooks.runs": OF_EVALUATION,
+    **dict.fromkeys(("consolidator", "embedder", "spaces"), OF_THE_STORE),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
     "statements.add": "the service adds them when it learns a run",

@@ -1,0 +1,32 @@
+"""The embedder of the founding design, by itself."""
+
+from pathlib import Path
+
+from contextgraph.config import load_settings, usage_log_file, vector_cache_file
+from contextgraph.embedding import EmbeddingCosts, VectorCache
+from contextgraph.embedding.api import RemoteEmbedder, remote_model
+from contextgraph.ports import Embedder
+from contextgraph.remote import INTERACTIVE, Budget, Endpoint, UsageLog
+
+
+class EmbeddingClient(RemoteEmbedder):
+    """Embeds texts by the API of OpenAI, with a key and a model: `embed` returns vectors.
+
+    As an `EmbedderSource` it is the embedder that it returns.
+    """
+
+    def __init__(self, api_key: str = "", model: str = "text-embedding-3-small") -> None:
+        settings = load_settings(embedding_api_key=api_key or None)
+        costs = EmbeddingCosts(
+            VectorCache(Path(vector_cache_file())),
+            UsageLog(Path(usage_log_file()), settings.address),
+            Budget(settings.max_cost),
+        )
+        endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
+        super().__init__(remote_model(model), endpoint, costs, INTERACTIVE)
+
+    def __call__(self) -> Embedder:
+        return self
+
+    def calibrated(self, threshold: float | None) -> RemoteEmbedder:
+        return RemoteEmbedder(self.model, self.endpoint, self.costs, self.policy, threshold)
