@@ -83,6 +83,14 @@ def test_a_value_is_text_or_json_or_the_content_of_a_file(store: Path, tmp_path:
     assert notes["x"] == notes["lists are JSON, too"] == ["c", "d"]
 
 
+@pytest.mark.parametrize("wrong", ["{}", "contents={}", "{}=x"])
+def test_a_secret_in_the_wrong_place_is_not_repeated(store: Path, wrong: str) -> None:
+    secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    result = contextgraph("call", "remember", wrong.format(secret), "--store", store)
+
+    assert (result.code, secret in result.err + result.out) == (2, False)
+
+
 def test_null_stands_for_an_argument_that_is_not_given(store: Path) -> None:
     call("remember", store, content="CI uses tox", repo="acme/shop")
 

@@ -118,8 +118,6 @@ def commands_about(text, secret):
         ("forget", text, "--yes"),
         ("call", "report", f"context={text}", "helped=true"),
         ("call", "outcome", f"instance_id={text}", "outcome=solved"),
-        ("call", "remember", f"contents={text}"),
-        ("call", "remember", text),
         ("stats", "--repo", text, "--situation", text),
         ("call", "set", "key=/user/login", f"json_content={content}"),
         ("call", "set", f"key=/user/{text}", "json_content=1"),
@@ -133,18 +131,17 @@ def commands_about(text, secret):
 COMMANDS = """
 call brief
 call compact
-log --json
 call notes
 call loops paths=runs.jsonl
 stats --json --plot plots
-friction --json
+call friction
 runs --json
-playbook --repo acme/shop --json
+call playbook repo=acme/shop
 inspect runs.jsonl --json
 inspect runs.jsonl --html run.html
 evaluate runs.jsonl --online --min-runs 1 --details moments.json --html report.html
-consolidate --json
-rebuild --json
+call consolidate
+call rebuild
 integrations install claude-code
 export archive.jsonl
 export AGENTS.md --agents-md acme/shop
