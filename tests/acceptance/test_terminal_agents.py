@@ -366,7 +366,8 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     decided = "No, an export batch in export.py never holds more than 640 rows."
     asked = "The partner drops rows again: which cap has an export batch?"
     file = {"file_path": str(project / "export.py"), "content": "CAP = 1000"}
-    servers = contextgraph("mcp", "config", "--client", "claude-code", "--store", store).out
+    (record,) = call("mcp_config", store, client="claude-code").records
+    servers = str(record["configuration"])
     tool = "mcp__contextgraph__query_memory"
     options = ("--allowedTools", f"Write,{tool}", "--mcp-config", servers, "-p")
 
