@@ -312,7 +312,7 @@ def test_records_of_no_known_format_are_printed_once_and_listed_each(
     assert "2 more" in people.err
     *lines, last = programs.records
     assert [line["error"].split(": ")[1] for line in lines] == ["line 1", "line 2", "line 3"]
-    assert last["summary"]["failed"] == 3
+    assert last["summary"]["not_understood"] == 3
 
 
 def judged(tmp_path: Path, store: Path, runs: list[RawTrajectory], report: Path) -> list[str]:
