@@ -21,7 +21,7 @@ from contextgraph.agents.mini_swe_agent import AdvisedModel
 def run(store: str, repo: str, task: str, specs: list[str]) -> None:
     """Work on *task* with advice from the memory at *store*, then learn the run."""
     config = recursive_merge(*map(get_config_from_spec, specs))
-    instance = f"{repo}#live"
+    instance = f"{repo}#{task}"
     with AgentMemory.open(store) as memory:
         live = memory.live(repo=repo, instance_id=instance, task=task, agent="mini-swe-agent")
         model = AdvisedModel(get_model(config=config["model"]))

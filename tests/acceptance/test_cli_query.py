@@ -61,7 +61,7 @@ def test_an_error_that_was_cleared_before_is_answered_with_the_remedy(store: Pat
     assert answer.keys() >= KEYS
     assert answer["error_solutions"][0].keys() >= SOLUTION_KEYS
     assert answer["error_solutions"][0]["error_type"] == "ModuleNotFoundError"
-    assert answer["error_solutions"][0]["why"]["channels"]
+    assert answer["error_solutions"][0]["why"]["counts"]
     assert answer["id"] in answer["text"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from contextgraph import AgentMemory, Outcome
 from contextgraph.text import strip_fenced
 from tests.acceptance.command_line import contextgraph
-from tests.builders import run
+from tests.builders import NO_MODULE, run
 
 ROOT = Path(__file__).parents[2]
 HOME = "contextgraph.agents.mini_swe_agent"
@@ -83,6 +83,9 @@ def mini(python: Path, folder: Path, name: str, commands: Sequence[str]) -> list
 def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
     mini_swe_agent: Path, folder: Path
 ) -> None:
+    steps = [(FAILING, NO_MODULE, 1), (RECOVERY[1], "", 0)]
+    with AgentMemory.open(str(folder / "m.db")) as memory:
+        memory.learn(run(steps, instance_id="acme__shop-7", agent="mini-swe-agent"))
     mini(mini_swe_agent, folder, "first", [EDIT[0], *RECOVERY])
     messages = mini(mini_swe_agent, folder, "second", ["python3 -c 'import  tariffs'", *RECOVERY])
 
@@ -98,7 +101,7 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
         "learn", folder / "first.traj.json", "--store", folder / "m.db", "--json"
     ).records
     assert receipts[0]["status"] == "unchanged"
-    (learned, _) = contextgraph("runs", "--store", folder / "m.db", "--json").records
+    (learned, *_) = contextgraph("runs", "--store", folder / "m.db", "--json").records
     assert (learned["repo"], learned["agent"]) == ("acme/shop", "mini-swe-agent")
 
 
@@ -124,7 +127,7 @@ def test_the_batch_runner_names_the_instance(mini_swe_agent: Path, folder: Path)
     docker.write_text(DOCKER)
     docker.chmod(0o755)
     (folder / "data").mkdir()
-    names = ("acme__shop-1", "acme__shop-2")
+    names = ("acme__shop-1", "acme__shop-2", "acme__shop-3")
     rows = [{"instance_id": name, "problem_statement": f"Totals of {name}"} for name in names]
     (folder / "data" / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
     specs = (
@@ -144,7 +147,7 @@ def test_the_batch_runner_names_the_instance(mini_swe_agent: Path, folder: Path)
 
     runs = contextgraph("runs", "--store", folder / "m.db", "--json").records
     assert [one["instance_id"] for one in runs] == [*names[::-1]]
-    log = json.loads((folder / "out" / names[1] / f"{names[1]}.traj.json").read_text())
+    log = json.loads((folder / "out" / names[2] / f"{names[2]}.traj.json").read_text())
     first = log["messages"][3]["content"]
     assert "set `PYTHONPATH=lib`" in first
 
@@ -154,9 +157,9 @@ def test_the_example_learns_and_gets_advice_the_next_time(
 ) -> None:
     example = ROOT / "examples" / "mini_swe_agent_run.py"
     specs = ("mini.yaml", script(folder / "model.yaml", RECOVERY))
-    for number in (1, 2):
+    for number in (1, 2, 3):
         log = folder / f"{number}.json"
         arguments = (folder / "m.db", "acme/shop", f"Totals {number}", *specs)
         call(folder / "shop", mini_swe_agent, example, *arguments, f"agent.output_path={log}")
 
-    assert "set `PYTHONPATH=lib`" in (folder / "2.json").read_text()
+    assert "set `PYTHONPATH=lib`" in (folder / "3.json").read_text()

@@ -96,12 +96,14 @@ def run_single(
 def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Path) -> None:
     with AgentMemory.open(":memory:") as memory:
         edit = ("sed -i 's/2/3/' lib/tariffs.py", "")
+        # Two tasks that did the same are sure enough to interrupt for.
         run_single(memory, tmp_path, "acme__shop-1", [*STEPS, edit])
-        agent = run_single(memory, tmp_path, "acme__shop-2", STEPS)
+        run_single(memory, tmp_path, "acme__shop-2", [*STEPS, edit])
+        agent = run_single(memory, tmp_path, "acme__shop-3", STEPS)
 
         shown = [strip_fenced(entry["content"])[1] for entry in agent.history]
         assert [bool(one) for one in shown] == [True, False, True, False, False]
-        assert f"acme__shop-1: {TASK}" in agent.history[0]["content"]
+        assert f": {TASK}" in agent.history[0]["content"]
         assert "set `PYTHONPATH=lib`" in agent.history[2]["content"]
         runs = memory.store.runs.trajectories(memory.store.runs.ids())
         assert {(one.repo, one.agent) for one in runs.values()} == {("acme/shop", "SWE-agent")}
