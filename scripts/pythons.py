@@ -19,6 +19,8 @@ from tests.environments import environment_with
 ROOT = Path(__file__).parents[1]
 TESTED = "text trace readers store learning hook".split()
 OPTIONS = "-q -p no:cacheprovider -n logical --maxprocesses 4 --hypothesis-profile quick".split()
+# Python 3.13 warns of connections that are left to the collector, as tests leave some stores.
+OPTIONS += ["-W", "ignore:unclosed database:ResourceWarning"]
 
 Version = tuple[int, ...]
 
