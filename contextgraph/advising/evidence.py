@@ -21,6 +21,7 @@ from contextgraph.advising.channels import (
 from contextgraph.advising.counts import Contribution, Counts, likenesses_of
 from contextgraph.advising.gate import NO_CREDITS, Credits, probability, ranked_counts
 from contextgraph.model import (
+    ChannelRank,
     Count,
     ErrorSignature,
     Family,
@@ -617,7 +618,14 @@ def counted(
             -one.probability,
         )
     )
-    return [replace(one, methodology=_methodology(one, methodologies)) for one in rated]
+    return [
+        replace(
+            one,
+            methodology=_methodology(one, methodologies),
+            why=replace(one.why, channels=(ChannelRank("error", rank, one.score),)),
+        )
+        for rank, one in enumerate(rated, 1)
+    ]
 
 
 def _rated(

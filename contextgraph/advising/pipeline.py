@@ -321,11 +321,12 @@ class MemoryRetriever:
         return tuple(sorted(known, key=lambda found: (-found.success_rate, found.id))[:top_k])
 
     def by_task(
-        self, task_type: TaskType | str, repo_context: str = "", top_k: int = 20
+        self, task_type: str, repo_context: str = "", top_k: int = 20
     ) -> tuple[Fragment, ...]:
         """Return fragments of solved runs of a type of task, the most informative of each first.
 
-        *repo_context* is the repository (``owner/repo``), or empty for all.
+        *task_type* is a `TaskType` or its value, another raises `ValueError`. *repo_context* is the
+        repository (``owner/repo``), or empty for all.
         """
         runs = self._store.runs.for_task(TaskType(task_type), Scope(repo_context or None), top_k)
         solved = [run.id for run in runs if run.success]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import NamedTuple, Self
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import astuple, force_setattr
 
 from contextgraph.model.error import (
     Cause,
@@ -502,8 +502,8 @@ class FailureWarning(Struct, frozen=True):
     why: Why
 
 
-class MemoryContext(Struct, frozen=True):
-    """The answer to one query, best first in every list.
+class MemoryContext(Struct, frozen=True, eq=False):
+    """The answer to one query, best first in every list; equal to one that says the same.
 
     *remedies* are all that were found, also those that are silenced: they say at which step and
     why. *error* is the error of the query, as it was recognised. *degraded* says which parts did
@@ -524,6 +524,14 @@ class MemoryContext(Struct, frozen=True):
     playbook: RepositoryPlaybook | None = None
     notes: tuple[Recollection, ...] = ()
     statements: tuple[Recollection, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MemoryContext):
+            return NotImplemented
+        (_, *ours), (_, *theirs) = astuple(self), astuple(other)
+        return ours == theirs
+
+    __hash__ = None  # type: ignore[assignment]  # as of what is compared by its values
 
     @property
     def ranked(self) -> tuple[Remedy, ...]:

@@ -38,6 +38,15 @@ _ALSO_SHOWN_AS = {
 }
 
 
+# One cause that a shell and a script report under different names: a module is not installed.
+_MISSING_MODULE = frozenset(
+    {
+        (Family.SHELL, "python -m: No module named"),
+        (Family.PYTHON_EXCEPTION, "ModuleNotFoundError"),
+    }
+)
+
+
 class SignatureLevel(StrEnum):
     """How exactly two error signatures agree, from the most exact to the coarsest."""
 
@@ -73,9 +82,14 @@ class ErrorSignature(Struct, frozen=True):
     location: str | None = None
 
     def variants(self) -> tuple["ErrorSignature", ...]:
-        """This signature, then the same exception as the other families of exceptions show it."""
-        others = _ALSO_SHOWN_AS.get(self.family, ())
-        return (self, *(replace(self, family=family) for family in others))
+        """This signature, then the same exception as the other families of exceptions show it.
+
+        A missing module is one error where a script imports it and where ``python -m`` runs it.
+        """
+        kind = (self.family, self.error_type)
+        others = [(family, self.error_type) for family in _ALSO_SHOWN_AS.get(self.family, ())]
+        others += sorted(_MISSING_MODULE - {kind}) if kind in _MISSING_MODULE else []
+        return (self, *(replace(self, family=fam, error_type=type_) for fam, type_ in others))
 
     def agreement(self, other: ErrorKind, location: str | None = None) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
@@ -83,11 +97,13 @@ class ErrorSignature(Struct, frozen=True):
         *other* was met at *location*. One exception, shown by itself and reported by a test runner,
         agrees all the same.
         """
-        if self.error_type != other.error_type:
-            return SignatureLevel.FAMILY if self.family is other.family else None
-        shown_as = _ALSO_SHOWN_AS.get(self.family, ())
-        if other.family is not self.family and other.family not in shown_as:
-            return None
+        kinds = {(self.family, self.error_type), (other.family, other.error_type)}
+        if kinds != _MISSING_MODULE:
+            if self.error_type != other.error_type:
+                return SignatureLevel.FAMILY if self.family is other.family else None
+            shown_as = _ALSO_SHOWN_AS.get(self.family, ())
+            if other.family is not self.family and other.family not in shown_as:
+                return None
         if self.template != other.template:
             return SignatureLevel.TYPE
         same_place = self.location is not None and self.location == location

@@ -188,19 +188,9 @@ def test_a_memory_uses_its_configuration():
             return memory.query(State(repo="acme/shop", current_error=NO_MODULE))
 
     (plain,) = answer().error_solutions
-    assert {found.channel for found in plain.why.channels} == {"error", "lexical"}
-    (lexical,) = answer(channels=("lexical",)).error_solutions
-    assert {found.channel for found in lexical.why.channels} == {"lexical"}
+    assert {found.channel for found in plain.why.channels} == {"error"}
+    assert not answer(channels=("lexical",)).error_solutions
     assert not answer(gate={"min_precision": 1.1}).error_solutions
-
-
-def test_the_words_of_an_error_are_searched_only_where_few_of_its_kind_are_known(monkeypatch):
-    state = State(repo="acme/shop", current_error=NO_MODULE)
-    with AgentMemory.open(":memory:") as memory:
-        memory.learn(recovering_run())
-        assert memory.retriever.only("lexical").retrieve(state).error_solutions
-        monkeypatch.setattr("contextgraph.advising.channels.ENOUGH_OF_KIND", 1)
-        assert not memory.retriever.only("lexical").retrieve(state).error_solutions
 
 
 def test_an_invalid_number_in_the_environment_is_named(tmp_path):

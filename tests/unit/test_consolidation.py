@@ -289,7 +289,7 @@ def test_an_answer_has_methodologies_with_their_why(memory):
     assert set(suggestion.why.trajectories) == {receipt.trajectory_id for receipt in receipts}
     assert suggestion.why.channels[0].channel == "error"
     text = memory.render(memory.query(query_state("yaml")))
-    assert "provides `yaml`; its name may differ [4 of 4 tasks]" in text
+    assert "provides `yaml`; its name may differ [4 of 4 tasks here]" in text
 
 
 def test_advice_of_a_repository_is_not_given_in_another(memory):
@@ -574,3 +574,13 @@ def test_a_repository_is_looked_at_again_as_long_as_runs_are_left(memory: AgentM
     assert memory.store.admin.unconsolidated().repos
     memory.forget([receipts[1].trajectory_id])
     assert not memory.store.admin.unconsolidated().repos
+
+
+def test_what_installed_an_imported_module_is_known_where_it_is_run_as_one(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    error = "/usr/bin/python: No module named yaml"
+    context = memory.query(State(repo="acme/shop", current_error=error))
+    assert context.error
+    assert context.error.family == "shell"
+    (best, *_) = context.shown
+    assert "install the package that provides `yaml`" in best.description
