@@ -81,9 +81,11 @@ if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.governance import EvictionPolicy
-    from contextgraph.knowledge import Entities, MaintenancePolicy, Notes, Pages, Statements
     from contextgraph.knowledge.keyed import KeyedMemory
+    from contextgraph.knowledge.notes import MaintenancePolicy, Notes
+    from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
+    from contextgraph.knowledge.statements import Statements
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
@@ -275,14 +277,14 @@ class AgentMemory:
     @cached_property
     def pages(self) -> "Pages":
         """Pages that refer to each other, with an index: see docs/pages.md."""
-        from contextgraph.knowledge import Pages
+        from contextgraph.knowledge.pages import Pages
 
         return Pages(self.store.notes, self._now)
 
     @cached_property
     def entities(self) -> "Entities":
         """Named entities with tags and relations: see docs/pages.md."""
-        from contextgraph.knowledge import Entities
+        from contextgraph.knowledge.pages import Entities
 
         return Entities(self.store.notes, self._now, self.store.runs)
 
@@ -313,7 +315,7 @@ class AgentMemory:
         second call right after changes nothing.
         """
         from contextgraph.embedding import exclusive
-        from contextgraph.knowledge import maintain_notes
+        from contextgraph.knowledge.notes import maintain_notes
 
         self.notes.count_recalls()
         with exclusive(self.store, self._now, waiting) as lease:
@@ -816,7 +818,7 @@ class AgentMemory:
 
         Of a methodology, a note, and advice (``adv_…``), with the evidence of its effect.
         """
-        from contextgraph.knowledge import explain_note, name_notes
+        from contextgraph.knowledge.recall import explain_note, name_notes
 
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)

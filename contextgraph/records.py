@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contextgraph.errors import ReadError
-    from contextgraph.knowledge import Statement
+    from contextgraph.knowledge.statements import Statement
     from contextgraph.learning.statistics import Friction
     from contextgraph.model import Json, RawTrajectory
 

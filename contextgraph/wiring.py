@@ -32,9 +32,10 @@ if TYPE_CHECKING:
         EmbeddingCosts,
         EmbeddingSpaceManager,
     )
-    from contextgraph.knowledge import MaintenancePolicy, Notes, Statements
     from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
+    from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.sessions import ItemFile
+    from contextgraph.knowledge.statements import Statements
     from contextgraph.learning import MemoryWriter
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
@@ -183,7 +184,7 @@ class Parts:
 
     @cached_property
     def notes(self) -> "Notes":
-        from contextgraph.knowledge import Notes
+        from contextgraph.knowledge.notes import Notes
 
         keyed = partial(_keyed_entries, self.settings, self.now)
         questions, judge = self._question_embedder, self.conflict_judge
@@ -197,7 +198,7 @@ class Parts:
 
     @cached_property
     def statements(self) -> "Statements":
-        from contextgraph.knowledge import Statements
+        from contextgraph.knowledge.statements import Statements
 
         return Statements(self.notes, self.store.notes, self.now)
 
@@ -328,7 +329,7 @@ def _endpoint(settings: Settings) -> "Endpoint":
 
 def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
     """How many notes maintenance keeps, and for how long."""
-    from contextgraph.knowledge import MaintenancePolicy
+    from contextgraph.knowledge.notes import MaintenancePolicy
 
     retention = timedelta(days=settings.note_retention)
     return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
-from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
@@ -46,6 +45,9 @@ from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
 from contextgraph.values import replace
 from contextgraph.working_tree import WorkingTree
+
+if TYPE_CHECKING:
+    from contextgraph.learning.statistics import SolveRates, StatisticsEngine
 
 START_TOKENS, STEP_TOKENS = 800, 400
 _LIMIT = 3
@@ -570,7 +572,7 @@ class LiveRun:
 
 
 def submission_context(
-    stats: StatisticsEngine, signs: Iterable[SubmissionSign], exclude_instances: frozenset[str]
+    stats: "StatisticsEngine", signs: Iterable[SubmissionSign], exclude_instances: frozenset[str]
 ) -> MemoryContext:
     """A warning for each of *signs* with which significantly fewer runs were solved.
 
@@ -582,7 +584,7 @@ def submission_context(
     return MemoryContext(new_context_id(), warnings=tuple(warnings))
 
 
-def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
+def submission_warning(sign: SubmissionSign, rates: "SolveRates") -> FailureWarning:
     """The warning about *sign*, with how runs that ended so went."""
     text = (
         f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "

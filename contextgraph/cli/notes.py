@@ -17,7 +17,7 @@ from contextgraph.text import gives_instructions, number_of, one_line, plain
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
-    from contextgraph.knowledge import Statement
+    from contextgraph.knowledge.statements import Statement
 
 
 _FOUND_WIDTH = 160

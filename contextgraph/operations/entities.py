@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from contextgraph.knowledge import Entity
+from contextgraph.knowledge.pages import Entity
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import Name, Repository, Share, Tags, Text

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextgraph.errors import InvalidNoteError, NotFoundError
-from contextgraph.knowledge import (
-    Statement,
+from contextgraph.knowledge.recall import (
     render_notes,
     shareable,
     shareable_snapshot,
     without_secret,
 )
+from contextgraph.knowledge.statements import Statement
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Note, Recollection, Security, Strategy
 from contextgraph.operations import Record, TokenScope, operation

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from contextgraph.errors import NotFoundError
-from contextgraph.knowledge import Page
+from contextgraph.knowledge.pages import Page
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import (

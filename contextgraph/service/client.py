@@ -26,8 +26,9 @@ from contextgraph.advising.playbook import Playbooks
 from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import load_settings
-from contextgraph.knowledge import Entities, Notes, Pages, Statements
-from contextgraph.knowledge.notes import NoteProperties
+from contextgraph.knowledge.notes import NoteProperties, Notes
+from contextgraph.knowledge.pages import Entities, Pages
+from contextgraph.knowledge.statements import Statements
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine

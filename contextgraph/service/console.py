@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
-from contextgraph.knowledge import without_secret
+from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import TokenScope
