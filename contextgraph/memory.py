@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, overload
@@ -67,7 +67,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.ports import OnDamaged, Store
-from contextgraph.processes import no_fork, operation
+from contextgraph.processes import CachedPart, no_fork, operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
@@ -210,43 +210,43 @@ class AgentMemory:
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
         parts.before_forgetting = self.note_exposures
 
-    @cached_property
+    @CachedPart
     def writer(self) -> "MemoryWriter":
         """Learns runs."""
         return self._parts.writer
 
-    @cached_property
+    @CachedPart
     def loop_detector(self) -> "LoopDetector":
         """Finds loops in states."""
         return self._parts.loop_detector
 
-    @cached_property
+    @CachedPart
     def stats(self) -> "StatisticsEngine":
         """Counts what goes wrong."""
         return self._parts.stats
 
-    @cached_property
+    @CachedPart
     def consolidator(self) -> "MemoryConsolidator":
         """Abstracts from runs what they agree on."""
         return self._parts.consolidator
 
-    @cached_property
+    @CachedPart
     def _trigger(self) -> "ConsolidationTrigger":
         from contextgraph.learning.consolidator import ConsolidationTrigger
 
         return ConsolidationTrigger(self.consolidator)
 
-    @cached_property
+    @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":
         """The embedding spaces."""
         return self._parts.spaces
 
-    @cached_property
+    @CachedPart
     def embedder(self) -> "ActiveEmbedder":
         """Embeds questions."""
         return self._parts.embedder
 
-    @cached_property
+    @CachedPart
     def keyed(self) -> "KeyedMemory":
         """Values that `set_memory` keeps in plain files beside this memory: see docs/keyed.md.
 
@@ -264,24 +264,24 @@ class AgentMemory:
         """Return whether keyed files may exist; a memory in RAM has no folder for them."""
         return not self.is_service and has_keyed(self._parts.settings)
 
-    @cached_property
+    @CachedPart
     def notes(self) -> "Notes":
         """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
         return self._parts.notes
 
-    @cached_property
+    @CachedPart
     def statements(self) -> "Statements":
         """Statements of people in learned runs: see docs/notes.md."""
         return self._parts.statements
 
-    @cached_property
+    @CachedPart
     def pages(self) -> "Pages":
         """Pages that refer to each other, with an index: see docs/pages.md."""
         from contextgraph.knowledge.pages import Pages
 
         return Pages(self.store.notes, self._now)
 
-    @cached_property
+    @CachedPart
     def entities(self) -> "Entities":
         """Named entities with tags and relations: see docs/pages.md."""
         from contextgraph.knowledge.pages import Entities
@@ -354,7 +354,7 @@ class AgentMemory:
 
         return Items(self._item_file, f"items {scope}", eviction, self._now)
 
-    @cached_property
+    @CachedPart
     def _item_file(self) -> "ItemFile":
         return item_file(self._parts.settings)
 
@@ -747,7 +747,7 @@ class AgentMemory:
             while some := list(islice(rest, RUNS_AT_ONCE)):
                 yield from self._learned(some, source, on_error)
 
-    @cached_property
+    @CachedPart
     def _never_learned(self) -> tuple[str, ...]:
         return self._parts.settings.never_learned
 

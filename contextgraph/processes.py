@@ -8,7 +8,7 @@ Their names and attributes are those of the GenAI semantic conventions 0.1.0 for
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -48,6 +48,20 @@ def no_fork() -> Iterator[None]:
             if not _busy[thread]:
                 del _busy[thread]
                 _busy_changed.notify_all()
+
+
+class CachedPart(cached_property[Cached]):
+    """A `cached_property` during which no other thread forks.
+
+    Up to Python 3.11 it holds a lock while the value is made, and so does an import; a child that
+    was forked then would wait for both for ever.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: type | None = None) -> object:
+            with no_fork():
+                return super().__get__(instance, owner)
 
 
 def _before_fork() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from contextgraph.config import GRAPH, Settings, usage_log_file, vector_cache_fi
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.model import Exposure, Recollection, Strategy
 from contextgraph.ports import Embedder, ExposureStore, Store, VectorIndex
-from contextgraph.processes import load
+from contextgraph.processes import CachedPart, load
 from contextgraph.store.sessions import Sessions, SharedExposures
 from contextgraph.values import replace
 
@@ -97,39 +97,39 @@ class Parts:
         if "spaces" in vars(self):
             self.spaces.close()
 
-    @cached_property
+    @CachedPart
     def usage_log(self) -> "UsageLog":
         from contextgraph.remote import UsageLog
 
         return UsageLog(Path(usage_log_file()), self.settings.address)
 
-    @cached_property
+    @CachedPart
     def budget(self) -> "Budget":
         """What may be spent on models."""
         from contextgraph.remote import Budget
 
         return Budget(self.settings.max_cost)
 
-    @cached_property
+    @CachedPart
     def endpoint(self) -> "Endpoint":
         """The server of models."""
         return _endpoint(self.settings)
 
-    @cached_property
+    @CachedPart
     def embedders(self) -> "EmbedderFactory":
         from contextgraph.embedding import EmbedderFactory
 
         costs = _costs(self.usage_log, self.budget)
         return EmbedderFactory(self.endpoint, costs, self.settings.embedding_price)
 
-    @cached_property
+    @CachedPart
     def learning_embedder(self) -> "ActiveEmbedder":
         """Embeds what is learned, and begins a space where there is none."""
         from contextgraph.remote import BACKGROUND
 
         return self._embedder(BACKGROUND, initialize=True)
 
-    @cached_property
+    @CachedPart
     def embedder(self) -> "ActiveEmbedder":
         """Embeds questions."""
         from contextgraph.remote import INTERACTIVE
@@ -148,12 +148,12 @@ class Parts:
     def _question_embedder(self) -> Embedder | None:
         return self.embedder() if self._with_models else None
 
-    @cached_property
+    @CachedPart
     def chat(self) -> "Chat | None":
         """The language model that words methodologies."""
         return self._chat(self.settings.summarizer)
 
-    @cached_property
+    @CachedPart
     def conflict_judge(self) -> "ConflictJudge | None":
         if (chat := self._chat(self.settings.conflict_judge)) is None:
             return None
@@ -182,7 +182,7 @@ class Parts:
             model, self.endpoint, self.usage_log, self.budget, SLOW_MODEL, interactive=BACKGROUND
         )
 
-    @cached_property
+    @CachedPart
     def notes(self) -> "Notes":
         from contextgraph.knowledge.notes import Notes
 
@@ -196,13 +196,13 @@ class Parts:
     def _before_forgetting(self) -> None:
         self.before_forgetting()
 
-    @cached_property
+    @CachedPart
     def statements(self) -> "Statements":
         from contextgraph.knowledge.statements import Statements
 
         return Statements(self.notes, self.store.notes, self.now)
 
-    @cached_property
+    @CachedPart
     def channels(self) -> Mapping[str, Channel]:
         """The channels that the configuration chooses, by name."""
         notes = by_notes(
@@ -223,7 +223,7 @@ class Parts:
     def _standing(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]:
         return self.statements.standing(repo, as_of=as_of)
 
-    @cached_property
+    @CachedPart
     def retriever(self) -> MemoryRetriever:
         return MemoryRetriever(
             self.store,
@@ -234,7 +234,7 @@ class Parts:
             clock=self.now,
         )
 
-    @cached_property
+    @CachedPart
     def loop_detector(self) -> "LoopDetector":
         from contextgraph.advising.loops import LoopDetector
 
@@ -242,7 +242,7 @@ class Parts:
             self.store, _retriever_in_loops(self.store, self.settings, self.channels)
         )
 
-    @cached_property
+    @CachedPart
     def writer(self) -> "MemoryWriter":
         from contextgraph.learning import MemoryWriter
 
@@ -250,13 +250,13 @@ class Parts:
         learning, source = self.learning_embedder, self.settings.source
         return MemoryWriter(self.store, learning, clock=self.now, source=source)
 
-    @cached_property
+    @CachedPart
     def stats(self) -> "StatisticsEngine":
         from contextgraph.learning.statistics import StatisticsEngine
 
         return StatisticsEngine(self.store, self.usage_log.totals)
 
-    @cached_property
+    @CachedPart
     def consolidator(self) -> "MemoryConsolidator":
         from contextgraph.learning.consolidator import MemoryConsolidator
         from contextgraph.llm import RemoteSummarizer
@@ -268,7 +268,7 @@ class Parts:
             self.store, learning, clock=self.now, model=model, embeds_nodes=embeds
         )
 
-    @cached_property
+    @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":
         from contextgraph.embedding import EmbeddingSpaceManager
 

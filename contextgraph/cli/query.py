@@ -222,7 +222,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
     Raises `InvalidStateError` with *place* for an unknown key or a value of the wrong type.
     """
     from contextgraph.codec import decoded
-    from contextgraph.model import State
+    from contextgraph.model import Phase, State
 
     known = [item.name for item in fields(State)]
     given: dict[str, Json] = {key: value for key, value in record.items() if value is not None}
@@ -232,7 +232,8 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
     try:
         return decoded(State, given)
     except ReadError as error:
-        raise InvalidStateError(f"{place}: {error.reason}") from error
+        phases = f"; known: {', '.join(Phase)}" if error.reason.startswith("phase: ") else ""
+        raise InvalidStateError(f"{place}: {error.reason}{phases}") from error
 
 
 class Bounds(Struct, frozen=True):

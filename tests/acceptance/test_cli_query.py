@@ -170,9 +170,9 @@ def test_a_batch_is_answered_in_order_with_its_keys(store: Path, tmp_path: Path)
     ("line", "reason"),
     [
         (b'{"current_eror": "x"}', "unknown key 'current_eror'"),
-        (b'{"phase": "dreaming"}', "phase 'dreaming' is not one of"),
-        (b'{"tools": "bash"}', "tools is not a list"),
-        (b'{"repo": 7}', "repo is not of type str"),
+        (b'{"phase": "dreaming"}', "phase: Invalid enum value 'dreaming'; known: understanding, "),
+        (b'{"tools": "bash"}', "tools: Expected `array`, got `str`"),
+        (b'{"repo": 7}', "repo: Expected `str`, got `int`"),
         (b'["repo"]', "a state is a JSON object"),
         (b'{"repo": ', "not JSON"),
     ],

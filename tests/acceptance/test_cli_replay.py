@@ -265,7 +265,9 @@ def test_what_is_shown_is_compared_with_judgements_by_hand(runs: Path, tmp_path:
         "by hand: items not judged": 0,
     }
     by_hand.write_bytes(orjson.dumps({**moment, "items": [{"patterns": [], "verdict": "X"}]}))
-    assert f"{by_hand}: line 1: items[0].verdict 'X'" in contextgraph(*command).err
+    assert (
+        f"{by_hand}: line 1: items[0].verdict: Invalid enum value 'X'" in contextgraph(*command).err
+    )
 
 
 def test_a_page_has_the_verdict_the_figures_and_the_tables(runs: Path, tmp_path: Path) -> None:
