@@ -94,8 +94,8 @@ class Parts:
 
     def close(self) -> None:
         """Release all but the store."""
-        if "spaces" in vars(self):
-            self.spaces.close()
+        if "endpoint" in vars(self):
+            self.endpoint.close()
 
     @CachedPart
     def usage_log(self) -> "UsageLog":

@@ -391,10 +391,6 @@ class EmbeddingSpaceManager:
         except StoreError:
             return
 
-    def close(self) -> None:
-        """Close connections to model APIs."""
-        self._embedders.endpoint.close()
-
     def _check(self) -> HealthCheck:
         mismatch = self.mismatch()
         if mismatch:

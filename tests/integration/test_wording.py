@@ -85,7 +85,7 @@ def test_a_model_words_methodologies(server: Server, store: Path) -> None:
         shown = memory.render(context).splitlines()
         how = f"How: {found.words.strategy}"
         at = shown.index(f"   {how}")
-        assert shown[at - 1].endswith("4 of 4 tasks]")
+        assert shown[at - 1].endswith("[4 of 4 tasks here]")
         assert memory.get_stats().usage == {MODEL: report.usage}
         explained = memory.explain(found.id)
     assert explained is not None
