@@ -531,6 +531,9 @@ class MemoryContext(Struct, frozen=True, eq=False):
         (_, *ours), (_, *theirs) = astuple(self), astuple(other)
         return ours == theirs
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one of its own
+        return not self == other
+
     __hash__ = None  # type: ignore[assignment]  # as of what is compared by its values
 
     @property

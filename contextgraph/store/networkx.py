@@ -147,7 +147,7 @@ class NetworkxPort:
                 self._remove_edge(name)
                 self._note(name)
             return len(known)
-        known = [name for name in names if "row" in self._graph.nodes.get(name, {})]
+        known = [name for name in names if self._graph.nodes.get(name, {}).get("row")]
         for name in known:
             at = (*self._graph.in_edges(name, keys=True), *self._graph.out_edges(name, keys=True))
             for *_, edge in dict.fromkeys(at):

@@ -411,3 +411,22 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
 def test_misuse_names_what_a_method_takes(memory, call, message):
     with pytest.raises(TypeError, match=message):
         call(memory)
+
+
+def test_the_same_answer_is_equal_whatever_its_id():
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(recovering_run())
+        one, other = (memory.query(NO_MODULE, repo="acme/shop") for _ in range(2))
+        assert one.id != other.id
+        assert one == other
+        assert not one != other  # noqa: SIM202  (a Struct compares both by itself)
+        assert one != memory.query("ValueError: no such table")
+
+
+@pytest.mark.parametrize("address", ["networkx:", ":memory:"])
+def test_a_note_is_deleted_once(address):
+    with AgentMemory.open(address) as memory:
+        ids = [memory.notes.remember(text, repo="acme/shop").id for text in ("Steel", "No glass")]
+        assert memory.store.notes.delete(ids[:1]) == 1
+        assert memory.store.notes.delete(ids) == 1
+        assert memory.store.notes.delete(ids) == 0
