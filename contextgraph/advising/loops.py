@@ -141,7 +141,7 @@ class EscapeFinder(Struct, frozen=True):
             if can_escape(remedy.actions, signature) and remedy.description
         ]
         runs = self._past_runs([remedy.why for remedy in remedies], signature, state.repo)
-        escapes = map(runs.escape, remedies)
+        escapes = [runs.escape(remedy, state.repo) for remedy in remedies]
         # Who does not say where it is may get what many runs of one repository did.
         found = filter(_is_shared if state.repo else _is_common, _merged(escapes))
         return sorted(found, key=_rank)
@@ -252,16 +252,21 @@ class _PastRuns(Struct, frozen=True):
     names: Mapping[str, tuple[str, str]]
     left: frozenset[str]
 
-    def escape(self, remedy: Remedy) -> Escape:
-        """Return *remedy* as the escape of its runs, first of those that left a loop by it."""
+    def escape(self, remedy: Remedy, repo: str) -> Escape:
+        """Return *remedy* as the escape of its runs, first of those that left a loop by it.
+
+        Runs of *repo* are near, also where their error had other names and the words are general.
+        """
         trajectories = remedy.why.trajectories
+        known = [self.names[run] for run in trajectories if run in self.names]
         leaving = [run for run in trajectories[:_MAX_RUNS_EACH] if run in self.left]
         return Escape(
             id=remedy.id,
             text=remedy.description,
             actions=remedy.actions,
             evidence=EscapeEvidence.LEFT_SAME_LOOP if leaving else EscapeEvidence.CLEARED_ERROR,
-            is_near=remedy.why.scope is ScopeLevel.REPO,
+            is_near=remedy.why.scope is ScopeLevel.REPO
+            or repo.casefold() in [theirs.casefold() for _, theirs in known],
             runs=tuple(self.names[run] for run in leaving or trajectories if run in self.names),
         )
 
