@@ -352,7 +352,7 @@ def query_memory(  # noqa: PLR0913, PLR0917  (one parameter per field of a state
 def check_loop(asked: Connection, steps: TakenSteps, repo: Repository = "") -> Result:
     """Detect whether your latest steps repeat an attempt without a new outcome.
 
-    Give the latest 10 to 50 steps; the text says what ended such loops.
+    Give the latest 10 to 50 steps; escapes are what led other runs out of such loops.
     """
     trace = asked.inspected(steps, repo).trace
     loops = asked.memory.loop_detector.detect_all(trace)
@@ -361,6 +361,7 @@ def check_loop(asked: Connection, steps: TakenSteps, repo: Repository = "") -> R
     return {
         **asked.shown(MemoryContext(new_context_id(), loop=loop)),
         "loop": _fields(loop, names) if loop else None,
+        "escapes": _each(loop.escape_suggestions, "id text evidence") if loop else [],
     }
 
 
