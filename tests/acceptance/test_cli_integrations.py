@@ -187,7 +187,7 @@ def test_the_names_of_the_message_at_hand_are_used(tmp_path: Path, project: Path
     store = tmp_path / "memory.db"
     runs = [
         recovering_run(number, repo=f"acme/tool{number}", steps=installing().steps)
-        for number in (1, 2, 3)
+        for number in range(1, 6)
     ]
     learn(store, runs)
     contextgraph("integrations", "install", "claude-code", "--store", store)
@@ -886,7 +886,7 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert contextgraph("receipt", "--store", store, "--html", file).out.endswith(": 2 answers\n")
     page = unescape(file.read_text())
     assert REMEDY in page
-    assert "3 of 3 tasks that cleared this error" in page
+    assert "3 of 3 tasks with this message here" in page
     assert "<link" not in page
     text = contextgraph("receipt", "--store", store)
     assert "2 shown, 1 followed, 1 cleared, about" in text.out
