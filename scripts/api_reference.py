@@ -46,7 +46,7 @@ from contextgraph.model import (
 
 WIDTH = 96
 PACKAGE = "contextgraph"
-PROPERTIES = ("property", "cached_property")
+PROPERTIES = ("property", "cached_property", "CachedPart")
 ROOMS = (
     *(Notes, Note, NoteProperties, Link, NoteReceipt, Recollection, Snapshot, Found),
     *(MaintenancePolicy, MaintenanceReport, Statements, Statement, Pages, Page, PageFound),
