@@ -311,7 +311,7 @@ def _without_replays(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 
 def _content(turn: Turn) -> object:
-    """What *turn* says, without its ids and time."""
+    """Return the content of *turn*, without its ids and time."""
     return (turn.tool, turn.arguments) if isinstance(turn, Call) else (type(turn), turn.text)
 
 

@@ -140,7 +140,7 @@ def _arguments(part: Row) -> Mapping[str, Json]:
 
 
 def _result(part: Row, id_: str) -> Result:
-    """What is kept of a call: of a command in the terminal its output and exit code."""
+    """Return the result of a call: of a command in the terminal with its exit code."""
     data = row_at(part, "toolSpecificData")
     output = loose_text(row_at(data, "terminalCommandOutput"), "text")
     code = integer(row_at(data, "terminalCommandState"), "exitCode")

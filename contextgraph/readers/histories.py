@@ -295,7 +295,7 @@ def _claude_turns(row: Row, place: Place) -> Iterator[Turn]:
 
 
 def _queued_command(attachment: Row, time: datetime | None) -> Iterator[UserMessage]:
-    """What a person typed while the agent worked; notifications of tasks come the same way."""
+    """Yield a message typed while the agent worked; task notifications have another mode."""
     if attachment.get("commandMode", "prompt") == "prompt":
         yield UserMessage(content_text(attachment, "prompt"), time=time)
 

@@ -806,7 +806,7 @@ def test_a_folder_that_is_guessed_is_said_unless_the_repository_has_it(
     [
         "python: can't open file 'a.py': [Errno 2] No such file or directory",
         "cat: file isn't here, doesn't exist: No such file or directory",
-        "File does not exist. Current working directory: ./work/shop",
+        "File does not exist. Current working directory: ./jobs/shop",
         "fatal: failed to encode 'work/a.py' from UTF-8 to latin-1",
         "/usr/bin/env: 'node': No such file or directory",
     ],

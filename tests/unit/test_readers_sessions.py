@@ -281,7 +281,7 @@ def test_a_command_in_the_background_ends_where_it_is_asked_for(tmp_path):
     assert "case 2 failed" in str(step.observation)
 
 
-@pytest.mark.parametrize("stamped", ["anew", "as they were"])
+@pytest.mark.parametrize("stamped", ["with its own time", "as they were"])
 def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     parent = Codex("0001")
     parent.user("Boil the kettle")
@@ -290,7 +290,7 @@ def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     fork = Codex("0002", at=600, forked_from_id="0001")
     start = fork.lines[0]["timestamp"]
     copied = [{**line, "timestamp": start} for line in parent.lines]
-    fork.lines += copied if stamped == "anew" else parent.lines
+    fork.lines += copied if stamped == "with its own time" else parent.lines
     fork.user("Paint it")
     fork.call("c9", "exec_command", cmd="make paint")
     fork.output("c9", "ok")
