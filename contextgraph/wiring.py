@@ -105,7 +105,7 @@ class Parts:
 
     @CachedPart
     def budget(self) -> "Budget":
-        """What may be spent on models."""
+        """Bound what is spent on models."""
         from contextgraph.remote import Budget
 
         return Budget(self.settings.max_cost)

@@ -119,7 +119,7 @@ class _Seen(NamedTuple):
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Supported ones first, then the nearest, the most alike, that of the nearest attempt."""
+        """Order by support, then nearness, likeness, and the attempt that it followed."""
         done = self.candidate
         return (
             not self.is_supported,
