@@ -1,13 +1,12 @@
 """Settings: options precede environment variables, ``contextgraph.toml`` and defaults.
 
 There are two such files: the user's own, and one in the current folder. The latter may come with a
-clone: until the user trusts it (`trust`), it can lower limits and nothing else.
+clone: until the user trusts it (`trust`), it sets nothing.
 """
 
 import dataclasses
 import os
 import re
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 
 from contextgraph.errors import ReadError, SettingsError
+from contextgraph.intake import content
 from contextgraph.text import mask_secrets, plain
 from contextgraph.values import replace
 
@@ -42,8 +42,6 @@ _SECRETS = {
 _FROM_ENVIRONMENT_ONLY = {"api_url": "OPENAI_BASE_URL", **_SECRETS}
 # The setting with the server that a secret is for.
 _SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
-# What an untrusted file may set, and only to less than what the user set.
-_LIMITS = ("max_cost", "max_run_size")
 _LONGEST_FILE = 1 << 16
 _IS_LINUX = sys.platform.startswith("linux")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -234,6 +232,12 @@ _NUMBERS = tuple(
 )
 # Texts with commas in an environment variable, also lists in a file.
 _LISTS = frozenset({"http_hosts", "never_learn"})
+# A limit below its floor would drop runs without a trace.
+_FLOORS = {
+    item.name: item.metadata["min"]
+    for item in dataclasses.fields(Settings)
+    if item.metadata.get("min")
+}
 _KNOWN = (*_TEXTS, *_NUMBERS, _CONFIGURATIONS)
 _VARIABLES = {
     **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
@@ -297,8 +301,8 @@ def load_settings(
 ) -> Settings:
     """The settings in force: *flags* that are not None, then environment, files, defaults.
 
-    The file in *folder* precedes the user's where it is trusted; else it only lowers limits, and
-    one warning names what is ignored. A *configuration* named by any of these overrides
+    The file in *folder* precedes the user's where it is trusted; else one warning names what is
+    ignored. A *configuration* named by any of these overrides
     environment and files. Raises `SettingsError` for a trusted file that cannot be parsed or holds
     an unknown key, and for a configuration that is used and wrong.
     """
@@ -335,7 +339,6 @@ def _loaded(
     user, folder = user_settings_file(), folder or os.getcwd()
     general, configurations = _from_user(user)
     table, own_configurations = _from_project(folder)
-    limits = {key: table.pop(key) for key in _LIMITS if key in table}
     configurations |= own_configurations
     variables = _from_environment(environment)
     given = {key: value for key, value in flags.items() if value is not None}
@@ -357,10 +360,6 @@ def _loaded(
         **({"auth": f"{ENV_PREFIX}NEO4J_PASSWORD"} if auth else {}),
     }
     settings = replace(_with(Settings(), values), auth=auth, configuration=chosen)
-    for key, limit in limits.items():
-        if (least := getattr(settings, key)) is None or limit < least:
-            settings = _with(settings, {key: limit})
-            origins[key] = SETTINGS_FILE
     return _without_unbound_secrets(settings, origins, folder), origins
 
 
@@ -391,8 +390,8 @@ def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
 
 def _from_user(path: str) -> "tuple[dict[str, str | float], dict[str, Any]]":
     """The settings of the user's file and its configurations; paths are relative to it."""
-    content = _content(path)
-    table, configurations = _parsed(os.path.basename(path), content) if content else ({}, {})
+    text = _content(path)
+    table, configurations = _parsed(os.path.basename(path), text) if text else ({}, {})
     for key in ("store", "keyed_root"):
         value = str(table.get(key, ""))
         if value and "://" not in value and value not in IN_MEMORY:
@@ -401,7 +400,7 @@ def _from_user(path: str) -> "tuple[dict[str, str | float], dict[str, Any]]":
 
 
 def _from_project(folder: "Path | str") -> "tuple[dict[str, str | float], dict[str, Any]]":
-    """The settings of the file in *folder*: all where it is trusted, else limits."""
+    """The settings of the file in *folder* where it is trusted, else none."""
     path = plain(os.path.join(folder, SETTINGS_FILE))
     try:
         file = ProjectFile.in_folder(folder)
@@ -417,44 +416,34 @@ def _from_project(folder: "Path | str") -> "tuple[dict[str, str | float], dict[s
     try:
         table = tomllib.loads(file.content.decode())
     except (ValueError, RecursionError):  # an agent that starts in a clone must not stop at it
-        table, ignored = {}, ["its content"]
+        ignored = ["its content"]
     else:
-        ignored = [
-            key if key in _KNOWN else repr(plain(key)[:40]) for key in table if key not in _LIMITS
-        ]
+        ignored = [key if key in _KNOWN else repr(plain(key)[:40]) for key in table]
     if ignored:
         _warn_once(
             f"{path}: ignored {', '.join(ignored[:9])}; a file of a folder sets this only after "
             f"you read it and run: contextgraph trust {plain(str(folder))}"
         )
-    limits = {key: table[key] for key in _LIMITS if _is_number(table.get(key)) and table[key] >= 0}
-    return limits, {}
+    return {}, {}
 
 
 def _content(path: str) -> bytes | None:
     """The content of a settings file; None without one. Raises `SettingsError`, never waits."""
-    name = os.path.basename(path)
     try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        return content(path, _LONGEST_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{name}: {error}") from error
-    with os.fdopen(file, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise SettingsError(f"{name}: not a file")
-        content = stream.read(_LONGEST_FILE + 1)
-    if len(content) > _LONGEST_FILE:
-        raise SettingsError(f"{name}: longer than {_LONGEST_FILE} bytes")
-    return content
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"{os.path.basename(path)}: {reason}") from error
 
 
-def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[str, Any]]":
-    """The settings in *content* and its configurations. Raises `SettingsError`."""
+def _parsed(name: str, text: bytes) -> "tuple[dict[str, str | float], dict[str, Any]]":
+    """The settings in *text* and its configurations. Raises `SettingsError`."""
     import tomllib
 
     try:
-        table = tomllib.loads(content.decode())
+        table = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{name}: {error}") from error
     _check_keys(name, table, _KNOWN)
@@ -467,8 +456,8 @@ def _parsed(name: str, content: bytes) -> "tuple[dict[str, str | float], dict[st
             raise SettingsError(f"{name}: {key} must be a string")
         if key in _NUMBERS and not _is_number(value):
             raise SettingsError(f"{name}: {key} must be a number")
-        if key in _NUMBERS and not value >= 0:
-            raise SettingsError(f"{name}: {key} must not be negative")
+        if key in _NUMBERS:
+            _check_floor(f"{name}: {key}", key, value)
     return table, configurations
 
 
@@ -482,8 +471,8 @@ class ProjectFile(Struct, frozen=True):
     def in_folder(cls, folder: "Path | str") -> "ProjectFile | None":
         """Read the file in *folder*; None without one. Raises `SettingsError`."""
         path = os.path.join(os.path.realpath(folder), SETTINGS_FILE)
-        content = _content(path)
-        return None if content is None else cls(path, content)
+        found = _content(path)
+        return None if found is None else cls(path, found)
 
     def settings(self) -> dict[str, str | float]:
         """Return what it sets once it is trusted; raises `SettingsError` where it is wrong."""
@@ -583,20 +572,27 @@ def _is_number(value: object) -> bool:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     return {
-        key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
+        key: _number(name, key, environment[name]) if key in _NUMBERS else environment[name]
         for key, name in _VARIABLES.items()
         if environment.get(name)
     }
 
 
-def _number(name: str, value: str) -> float:
+def _number(name: str, key: str, value: str) -> float:
     try:
         number = float(value)
     except ValueError as error:
         raise SettingsError(f"{name}: {value!r} is not a number") from error
-    if not number >= 0:
-        raise SettingsError(f"{name}: {value!r} must not be negative")
+    _check_floor(f"{name}: {value!r}", key, number)
     return number
+
+
+def _check_floor(named: str, key: str, number: float) -> None:
+    floor = _FLOORS.get(key, 0)
+    if not number >= floor:
+        raise SettingsError(
+            f"{named} must {f'be at least {floor}' if floor else 'not be negative'}"
+        )
 
 
 def _auth(environment: Mapping[str, str]) -> tuple[str, str] | None:

@@ -3,12 +3,14 @@
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from contextgraph.text import mask_secrets
 
@@ -78,8 +80,8 @@ class HookFiles:
         """The queue files; more than one where learning was interrupted."""
         return sorted(_files(self.folder, "queue"))
 
-    def take_queue(self) -> tuple[Sequence[str], Sequence[Path]]:
-        """The transcripts that wait and are there, and the files to remove once they are learned.
+    def take_queue(self) -> "Queue":
+        """Return the transcripts that wait and are there.
 
         The queue is moved aside first, so that a line that is appended meanwhile is not lost. What
         an interrupted process left is taken as well.
@@ -94,7 +96,25 @@ class HookFiles:
         paths = dict.fromkeys(
             path for transcript in transcripts for path in (transcript, transcript.with_suffix(""))
         )
-        return [str(path) for path in paths if path.exists()], [Path(path) for path in taken]
+        there = tuple(str(path) for path in paths if path.exists())
+        return Queue(self, there, tuple(map(Path, taken)))
+
+
+class Queue(Struct, frozen=True):
+    """The *transcripts* that waited in *taken*, files of a queue of *files*."""
+
+    files: HookFiles
+    transcripts: tuple[str, ...] = ()
+    taken: tuple[Path, ...] = ()
+
+    def settle(self, failed: Iterable[str]) -> None:
+        """Remove what was taken; transcripts with a file that *failed* to be learned wait again."""
+        places = [Path(name) for name in failed]
+        for transcript in self.transcripts:
+            if any(place.is_relative_to(transcript) for place in places):
+                self.files.enqueue(transcript)
+        for path in self.taken:
+            path.unlink(missing_ok=True)
 
 
 def _files(folder: str, beginning: str = "") -> Sequence[str]:

@@ -309,9 +309,9 @@ def trust(
 ) -> None:
     """Let contextgraph.toml of a folder set everything.
 
-    Without this the file, which may come with a clone, can only lower limits (max_cost,
-    max_run_size). What it changes is shown and confirmed; after a change of the file it has to be
-    trusted again. Tokens and passwords are only sent to servers that you named yourself.
+    Without this the file, which may come with a clone, sets nothing. What it changes is shown and
+    confirmed; after a change of the file it has to be trusted again. Tokens and passwords are only
+    sent to servers that you named yourself.
 
     \b
     Example:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
 import click
 
-from contextgraph.agents.hook_files import HookFiles
+from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.cli.commands import (
     Common,
     FollowLinks,
@@ -419,6 +419,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     misuses = {
         "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
         "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
+        "--queued learns all that waits": queued and (filters or numbers or limit),
         "--watch takes files, folders or globs": watch and (not paths or has_stream),
         "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
         "--ray takes files, folders, globs or URLs": ray and has_stream,
@@ -426,7 +427,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     for misuse in (reason for reason, is_given in misuses.items() if is_given):
         raise click.BadParameter(misuse)
     settings = common.settings()
-    inputs, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    queue = HookFiles(settings).take_queue() if queued else None
+    inputs: Sequence[str] = queue.transcripts if queue else paths or ()
     known = None
     if discover:
         known = read_files(settings)
@@ -488,7 +490,7 @@ class Learning:
     follow_links: bool = False
     workers: int = 1
     ray: str = ""
-    queue: Sequence[Path] = ()
+    queue: Queue | None = None
     known: "ReadFiles | None" = None
     is_quiet: bool = False
 
@@ -562,8 +564,8 @@ class Learning:
                 waiting += some
                 _learn_some(memory, waiting, results)
             progress.embedding()
-        for path in self.queue:
-            path.unlink(missing_ok=True)
+        if self.queue:
+            self.queue.settle(results.broken)
         if not memory.is_service:
             results.warn_about(memory)
 

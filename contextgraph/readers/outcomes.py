@@ -11,7 +11,7 @@ from msgspec import Struct
 from contextgraph.errors import ReadError
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.format import file_stem, loads
-from contextgraph.readers.repository import git_output
+from contextgraph.readers.repository import GitFolder
 from contextgraph.readers.sources import StrPath, sources
 from contextgraph.text import regex
 from contextgraph.trace import added_lines, change_of as edited, is_edit, net_changes, read_steps
@@ -356,9 +356,10 @@ def _folded(name: str) -> str:
 
 # Shorter lines, such as brackets and `else:`, are in any file.
 _DISTINCTIVE_CHARS = 8
-# Lines read of a patch at most; seconds that git may take.
+# Lines read of a patch at most.
 _MOST_LINES = 200
-_GIT_SECONDS = 60.0
+
+_CHANGES = ("diff-tree", "--stdin", "-p", "-r", "-M", "--root", "--no-commit-id", "--no-ext-diff")
 
 _LinesByFile = Mapping[str, set[str]]
 
@@ -377,18 +378,21 @@ def change_status(raw: RawTrajectory) -> ChangeStatus:
         return ChangeStatus.UNKNOWN
     added = _added_by(raw)
     files = [f":(top,glob)**/{name}" for name in added]
-    if not files:
+    repository = GitFolder.around(folder) if files else None
+    head = repository.head() if repository else ""
+    if not repository or not head:
         return ChangeStatus.UNKNOWN
     since = f"--since={started_at.isoformat()}"
-    later = ("log", "-p", "--no-color", "--no-ext-diff", "--format=", since, "HEAD", "--", *files)
-    committed = _by_name(added_lines(git_output(folder, *later, seconds=_GIT_SECONDS)))
+    later = repository.output("rev-list", since, head, "--", *files)
+    changes = repository.output(*_CHANGES, "--", *files, given=later) if later else ""
+    committed = _by_name(added_lines(changes))
     touched = added.keys() & committed.keys()
     wanted = sum(len(added[name]) for name in touched)
     remaining = sorted({line for name in touched for line in added[name] & committed[name]})
     if not remaining or 2 * len(remaining) < wanted:
         return ChangeStatus.UNKNOWN
     decisive = remaining[:_MOST_LINES]
-    is_held = 2 * len(_at_head(folder, decisive)) >= len(decisive)
+    is_held = 2 * len(_at_head(repository, head, decisive)) >= len(decisive)
     return ChangeStatus.HELD if is_held else ChangeStatus.REVERTED
 
 
@@ -412,10 +416,8 @@ def _by_name(added: Iterable[tuple[str, str]]) -> _LinesByFile:
     return lines_by_name
 
 
-def _at_head(folder: str, lines: Sequence[str]) -> set[str]:
-    """Return the *lines* that some file of the checked-out commit has."""
+def _at_head(repository: GitFolder, head: str, lines: Sequence[str]) -> set[str]:
+    """Return the *lines* that some file of the commit *head* has."""
     patterns = [word for line in lines for word in ("-e", line)]
-    # From the root: in a subfolder git looks at that one only.
-    root = git_output(folder, "rev-parse", "--show-toplevel").rstrip("\n")
-    output = git_output(root, "grep", "-h", "-I", "-F", *patterns, "HEAD", seconds=_GIT_SECONDS)
+    output = repository.output("grep", "-h", "-I", "-F", *patterns, head)
     return {line.strip() for line in output.splitlines()} & {*lines}

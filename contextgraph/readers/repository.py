@@ -5,9 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from urllib.parse import unquote
 
+from msgspec import Struct
+
+from contextgraph.intake import content
 from contextgraph.model import instance_id_in, repo_of
 from contextgraph.text import regex
 
@@ -35,9 +38,29 @@ _CLONE = regex(
 )
 _VERSION = regex(r"__[v\d][\w.]*$")
 _HEAD = 4000
-_GIT_SECONDS = 5
-# A folder of a checkout may be a bare repository whose configuration names programs to run.
-_NO_PROGRAMS = ("-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false")
+_GIT_SECONDS = 60.0
+_GIT_BYTES = 1 << 26
+_GIT_FILE_BYTES = 1 << 22
+_GIT_FILE = regex(r"gitdir: (?P<path>[^\n]+)")
+_REMOTE_SECTION = regex(r'\s*\[\s*remote\s*[". ](?P<name>[^"\]]+)"?\s*\]')
+_REMOTE_URL = regex(r"\s*url\s*=\s*(?P<url>\S+)\s*$")
+_SHA256_CHARS = 64
+_COMMIT = regex(rf"[0-9a-f]{{40}}|[0-9a-f]{{{_SHA256_CHARS}}}")
+# Of what git reads beside objects, nothing is of the repository, the user or the machine.
+_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tbigFileThreshold = 8m\n"
+_SHA256_CONFIG = "[extensions]\n\tobjectFormat = sha256\n"
+_INHERITED = ("PATH", "SYSTEMROOT", "TMPDIR")
+_NOTHING_ELSE = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",  # a remote may be a program
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
 
 
 def repository_name(
@@ -129,45 +152,148 @@ def folder_worked_in(folder: str | None, visited: Sequence[str | None]) -> str |
     return "/".join(most.split("/")[: len(folder.rstrip("/").split("/")) + 1])
 
 
+class GitFolder(Struct, frozen=True):
+    """A git repository on this machine, read as data: no program that it configures is run.
+
+    *root* is the top of its working tree, *git* the folder of this tree, *common* the one that all
+    working trees share.
+    """
+
+    root: str
+    git: str
+    common: str
+
+    @classmethod
+    def around(cls, folder: str) -> "GitFolder | None":
+        """Return the repository whose working tree holds *folder*; None where there is none.
+
+        A bare repository is none: a folder of a checkout may be one.
+        """
+        if not os.path.isdir(folder):
+            return None
+        root = os.path.abspath(folder)
+        while not (found := cls._at(root)):
+            above = os.path.dirname(root)
+            if above == root:
+                return None
+            root = above
+        return found
+
+    @classmethod
+    def _at(cls, root: str) -> "GitFolder | None":
+        git = os.path.join(root, ".git")
+        if os.path.isfile(git):  # of a linked working tree or a submodule
+            named = _GIT_FILE.match(_text_of(git))
+            git = os.path.normpath(os.path.join(root, named["path"])) if named else ""
+        shared = _text_of(os.path.join(git, "commondir")).strip() if git else ""
+        common = os.path.normpath(os.path.join(git, shared))
+        is_there = git and os.path.isdir(os.path.join(common, "objects"))
+        return cls(root, git, common) if is_there and _text_of(f"{git}/HEAD") else None
+
+    def remote(self) -> str:
+        """Return the URL of the remote "origin", else of the first; empty without one."""
+        urls, name = dict[str, str](), ""
+        for line in _text_of(f"{self.common}/config").splitlines():
+            if line.lstrip().startswith("["):
+                section = _REMOTE_SECTION.match(line)
+                name = section["name"] if section else ""
+            elif name and (match := _REMOTE_URL.match(line)):
+                urls.setdefault(name, match["url"].strip('"'))
+        return urls.get("origin") or next(iter(urls.values()), "")
+
+    def head(self) -> str:
+        """Return the id of the commit that is checked out; empty where it cannot be read."""
+        content = _text_of(f"{self.git}/HEAD").strip()
+        name = content.removeprefix("ref: ")
+        if name == content:
+            return name if _COMMIT.fullmatch(name) else ""
+        if ".." in name or not name.startswith("refs/"):
+            return ""
+        loose = _text_of(f"{self.common}/{name}").strip()
+        if _COMMIT.fullmatch(loose):
+            return loose
+        packed = (
+            line.split(" ", 1) for line in _text_of(f"{self.common}/packed-refs").splitlines()
+        )
+        found = next((line[0] for line in packed if line[1:] == [name]), "")
+        return found if _COMMIT.fullmatch(found) else ""
+
+    def output(self, *command: str, given: str = "") -> str:
+        """Return what git prints of these objects; empty where it fails, or is past its budget.
+
+        It runs in an empty repository of its own that has the objects of this one, without the
+        configuration, attributes, hooks and remotes of this repository, the user or the machine.
+        *given* is its standard input.
+        """
+        import subprocess  # slow to load
+        from tempfile import TemporaryDirectory
+        from threading import Timer
+
+        is_sha256 = len(self.head()) == _SHA256_CHARS
+        files = {
+            "HEAD": "ref: refs/heads/none\n",
+            "config": _CONFIG + (_SHA256_CONFIG if is_sha256 else ""),
+            "shallow": _text_of(f"{self.common}/shallow"),
+            "given": given,
+        }
+        with TemporaryDirectory(prefix="contextgraph-git-") as own:
+            os.mkdir(os.path.join(own, "refs"))
+            for name, text in files.items():
+                if text or name == "given":
+                    Path(own, name).write_text(text, encoding="utf-8")
+            environment = {
+                **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+                **_NOTHING_ELSE,
+                "HOME": own,
+                "GIT_DIR": own,
+                "GIT_OBJECT_DIRECTORY": os.path.join(self.common, "objects"),
+            }
+            try:
+                with (
+                    open(os.path.join(own, "given"), "rb") as source,
+                    subprocess.Popen(
+                        ["git", *command],
+                        cwd=own,
+                        env=environment,
+                        stdin=source,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL,
+                    ) as process,
+                ):
+                    assert process.stdout is not None
+                    timer = Timer(_GIT_SECONDS, process.kill)
+                    timer.start()
+                    try:
+                        printed = process.stdout.read(_GIT_BYTES + 1)
+                    finally:
+                        timer.cancel()
+                        process.kill()
+            except OSError:
+                return ""
+        is_whole = process.returncode == 0 and len(printed) <= _GIT_BYTES
+        return printed.decode("utf-8", "replace") if is_whole else ""
+
+
+def _text_of(path: str) -> str:
+    """The text of a file of git; empty where there is none that can be read."""
+    try:
+        return content(path, _GIT_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
 @lru_cache(maxsize=1024)
 def _remote_of(folder: str) -> str:
-    """``owner/name`` of the remote "origin" of *folder*, else of its first remote."""
-    urls = dict(
-        line.split(" ", 1)
-        for line in git_output(folder, "config", "--get-regexp", r"^remote\..*\.url$").splitlines()
-    )
-    ordered = sorted(urls, key=lambda name: name != "remote.origin.url")
-    return next((name for key in ordered if (name := remote_name(urls[key]))), "")
+    """``owner/name`` of the remote of the repository around *folder*."""
+    found = GitFolder.around(folder)
+    return remote_name(found.remote()) if found else ""
 
 
 @lru_cache(maxsize=1024)
 def _main_folder(folder: str) -> str:
     """The folder that holds the ``.git`` which all working trees share; empty if there is none."""
-    common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
-    if not common:
+    found = GitFolder.around(folder)
+    if not found:
         return ""
-    path = PurePath(common)
+    path = PurePath(found.common)
     return str(path.parent if path.name == ".git" else path.with_suffix(""))
-
-
-def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str:
-    """Return what git prints about *folder*; empty without repository, folder or git.
-
-    Empty as well if git fails or has not finished after so many *seconds*.
-    """
-    if not os.path.isdir(folder):  # `Path` raises for a name that is too long
-        return ""
-    import subprocess  # slow to load
-
-    try:
-        done = subprocess.run(  # the command is fixed, the folder one argument
-            ["git", *_NO_PROGRAMS, "-C", folder, *command],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""

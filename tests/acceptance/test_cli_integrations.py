@@ -18,7 +18,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.agents.hook import HookEvent, answer, headlines
-from contextgraph.agents.hook_files import HookFiles
+from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
 from contextgraph.model import Action, Outcome, RawTrajectory, ShownTally, Step
@@ -838,7 +838,7 @@ def test_of_two_processes_that_take_the_queue_at_once_none_fails(tmp_path: Path)
     log.touch()
     start = Barrier(8)
 
-    def take(_number: int) -> tuple[Sequence[str], Sequence[Path]]:
+    def take(_number: int) -> Queue:
         start.wait()
         return files.take_queue()
 
@@ -846,9 +846,23 @@ def test_of_two_processes_that_take_the_queue_at_once_none_fails(tmp_path: Path)
         for _ in range(200):
             files.enqueue(str(log))
             taken = [*pool.map(take, range(8))]
-            assert any(transcripts == [str(log)] for transcripts, _ in taken)
-            for path in {path for _, paths in taken for path in paths}:
-                path.unlink()
+            assert any(queue.transcripts == (str(log),) for queue in taken)
+            for queue in taken:
+                queue.settle(())
+
+
+def test_a_session_waits_until_its_run_is_stored(tmp_path: Path) -> None:
+    store, log = tmp_path / "memory.db", tmp_path / "log.jsonl"
+    log.write_text("{broken\n")
+    HookFiles(Settings(store=str(store))).enqueue(str(log))
+    for _ in range(2):
+        done = contextgraph("learn", "--queued", "--store", store, "--json")
+        assert done.records[-1]["summary"]["failed"] == 1
+    write_runs(log, [recovering_run()])
+    (_, summary) = contextgraph("learn", "--queued", "--store", store, "--json").records
+    assert summary["summary"]["created"] == 1
+    (last,) = contextgraph("learn", "--queued", "--store", store, "--json").records
+    assert last["summary"]["records"] == 0
 
 
 def test_each_line_of_a_start_is_a_line_of_the_receipt() -> None:

@@ -181,6 +181,42 @@ def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None
     assert changes() == [("reverted", "unknown"), ("unknown", "unknown")]
 
 
+def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path) -> None:
+    folder, store, ran = tmp_path / "shop", tmp_path / "memory.db", tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!/bin/sh\ntouch {ran}\ncat > /dev/null\n"
+        r"printf '\n[GNUPG:] SIG_CREATED ' >&2; printf '%b\n' '-----BEGIN PGP SIGNATURE-----'"
+    )
+    program.chmod(0o700)
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    signed = {"gpg.program": str(program), "commit.gpgSign": "true"}
+    programs = {
+        "diff.shown.textconv": str(program),
+        "diff.shown.command": str(program),
+        "diff.external": str(program),
+        "core.fsmonitor": str(program),
+        "core.pager": str(program),
+        "core.sshCommand": str(program),
+        "remote.origin.url": f"ext::{program}",
+        "remote.origin.promisor": "true",
+        "log.showSignature": "true",
+    }
+    for name, value in signed.items():
+        subprocess.run(["git", "-C", folder, "config", name, value], check=True)
+    (folder / ".gitattributes").write_text("* diff=shown\n")
+    commit(folder, "def total(tariffs):\n    pass\n", days=-1)
+    commit(folder, f"def total(tariffs):\n{ADDED}\n", days=1)
+    assert ran.exists()
+    ran.unlink()
+    for name, value in programs.items():
+        subprocess.run(["git", "-C", folder, "config", name, value], check=True)
+    runs = write_runs(tmp_path / "runs.jsonl", [editing_run(folder, 1, ADDED)])
+    contextgraph("learn", runs, "--git", "--store", store)
+    (found,) = contextgraph("runs", "--store", store, "--json").records
+    assert (found["change"], ran.exists()) == ("held", False)
+
+
 def test_runs_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
     store = tmp_path / "m.db"
     written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])

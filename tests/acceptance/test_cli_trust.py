@@ -81,6 +81,16 @@ def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
     assert not ran.exists()
 
 
+def test_a_clone_does_not_change_what_hooks_keep(clone: Path, tmp_path: Path) -> None:
+    (clone / SETTINGS_FILE).write_text('max_run_size = 0\nnever_learn = "*"\n')
+    log = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
+    store = ("--store", str(tmp_path / "memory.db"))
+    event = {"hook_event_name": "SessionEnd", "cwd": str(clone), "transcript_path": str(log)}
+    assert _run(clone, "hook", *store, stdin=json.dumps(event)).returncode == 0
+    done = _run(clone, "learn", "--queued", "--json", *store)
+    assert json.loads(done.stdout.splitlines()[-1])["summary"]["created"] == 1
+
+
 def test_trust_shows_what_changes_asks_and_lasts_until_the_file_changes(clone: Path) -> None:
     (clone / SETTINGS_FILE).write_text('tenant = "team"\nstore = ":memory:"\n')
     shown = contextgraph("trust", clone)

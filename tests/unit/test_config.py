@@ -262,12 +262,18 @@ def test_a_pipe_in_place_of_the_settings_file_is_not_waited_for(tmp_path, caplog
     assert "not a file" in caplog.text
 
 
-def test_a_file_that_came_with_a_clone_can_only_lower_limits(tmp_path, caplog):
-    _write(tmp_path, "max_cost = 1\nmax_run_size = 512\n", trusted=False)
-    settings = load_settings({"CONTEXTGRAPH_MAX_COST": "5"}, tmp_path)
-    assert (settings.max_cost, settings.max_run_size) == (1, 256)
-    assert load_settings({"CONTEXTGRAPH_MAX_COST": "0.5"}, tmp_path).max_cost == 0.5
-    assert not caplog.messages
+def test_a_file_that_came_with_a_clone_sets_nothing(tmp_path, caplog):
+    _write(tmp_path, "max_cost = 1\nmax_run_size = 1\n", trusted=False)
+    assert load_settings({}, tmp_path) == Settings()
+    assert "ignored max_cost, max_run_size" in caplog.text
+
+
+def test_a_limit_has_a_floor_below_which_runs_would_be_dropped(tmp_path):
+    with pytest.raises(SettingsError, match="MAX_RUN_SIZE: '0' must be at least 1"):
+        load_settings({"CONTEXTGRAPH_MAX_RUN_SIZE": "0"}, tmp_path)
+    _write(tmp_path, "max_run_size = 0.5\n")
+    with pytest.raises(SettingsError, match="max_run_size must be at least 1"):
+        load_settings({}, tmp_path)
 
 
 def test_trust_is_for_one_content_at_one_place(tmp_path):
